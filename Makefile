@@ -1,0 +1,107 @@
+# Everything that is done with the project, one target each. Needs make and Python 3.11 or newer.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+LOCK_VENV := .lock-venv
+
+# Your own Python: make test PYTHON=/path/to/python
+PYTHON ?=
+TEST_ARGS ?=
+DEMO_ARGS ?=
+BENCH_ARGS ?=
+
+# Told in one place, in words a newcomer can act on.
+FIND_PYTHON = \
+	for candidate in $(if $(PYTHON),"$(PYTHON)",python3.13 python3.12 python3.11 python3 python); do \
+		if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+		then found="$$candidate"; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+		echo "cepkit needs Python 3.11 or newer, and none was found" \
+			"(looked for: $(if $(PYTHON),$(PYTHON),python3.13 python3.12 python3.11 python3 python))." >&2; \
+		echo "Install one, or name yours: make $(or $(MAKECMDGOALS),test) PYTHON=/path/to/python3" >&2; \
+		exit 1; \
+	fi
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
+
+# The environment is made anew when the lock or the project's metadata changes.
+$(READY): requirements.lock pyproject.toml
+	@if ! $(BIN)/python -c 'import pip' 2>/dev/null; then \
+		$(FIND_PYTHON); \
+		echo "Creating $(VENV) with $$("$$found" --version)"; \
+		"$$found" -m venv --clear $(VENV) || { \
+			echo "The virtual environment could not be created." \
+				"On Debian and Ubuntu: sudo apt-get install python3-venv" >&2; \
+			exit 1; \
+		}; \
+	fi
+	@echo "Installing the locked packages into $(VENV)" \
+		"(the first time takes minutes: pyspark alone is about 450 MB)"
+	@$(PIP) install -c requirements.lock hatchling setuptools wheel
+	@$(PIP) install --no-build-isolation -r requirements.lock
+	@$(PIP) install --no-build-isolation --no-deps -e .
+	@touch $@
+
+.PHONY: install
+install: $(READY) ## Create .venv with the locked packages and cepkit
+
+.PHONY: demo
+demo: $(READY) ## Run the main job on sample events (DEMO_ARGS=...)
+	@$(BIN)/cepkit demo $(DEMO_ARGS)
+
+.PHONY: test
+test: $(READY) ## Run the tests (TEST_ARGS="-k pattern -x")
+	$(BIN)/python -m pytest $(TEST_ARGS)
+
+.PHONY: test-long
+test-long: $(READY) ## Run the property tests with many more examples
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest tests/properties $(TEST_ARGS)
+
+.PHONY: lint
+lint: $(READY) ## Check style, format, types and the import order
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: format
+format: $(READY) ## Format the code and fix what can be fixed
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+.PHONY: lab
+lab: $(READY) ## Open JupyterLab on the notebooks
+	$(BIN)/jupyter lab --notebook-dir=notebooks
+
+.PHONY: bench
+bench: $(READY) ## Run the benchmarks (BENCH_ARGS=...)
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+# Universal: one file for Python 3.11 and newer on Linux, macOS and Windows. It names no index, so
+# that pip takes the packages from wherever the reader's own settings say.
+.PHONY: lock
+lock: ## Resolve pyproject.toml anew into requirements.lock
+	@$(FIND_PYTHON); [ -x $(LOCK_VENV)/bin/uv ] || { \
+		"$$found" -m venv --clear $(LOCK_VENV) && \
+		$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check --quiet install uv; \
+	}
+	$(LOCK_VENV)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+		--extra dev --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+		--output-file requirements.lock pyproject.toml
+
+.PHONY: clean
+clean: ## Remove caches and build output
+	rm -rf build dist out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
+		$(LOCK_VENV) spark-warehouse metastore_db derby.log
+	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+.PHONY: clean-all
+clean-all: clean ## Remove caches, build output and .venv
+	rm -rf $(VENV)
