@@ -1,0 +1,1 @@
+"""cepkit: complex event processing in a notebook, on Spark."""

@@ -1,0 +1,147 @@
+"""Every error of cepkit: what was found, what was expected, and a hint what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return a sentence that names the known name nearest to `name`, or None.
+
+    Args:
+        name: What the user wrote.
+        known: The names that would have been right.
+
+    Returns:
+        ``"did you mean 'price'?"``, or None where nothing is near.
+    """
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    return f"did you mean '{by_folded[close[0]]}'?" if close else None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a pattern's text: the characters from `start` up to, not including, `end`."""
+
+    text: str
+    start: int
+    end: int
+
+    @property
+    def line(self) -> int:
+        """The line of the first character, counted from 1."""
+        return self.text.count("\n", 0, self.start) + 1
+
+    @property
+    def column(self) -> int:
+        """The column of the first character, counted from 1."""
+        return self.start - (self.text.rfind("\n", 0, self.start) + 1) + 1
+
+    def underlined(self) -> str:
+        """Return the line of the place with carets below it, ready to print."""
+        begin = self.text.rfind("\n", 0, self.start) + 1
+        stop = self.text.find("\n", self.start)
+        line = self.text[begin : stop if stop >= 0 else len(self.text)]
+        width = max(1, min(self.end, begin + len(line)) - self.start)
+        # Tabs stay tabs in the margin, so that the carets stand below what they mean.
+        margin = "".join("\t" if c == "\t" else " " for c in line[: self.start - begin])
+        return f"  {line}\n  {margin}{'^' * width}"
+
+
+class CepkitError(Exception):
+    """The base of all errors that cepkit raises on purpose.
+
+    Args:
+        found: What was found, as a sentence without a full stop.
+        expected: What would have been right.
+        hint: What to do now.
+    """
+
+    def __init__(self, found: str, *, expected: str | None = None, hint: str | None = None):
+        super().__init__(found, expected, hint)
+        self.found = found
+        self.expected = expected
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [self.found]
+        if self.expected:
+            lines.append(f"Expected: {self.expected}")
+        if self.hint:
+            lines.append(f"Hint: {self.hint}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), dict(self.__dict__))
+
+    def _render_traceback_(self) -> list[str]:
+        """Show a notebook user the message, not our frames (a hook of IPython)."""
+        return [f"{type(self).__name__}: {self}"]
+
+
+def _rebuild(kind: type[CepkitError], state: dict[str, object]) -> CepkitError:
+    """Make an error again on the other side of a process boundary."""
+    error = kind.__new__(kind)
+    error.__dict__.update(state)
+    error.args = (state.get("found"), state.get("expected"), state.get("hint"))
+    return error
+
+
+class PatternError(CepkitError, ValueError):
+    """A pattern that cannot be meant; knows the place in the text where there is one.
+
+    Args:
+        found: What was found.
+        expected: What would have been right.
+        hint: What to do now.
+        span: The place in the pattern's text.
+    """
+
+    def __init__(
+        self,
+        found: str,
+        *,
+        expected: str | None = None,
+        hint: str | None = None,
+        span: Span | None = None,
+    ):
+        super().__init__(found, expected=expected, hint=hint)
+        self.span = span
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        if self.span is None:
+            return message
+        place = f"line {self.span.line}, column {self.span.column}"
+        return f"{place}\n{self.span.underlined()}\n{message}"
+
+
+class PatternSyntaxError(PatternError):
+    """The pattern's text does not follow the grammar (docs/pattern-language.md)."""
+
+
+class UnsupportedError(CepkitError, NotImplementedError):
+    """The pattern is right, but what runs it cannot do a named part of it."""
+
+
+class StreamError(CepkitError, ValueError):
+    """A stream that cannot be read as events: a missing column, a time that is no time."""
+
+
+class StatisticsError(CepkitError, ValueError):
+    """Statistics that do not belong to the pattern, or values that cannot be measured ones."""
+
+
+class PlanError(CepkitError, ValueError):
+    """A plan that does not belong to the pattern, or an unknown planner."""
+
+
+class LimitError(CepkitError, RuntimeError):
+    """A result or a search that would grow past its limit."""
+
+
+class JavaNotFoundError(CepkitError, RuntimeError):
+    """No Java that Spark can run on, and none to bring along."""

@@ -1,0 +1,1 @@
+"""Streams of events: their schema, their columns in memory, readers and generators."""

@@ -1,0 +1,103 @@
+"""A stream as time-sorted NumPy columns: what the profile and the engine read.
+
+Every value has one representation of "missing" (null and NaN are the same thing here):
+NaN in floats, `MISSING_INTEGER` in integers and timestamps, -1 in codes of texts and in
+truth values, an all-NaN row in arrays. So no column needs a validity mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Kind: TypeAlias = Literal["float", "integer", "boolean", "text", "timestamp", "array"]
+
+MISSING_INTEGER = np.iinfo(np.int64).min
+"""Stands for null in integer and timestamp columns."""
+
+NO_TEXTS: npt.NDArray[np.object_] = np.empty(0, dtype=object)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Column:
+    """One attribute of all events, in stream order.
+
+    Attributes:
+        kind: What the values are.
+        values: float: float64; integer and timestamp (microseconds since 1970): int64;
+            boolean: int8 (1, 0); text: int32 codes into `dictionary`; array: float64 with
+            a row for each event, all of one length.
+        dictionary: The distinct texts in ascending order (object array of str), so that codes
+            compare as the texts do; empty for other kinds.
+        has_missing: Whether any value is missing.
+    """
+
+    kind: Kind
+    values: npt.NDArray[np.generic]
+    dictionary: npt.NDArray[np.object_] = field(default_factory=lambda: NO_TEXTS)
+    has_missing: bool = False
+
+    def take(self, rows: npt.NDArray[np.integer]) -> Column:
+        """Return the column of the events at `rows`."""
+        return Column(self.kind, self.values[rows], self.dictionary, self.has_missing)
+
+    def missing(self) -> npt.NDArray[np.bool_]:
+        """Return, for each event, whether its value is missing."""
+        match self.kind:
+            case "float":
+                return np.isnan(self.values)
+            case "array":
+                return np.isnan(self.values).all(axis=1)
+            case "integer" | "timestamp":
+                return np.asarray(self.values == MISSING_INTEGER)
+            case _:
+                return np.asarray(self.values < 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Rows that are no events, counted so that they can be reported."""
+
+    null_time: int = 0
+    null_type: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.null_time or self.null_type)
+
+    def __add__(self, other: Dropped) -> Dropped:
+        return Dropped(self.null_time + other.null_time, self.null_type + other.null_type)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class EventColumns:
+    """Events in stream order: by time, and by arrival where times are equal.
+
+    Attributes:
+        ts: int64 microseconds, ascending.
+        types: Integer codes into `type_names`.
+        type_names: The distinct event types.
+        attributes: The columns that conditions may read.
+        source: The rows as they came, for output; row numbers are `rows`.
+        rows: For each event its row in `source`; None where they are the same.
+        dropped: The rows of `source` that are no events.
+    """
+
+    ts: npt.NDArray[np.int64]
+    types: npt.NDArray[np.integer]
+    type_names: tuple[str, ...]
+    attributes: Mapping[str, Column]
+    source: pa.Table
+    rows: npt.NDArray[np.int64] | None = None
+    dropped: Dropped = Dropped()
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def source_rows(self, events: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
+        """Return the rows of `source` that the events are."""
+        return events if self.rows is None else self.rows[events]

@@ -1,0 +1,313 @@
+"""What a query must satisfy to mean anything, each refusal pointing at its place in the text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from cepkit.errors import PatternError, nearest
+from cepkit.pattern import functions
+from cepkit.pattern.conditions import (
+    Aggregate,
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Attribute,
+    Between,
+    Call,
+    Comparison,
+    Complement,
+    Expression,
+    InList,
+    IsNull,
+    Literal,
+    Negative,
+    conjuncts,
+    variables_of,
+    walk,
+)
+from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure, events_of
+from cepkit.pattern.nodes import walk as walk_structure
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.query import Query
+
+
+def check(query: Query) -> Query:
+    """Return `query` unchanged if it means something.
+
+    The parser and the builder call it, so that a `Query` in a user's hands is always a sound one.
+
+    Raises:
+        PatternError: It does not; the error says where, and what would.
+    """
+    _check_structure(query.structure)
+    _check_names(query.structure)
+    _check_policies(query)
+    names = [event.variable for event in events_of(query.structure)]
+    for condition in conjuncts(query.where):
+        _check_condition(condition, names, query)
+    _check_aggregates(query, names)
+    for branch in normal_form(query):
+        if not branch.positive:
+            absent = branch.negated[0]
+            raise PatternError(
+                f"a match could consist of nothing but the absence of '{absent.variable}'",
+                expected="at least one event that is not under NOT, in every branch of an OR",
+                span=absent.span,
+            )
+    return query
+
+
+def check_attributes(query: Query, known: Iterable[str]) -> None:
+    """Check that every attribute that `query` reads is a column of the stream.
+
+    Args:
+        query: The query.
+        known: The columns of the stream.
+
+    Raises:
+        PatternError: One is not.
+    """
+    columns = tuple(known)
+    nodes: list[tuple[str, object]] = [(name, None) for name in query.partition_by]
+    nodes += [(name, None) for name in query.group_by]
+    expressions = [*conjuncts(query.where), *query.aggregates]
+    for expression in expressions:
+        for node in walk(expression):
+            if isinstance(node, Attribute):
+                nodes.append((node.name, node))
+            elif isinstance(node, Aggregate) and node.attribute is not None:
+                nodes.append((node.attribute, node))
+    for name, place in nodes:
+        if name not in columns:
+            raise PatternError(
+                f"the stream has no column '{name}'",
+                expected=f"one of {', '.join(sorted(columns))}",
+                hint=nearest(name, columns),
+                span=place.span if isinstance(place, Attribute | Aggregate) else None,
+            )
+
+
+def _check_structure(structure: Structure) -> None:
+    for node in walk_structure(structure):
+        match node:
+            case Not(item) if not isinstance(item, Event):
+                raise PatternError(
+                    f"NOT stands around {_name(item)}",
+                    expected="a single event, as in NOT(B b)",
+                    hint="say the absence of each event by a NOT of its own",
+                    span=node.span,
+                )
+            case Kleene(item) if not isinstance(item, Event):
+                raise PatternError(
+                    f"KL stands around {_name(item)}",
+                    expected="a single event, as in KL(B b)",
+                    span=node.span,
+                )
+            case Kleene(_, minimum, maximum):
+                if minimum < 1 or (maximum is not None and maximum < minimum):
+                    raise PatternError(
+                        f"KL with bounds {{{minimum},{'' if maximum is None else maximum}}}",
+                        expected="{m,n} with 1 <= m <= n",
+                        span=node.span,
+                    )
+            case Seq(items) | And(items) | Or(items) if not items:
+                raise PatternError(f"{_name(node)} of nothing", span=node.span)
+            case Event(variable, types):
+                if not variable:
+                    raise PatternError("an event without a variable", span=node.span)
+                if types is not None and not types:
+                    raise PatternError(f"'{variable}' may have none of no types", span=node.span)
+
+
+def _check_names(structure: Structure) -> None:
+    events = events_of(structure)
+    counts = Counter(event.variable for event in events)
+    for position, event in enumerate(events):
+        earlier = any(e.variable == event.variable for e in events[:position])
+        if counts[event.variable] > 1 and earlier:
+            raise PatternError(
+                f"the variable '{event.variable}' is named twice",
+                expected="a name of its own for each event",
+                span=event.span,
+            )
+
+
+def _check_policies(query: Query) -> None:
+    match query.window:
+        case TimeWindow(microseconds) if microseconds < 0:
+            raise PatternError(f"a window of {microseconds} microseconds")
+        case CountWindow(events) if events < 1:
+            raise PatternError(f"a window of {events} events", expected="at least one event")
+    if query.strategy is Strategy.PARTITION_CONTIGUITY and not query.partition_by:
+        raise PatternError(
+            "partition-contiguity without partitions",
+            hint="add PARTITION BY attribute, or use STRATEGY strict-contiguity",
+        )
+
+
+def _check_condition(condition: Expression, names: list[str], query: Query) -> None:
+    repeated = {
+        node.item.variable
+        for node in walk_structure(query.structure)
+        if isinstance(node, Kleene) and isinstance(node.item, Event)
+    }
+    for node in walk(condition):
+        match node:
+            case Attribute(variable) | Aggregate(variable=str(variable)):
+                if variable not in names:
+                    raise PatternError(
+                        f"'{variable}' is no variable of the pattern",
+                        expected=f"one of {', '.join(names)}",
+                        hint=nearest(variable, names),
+                        span=node.span,
+                    )
+                if isinstance(node, Aggregate) and variable not in repeated:
+                    raise PatternError(
+                        f"{node.function}({variable}...) of a single event",
+                        expected="a variable under KL",
+                        hint=f"'{variable}' is one event: write {variable}.{node.attribute}"
+                        if node.attribute
+                        else None,
+                        span=node.span,
+                    )
+            case Aggregate():
+                raise PatternError(f"{node.function}() of nothing", span=node.span)
+            case Call(function, arguments):
+                _check_call(node, function, len(arguments))
+    _check_kinds(condition)
+    _check_together(condition, query)
+
+
+def _check_call(node: Call, function: str, given: int) -> None:
+    builtin = functions.BUILTINS.get(function)
+    if builtin is None:
+        if function not in functions.known_functions():
+            raise PatternError(
+                f"'{function}' is no known function",
+                expected=f"one of {', '.join(functions.known_functions())}",
+                hint=nearest(function, functions.known_functions())
+                or f"register it: cepkit.register_function('{function}', ...)",
+                span=node.span,
+            )
+        return
+    if given < builtin.minimum or (builtin.maximum is not None and given > builtin.maximum):
+        wanted = str(builtin.minimum) if builtin.maximum else f"{builtin.minimum} or more"
+        raise PatternError(
+            f"{function} with {given} argument{'' if given == 1 else 's'}",
+            expected=f"{wanted} argument{'' if wanted == '1' else 's'}",
+            span=node.span,
+        )
+
+
+_TRUTHS = (Comparison, InList, Between, IsNull, AllOf, AnyOf, Complement)
+
+
+def _check_kinds(condition: Expression) -> None:
+    """Check what can be seen without a stream: a truth value where one belongs, and only there."""
+    match condition:
+        case AllOf(items) | AnyOf(items):
+            for item in items:
+                _check_kinds(item)
+            return
+        case Complement(item):
+            _check_kinds(item)
+            return
+        case Literal(value) if not isinstance(value, bool) and value is not None:
+            raise _not_a_condition(condition)
+        case Arithmetic() | Negative() | Aggregate():
+            raise _not_a_condition(condition)
+        case Call(function) if function in functions.BUILTINS:
+            raise _not_a_condition(condition)
+    for node in walk(condition):
+        inside: tuple[Expression, ...] = ()
+        match node:
+            case Arithmetic(_, left, right):
+                inside = (left, right)
+            case Negative(operand):
+                inside = (operand,)
+            case Call(_, arguments):
+                inside = arguments
+            case Comparison(_, left, right):
+                inside = (left, right)
+            case InList(operand, choices):
+                inside = (operand, *choices)
+            case Between(operand, low, high):
+                inside = (operand, low, high)
+            case IsNull(operand):
+                inside = (operand,)
+        for part in inside:
+            if isinstance(part, _TRUTHS):
+                raise PatternError("a condition stands where a value belongs", span=part.span)
+
+
+def _not_a_condition(node: Expression) -> PatternError:
+    return PatternError(
+        "a value stands where a condition belongs",
+        expected="something that is true or false, as in a.price < b.price",
+        span=node.span,
+    )
+
+
+def _check_together(condition: Expression, query: Query) -> None:
+    """Refuse a condition over events that no match has together."""
+    mentioned = variables_of(condition)
+    negated = [
+        node.item.variable
+        for node in walk_structure(query.structure)
+        if isinstance(node, Not) and isinstance(node.item, Event)
+    ]
+    absent = sorted(mentioned & set(negated))
+    if len(absent) > 1:
+        raise PatternError(
+            f"one condition is about two absent events, '{absent[0]}' and '{absent[1]}'",
+            expected="at most one variable under NOT in a condition",
+            span=condition.span,
+        )
+    for node in walk_structure(query.structure):
+        if not isinstance(node, Or):
+            continue
+        sides = [
+            mentioned & {event.variable for event in events_of(item)} for item in node.items
+        ]
+        touched = [sorted(side)[0] for side in sides if side]
+        if len(touched) > 1:
+            raise PatternError(
+                f"one condition is about '{touched[0]}' and '{touched[1]}', "
+                "which stand in two branches of an OR",
+                expected="variables that a match can have together",
+                hint="write one condition for each branch",
+                span=condition.span,
+            )
+
+
+def _check_aggregates(query: Query, names: list[str]) -> None:
+    for aggregate in query.aggregates:
+        variable = aggregate.variable
+        if variable is not None and variable not in names:
+            raise PatternError(
+                f"'{variable}' is no variable of the pattern",
+                expected=f"one of {', '.join(names)}",
+                hint=nearest(variable, names),
+                span=aggregate.span,
+            )
+        if aggregate.function in ("first", "last"):
+            raise PatternError(
+                f"AGG {aggregate.function.upper()}",
+                expected="COUNT, SUM, AVG, MIN or MAX",
+                span=aggregate.span,
+            )
+        if aggregate.function != "count" and aggregate.attribute is None:
+            raise PatternError(
+                f"AGG {aggregate.function.upper()} of no attribute",
+                expected=f"an attribute, as in {aggregate.function.upper()}({names[0]}.price)",
+                span=aggregate.span,
+            )
+    if query.group_by and not query.aggregates:
+        raise PatternError("GROUP BY without AGG", hint="add AGG COUNT, or drop GROUP BY")
+
+
+def _name(node: Structure) -> str:
+    names = {Seq: "SEQ", And: "AND", Or: "OR", Not: "NOT", Kleene: "KL", Event: "an event"}
+    return names[type(node)]

@@ -1,0 +1,230 @@
+"""Conditions as data: expressions that can be printed, compared, estimated and compiled.
+
+A value is a number, a text, a truth value, a time, an array - or missing. Null and NaN are both
+missing; whatever is computed from a missing value is missing, a comparison with it is neither
+true nor false (SQL's three-valued logic), and a condition holds only where it is true.
+Missing as well: a division by zero, the root of a negative, the logarithm of what is not
+positive. `+`, `-`, `*` and `%` of integers stay 64-bit integers; `/` gives a float; `%` takes
+the sign of the dividend; an integer beside a float is taken as a float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal as OneOf
+from typing import TypeAlias, assert_never
+
+from cepkit.errors import Span
+
+ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "%"]
+ComparisonOperator: TypeAlias = OneOf["<", "<=", "=", "!=", ">=", ">"]
+SetFunction: TypeAlias = OneOf["count", "sum", "avg", "min", "max", "first", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant; None is SQL's NULL."""
+
+    value: int | float | str | bool | None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    # Python holds 1 == 1.0 == True; three different constants of a pattern must differ.
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return type(self.value) is type(other.value) and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), repr(self.value)))
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """`variable.name`: an attribute of the event that the variable is bound to."""
+
+    variable: str
+    name: str
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """`-operand`."""
+
+    operand: Expression
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`left operator right` with one of + - * / %."""
+
+    operator: ArithmeticOperator
+    left: Expression
+    right: Expression
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of its arguments: a built-in one or a registered one (functions.py)."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A function of a set of events: `count(b)`, `avg(b.price)`; in AGG also of the matches.
+
+    `COUNT` of the matches themselves has neither variable nor attribute.
+    """
+
+    function: SetFunction
+    variable: str | None = None
+    attribute: str | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`left operator right` with one of < <= = != >= >."""
+
+    operator: ComparisonOperator
+    left: Expression
+    right: Expression
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class InList:
+    """`operand IN (choices)`: equal to one of the choices."""
+
+    operand: Expression
+    choices: tuple[Expression, ...]
+    negated: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """`operand BETWEEN low AND high`, both ends included."""
+
+    operand: Expression
+    low: Expression
+    high: Expression
+    negated: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """`operand IS NULL`: true where the operand is missing (null or NaN), else false."""
+
+    operand: Expression
+    negated: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """All of the conditions, joined by AND in a text."""
+
+    items: tuple[Expression, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one of the conditions, joined by OR in a text."""
+
+    items: tuple[Expression, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Complement:
+    """`NOT item`."""
+
+    item: Expression
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Expression: TypeAlias = (
+    Literal
+    | Attribute
+    | Negative
+    | Arithmetic
+    | Call
+    | Aggregate
+    | Comparison
+    | InList
+    | Between
+    | IsNull
+    | AllOf
+    | AnyOf
+    | Complement
+)
+
+
+def children(expression: Expression) -> tuple[Expression, ...]:
+    """Return the expressions directly below `expression`."""
+    match expression:
+        case Literal() | Attribute() | Aggregate():
+            return ()
+        case Negative(operand) | IsNull(operand):
+            return (operand,)
+        case Complement(item):
+            return (item,)
+        case Arithmetic(_, left, right) | Comparison(_, left, right):
+            return (left, right)
+        case Call(_, arguments):
+            return arguments
+        case InList(operand, choices):
+            return (operand, *choices)
+        case Between(operand, low, high):
+            return (operand, low, high)
+        case AllOf(items) | AnyOf(items):
+            return items
+        case _:
+            assert_never(expression)
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """Yield `expression` and all expressions below it, in the order of the text."""
+    yield expression
+    for child in children(expression):
+        yield from walk(child)
+
+
+def variables_of(expression: Expression) -> frozenset[str]:
+    """Return the variables that `expression` mentions, in attributes and in set functions."""
+    return frozenset(
+        node.variable
+        for node in walk(expression)
+        if isinstance(node, Attribute | Aggregate) and node.variable is not None
+    )
+
+
+def attributes_of(expression: Expression) -> frozenset[tuple[str, str]]:
+    """Return the (variable, attribute) pairs that `expression` reads."""
+    return frozenset(
+        (node.variable, name)
+        for node in walk(expression)
+        if isinstance(node, Attribute | Aggregate)
+        and node.variable is not None
+        and (name := node.name if isinstance(node, Attribute) else node.attribute) is not None
+    )
+
+
+def conjuncts(expression: Expression | None) -> tuple[Expression, ...]:
+    """Return the conditions that must all hold: nested ANDs taken apart, None as nothing."""
+    match expression:
+        case None:
+            return ()
+        case AllOf(items):
+            return tuple(part for item in items for part in conjuncts(item))
+        case _:
+            return (expression,)

@@ -1,0 +1,87 @@
+"""The structure of a pattern: which events, in which order, which of them absent or repeated.
+
+A closed family of frozen nodes; functions over it are `match` statements. Where a node came
+from a text it knows its place there, for error messages; the place is no part of its identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias, assert_never
+
+from cepkit.errors import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event: a variable and the types it may have (None: any type)."""
+
+    variable: str
+    types: frozenset[str] | None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """All items, each strictly later than the one before it."""
+
+    items: tuple[Structure, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All items, in any order."""
+
+    items: tuple[Structure, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """One of the items."""
+
+    items: tuple[Structure, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """No such event in this place. Only a single event may stand inside."""
+
+    item: Structure
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Kleene:
+    """A non-empty set of such events, of `minimum` to `maximum` members (None: no upper bound)."""
+
+    item: Structure
+    minimum: int = 1
+    maximum: int | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Structure: TypeAlias = Event | Seq | And | Or | Not | Kleene
+
+
+def walk(structure: Structure) -> Iterator[Structure]:
+    """Yield `structure` and all nodes below it, in the order of the text."""
+    yield structure
+    match structure:
+        case Event():
+            return
+        case Seq(items) | And(items) | Or(items):
+            for item in items:
+                yield from walk(item)
+        case Not(item) | Kleene(item):
+            yield from walk(item)
+        case _:
+            assert_never(structure)
+
+
+def events_of(structure: Structure) -> tuple[Event, ...]:
+    """Return the event nodes of `structure` in pattern order, negated and repeated ones too."""
+    return tuple(node for node in walk(structure) if isinstance(node, Event))

@@ -1,0 +1,142 @@
+"""The normal form: a pattern as a union of conjunctive patterns (algorithms.md, section 1).
+
+Nested SEQ, AND and OR become branches, one for each choice at the ORs; each branch has its
+variables, a strict partial order over them, its negated and repeated variables, and the
+conditions that are about it. Everything behind the language works on branches.
+The number of branches is the product over the ORs that stand together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import assert_never
+
+from cepkit.pattern.conditions import Expression, conjuncts, variables_of
+from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure
+from cepkit.pattern.policies import Strategy, Window
+from cepkit.pattern.query import Query
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A conjunctive pattern: what a match binds, in which order, under which conditions.
+
+    Attributes:
+        positive: The events that a match binds, in pattern order, repeated ones included.
+        negated: The events that must not be there.
+        repeated: For each Kleene variable its least and greatest number of events.
+        order: The pairs (x, y) where x is strictly before y: transitive, over all variables.
+        conditions: All must hold; each is about variables of this branch only.
+        window: As in the query.
+        strategy: As in the query.
+        partition_by: As in the query.
+    """
+
+    positive: tuple[Event, ...]
+    negated: tuple[Event, ...]
+    repeated: tuple[tuple[str, int, int | None], ...]
+    order: frozenset[tuple[str, str]]
+    conditions: tuple[Expression, ...]
+    window: Window | None
+    strategy: Strategy
+    partition_by: tuple[str, ...]
+
+    @cached_property
+    def variables(self) -> tuple[str, ...]:
+        """The positive variables in pattern order."""
+        return tuple(event.variable for event in self.positive)
+
+    def event(self, variable: str) -> Event:
+        """Return the event node of `variable`."""
+        return next(e for e in self.positive + self.negated if e.variable == variable)
+
+    def before(self, variable: str) -> frozenset[str]:
+        """Return the variables that are strictly before `variable`."""
+        return frozenset(x for x, y in self.order if y == variable)
+
+    def after(self, variable: str) -> frozenset[str]:
+        """Return the variables that are strictly after `variable`."""
+        return frozenset(y for x, y in self.order if x == variable)
+
+    def conditions_between(self, first: str, second: str) -> tuple[Expression, ...]:
+        """Return the conditions about exactly these two variables (one, where they are equal)."""
+        pair = {first, second}
+        return tuple(c for c in self.conditions if variables_of(c) == pair)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A structure with all choices at ORs made."""
+
+    positive: tuple[Event, ...] = ()
+    negated: tuple[Event, ...] = ()
+    repeated: tuple[tuple[str, int, int | None], ...] = ()
+    order: frozenset[tuple[str, str]] = frozenset()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(event.variable for event in self.positive + self.negated)
+
+    def beside(self, other: _Choice, in_order: bool) -> _Choice:
+        """Join with `other`; where `in_order`, all of it is after all of this."""
+        across = {(x, y) for x in self.names for y in other.names} if in_order else set()
+        return _Choice(
+            self.positive + other.positive,
+            self.negated + other.negated,
+            self.repeated + other.repeated,
+            self.order | other.order | across,
+        )
+
+
+def _choices(structure: Structure) -> tuple[_Choice, ...]:
+    match structure:
+        case Event():
+            return (_Choice(positive=(structure,)),)
+        case Not(Event() as event):
+            return (_Choice(negated=(event,)),)
+        case Kleene(Event() as event, minimum, maximum):
+            return (_Choice((event,), repeated=((event.variable, minimum, maximum),)),)
+        case Or(items):
+            return tuple(choice for item in items for choice in _choices(item))
+        case Seq(items) | And(items):
+            joined = []
+            for parts in product(*map(_choices, items)):
+                whole = parts[0]
+                for part in parts[1:]:
+                    whole = whole.beside(part, in_order=isinstance(structure, Seq))
+                joined.append(whole)
+            return tuple(joined)
+        case Not() | Kleene():
+            raise AssertionError("checks.py lets NOT and KL stand around single events only")
+        case _:
+            assert_never(structure)
+
+
+def normal_form(query: Query) -> tuple[Branch, ...]:
+    """Return the branches of `query`, in the order of its text; their union is its meaning.
+
+    A condition belongs to every branch that has all of its variables. No match is found by two
+    branches: they differ in the variables they bind.
+
+    Args:
+        query: A query that passed `checks.check`.
+    """
+    conditions = conjuncts(query.where)
+    branches = []
+    for choice in _choices(query.structure):
+        names = frozenset(choice.names)
+        branches.append(
+            Branch(
+                choice.positive,
+                choice.negated,
+                choice.repeated,
+                choice.order,
+                tuple(c for c in conditions if variables_of(c) <= names),
+                query.window,
+                query.strategy,
+                query.partition_by,
+            )
+        )
+    return tuple(branches)
