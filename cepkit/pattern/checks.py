@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 
@@ -22,15 +23,21 @@ from cepkit.pattern.conditions import (
     IsNull,
     Literal,
     Negative,
+    children,
     conjuncts,
     variables_of,
     walk,
 )
 from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure, events_of
 from cepkit.pattern.nodes import walk as walk_structure
-from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.normal_form import count_branches
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
+
+# Functions over nodes are recursive; this keeps all of them far from Python's limit.
+MAX_DEPTH = 100
+MAX_BRANCHES = 10_000
+_MAX_INTEGER = 2**63 - 1
 
 
 def check(query: Query) -> Query:
@@ -41,22 +48,68 @@ def check(query: Query) -> Query:
     Raises:
         PatternError: It does not; the error says where, and what would.
     """
+    for part in (query.structure, query.where):
+        error = too_deep(part)
+        if error is not None:
+            raise error
     _check_structure(query.structure)
     _check_names(query.structure)
     _check_policies(query)
     names = [event.variable for event in events_of(query.structure)]
+    if query.where is not None:
+        _check_forms(query.where)
     for condition in conjuncts(query.where):
         _check_condition(condition, names, query)
     _check_aggregates(query, names)
-    for branch in normal_form(query):
-        if not branch.positive:
-            absent = branch.negated[0]
-            raise PatternError(
-                f"a match could consist of nothing but the absence of '{absent.variable}'",
-                expected="at least one event that is not under NOT, in every branch of an OR",
-                span=absent.span,
-            )
+    absent = _may_be_all(query.structure)
+    if absent is not None:
+        raise PatternError(
+            f"a match could consist of nothing but the absence of '{absent.variable}'",
+            expected="at least one event that is not under NOT, in every branch of an OR",
+            span=absent.span,
+        )
     return query
+
+
+def too_deep(part: Structure | Expression | None) -> PatternError | None:
+    """Return the error for a part that is nested too deeply for recursive functions, or None."""
+    level: list[Structure | Expression] = [] if part is None else [part]
+    for _ in range(MAX_DEPTH):
+        level = [below for node in level for below in _below(node)]
+        if not level:
+            return None
+    return PatternError(
+        f"nested more than {MAX_DEPTH} levels deep",
+        expected=f"at most {MAX_DEPTH} levels of operators around and beside each other",
+        hint="a long sum or product counts one level for each of its operators",
+        span=level[0].span,
+    )
+
+
+def _below(node: Structure | Expression) -> tuple[Structure | Expression, ...]:
+    match node:
+        case Event():
+            return ()
+        case Seq(items) | And(items) | Or(items):
+            return items
+        case Not(item) | Kleene(item):
+            return (item,)
+        case _:
+            return children(node)
+
+
+def _may_be_all(structure: Structure) -> Event | None:
+    """Return an absent event that a branch could consist of with no event beside it, or None."""
+    match structure:
+        case Not(Event() as event):
+            return event
+        case Or(items):
+            return next((found for item in items if (found := _may_be_all(item))), None)
+        case Seq(items) | And(items):
+            alone = [_may_be_all(item) for item in items]
+            return alone[0] if all(alone) else None
+        case _:
+            return None
 
 
 def check_attributes(query: Query, known: Iterable[str]) -> None:
@@ -119,6 +172,14 @@ def _check_structure(structure: Structure) -> None:
                     raise PatternError("an event without a variable", span=node.span)
                 if types is not None and not types:
                     raise PatternError(f"'{variable}' may have none of no types", span=node.span)
+    branches = count_branches(structure)
+    if branches > MAX_BRANCHES:
+        raise PatternError(
+            f"the choices at the ORs multiply to {branches} patterns",
+            expected=f"at most {MAX_BRANCHES}",
+            hint="where the choice is only one of types, write a IN (A, B)",
+            span=structure.span,
+        )
 
 
 def _check_names(structure: Structure) -> None:
@@ -138,13 +199,57 @@ def _check_policies(query: Query) -> None:
     match query.window:
         case TimeWindow(microseconds) if microseconds < 0:
             raise PatternError(f"a window of {microseconds} microseconds")
+        case TimeWindow(microseconds) if microseconds > _MAX_INTEGER:
+            raise PatternError(
+                "a window of more than 292,000 years", hint="for no limit leave WITHIN out"
+            )
         case CountWindow(events) if events < 1:
             raise PatternError(f"a window of {events} events", expected="at least one event")
+        case CountWindow(events) if events > _MAX_INTEGER:
+            raise PatternError(
+                "a window of more events than can be counted",
+                hint="for no limit leave WITHIN out",
+            )
     if query.strategy is Strategy.PARTITION_CONTIGUITY and not query.partition_by:
         raise PatternError(
             "partition-contiguity without partitions",
             hint="add PARTITION BY attribute, or use STRATEGY strict-contiguity",
         )
+
+
+def _check_forms(where: Expression) -> None:
+    """Refuse what the nodes can hold and no text can write (only made by hand or by a builder)."""
+    for node in walk(where):
+        match node:
+            case AllOf(items) | AnyOf(items) if len(items) < 2:
+                name = "AND" if isinstance(node, AllOf) else "OR"
+                raise PatternError(
+                    f"{name} of {len(items)} condition{'' if len(items) == 1 else 's'}",
+                    expected="two or more",
+                    span=node.span,
+                )
+            case InList(_, choices) if not choices:
+                raise PatternError("IN a list of nothing", span=node.span)
+            case Literal(value) if type(value) not in (int, float, str, bool, type(None)):
+                raise PatternError(
+                    f"a constant of the type {type(value).__name__}",
+                    expected="a number, a text, True, False or None",
+                    span=node.span,
+                )
+            case Literal(float(value)) if not math.isfinite(value):
+                raise PatternError(
+                    f"the constant {value}",
+                    expected="a finite number",
+                    hint="a missing value is found by IS NULL" if math.isnan(value) else None,
+                    span=node.span,
+                )
+            case Literal(int(value)) if not -_MAX_INTEGER - 1 <= value <= _MAX_INTEGER:
+                raise PatternError(
+                    "an integer that does not fit into 64 bits",
+                    expected=f"at most {_MAX_INTEGER}",
+                    hint="as a float, with a decimal point, it may be larger",
+                    span=node.span,
+                )
 
 
 def _check_condition(condition: Expression, names: list[str], query: Query) -> None:
@@ -170,6 +275,16 @@ def _check_condition(condition: Expression, names: list[str], query: Query) -> N
                         hint=f"'{variable}' is one event: write {variable}.{node.attribute}"
                         if node.attribute
                         else None,
+                        span=node.span,
+                    )
+                if (
+                    isinstance(node, Aggregate)
+                    and node.attribute is None
+                    and node.function != "count"
+                ):
+                    raise PatternError(
+                        f"{node.function} of whole events",
+                        expected=f"an attribute, as in {node.function}({variable}.price)",
                         span=node.span,
                     )
             case Aggregate():
@@ -268,9 +383,7 @@ def _check_together(condition: Expression, query: Query) -> None:
     for node in walk_structure(query.structure):
         if not isinstance(node, Or):
             continue
-        sides = [
-            mentioned & {event.variable for event in events_of(item)} for item in node.items
-        ]
+        sides = [mentioned & {event.variable for event in events_of(item)} for item in node.items]
         touched = [sorted(side)[0] for side in sides if side]
         if len(touched) > 1:
             raise PatternError(
@@ -285,6 +398,12 @@ def _check_together(condition: Expression, query: Query) -> None:
 def _check_aggregates(query: Query, names: list[str]) -> None:
     for aggregate in query.aggregates:
         variable = aggregate.variable
+        if variable is None and aggregate.attribute is not None:
+            raise PatternError(
+                f"AGG {aggregate.function.upper()} of '{aggregate.attribute}' of no variable",
+                expected=f"a variable, as in {names[0]}.{aggregate.attribute}",
+                span=aggregate.span,
+            )
         if variable is not None and variable not in names:
             raise PatternError(
                 f"'{variable}' is no variable of the pattern",

@@ -1,0 +1,236 @@
+"""Queries written in Python: the same frozen values that a text gives.
+
+    a, b = var("a"), var("b")
+    rising = (
+        seq(event("a", "MSFT"), event("b", "GOOG"))
+        .where(a.price < b.price)
+        .within("4 hours")
+    )
+    rising.query == parse("PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 4 hours")
+
+The nodes themselves compare by value, so conditions are built from wrappers (terms.py) whose
+operators make nodes. Every step returns a new value; nothing is changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from cepkit.errors import PatternError, nearest
+from cepkit.pattern.checks import check
+from cepkit.pattern.conditions import Aggregate, AllOf, Expression
+from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure
+from cepkit.pattern.parser import parse, parse_aggregates, parse_condition, parse_window
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.printer import to_text
+from cepkit.pattern.query import Query
+from cepkit.pattern.terms import Term, expression_of
+
+__all__ = [
+    "Pattern",
+    "and_",
+    "any_event",
+    "as_query",
+    "event",
+    "kl",
+    "not_",
+    "or_",
+    "seq",
+]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Pattern:
+    """A query under construction; accepted wherever a query is.
+
+    Made by `event`, `any_event`, `seq`, `and_`, `or_`, `not_` and `kl`.
+    """
+
+    parts: Query
+
+    @property
+    def query(self) -> Query:
+        """The finished query.
+
+        Raises:
+            PatternError: It means nothing (`checks.check`).
+        """
+        return check(self.parts)
+
+    def where(self, *conditions: Term | str) -> Pattern:
+        """Return the pattern with further conditions, all of which must hold.
+
+        Args:
+            conditions: Built from variables (`var`), or texts as after WHERE.
+        """
+        items: list[Expression] = []
+        for found in (self.parts.where, *map(_condition, conditions)):
+            if isinstance(found, AllOf):
+                items.extend(found.items)
+            elif found is not None:
+                items.append(found)
+        if not items:
+            return self
+        where = items[0] if len(items) == 1 else AllOf(tuple(items))
+        return Pattern(replace(self.parts, where=where))
+
+    def within(
+        self,
+        duration: str | timedelta | None = None,
+        *,
+        events: int | None = None,
+        exclusive: bool = False,
+    ) -> Pattern:
+        """Return the pattern with a window.
+
+        Args:
+            duration: ``"4 hours"`` as after WITHIN, or a timedelta.
+            events: A number of events, in place of a duration.
+            exclusive: Whether a distance of exactly the window is already too far.
+        """
+        if (duration is None) == (events is None):
+            raise PatternError(
+                "a window of " + ("nothing" if duration is None else "both a duration and events"),
+                expected='within("4 hours"), within(timedelta(hours=4)) or within(events=100)',
+            )
+        if events is not None:
+            return Pattern(replace(self.parts, window=CountWindow(int(events), exclusive)))
+        if isinstance(duration, timedelta):
+            microseconds = duration // timedelta(microseconds=1)
+            return Pattern(replace(self.parts, window=TimeWindow(microseconds, exclusive)))
+        if not isinstance(duration, str):
+            raise PatternError(
+                f"a window of {duration!r}",
+                expected="a duration with its unit",
+                hint=f'within("{duration} seconds")?',
+            )
+        window = parse_window(duration)
+        return Pattern(
+            replace(self.parts, window=replace(window, exclusive=exclusive or window.exclusive))
+        )
+
+    def strategy(self, name: str | Strategy) -> Pattern:
+        """Return the pattern with a selection strategy, such as ``"skip-till-next-match"``."""
+        try:
+            return Pattern(replace(self.parts, strategy=Strategy(name)))
+        except ValueError:
+            raise PatternError(
+                f"'{name}' is no strategy",
+                expected=f"one of {', '.join(Strategy)}",
+                hint=nearest(name, list(Strategy)),
+            ) from None
+
+    def partition_by(self, *attributes: str) -> Pattern:
+        """Return the pattern with attributes on which all events of a match agree."""
+        return Pattern(replace(self.parts, partition_by=attributes))
+
+    def agg(self, *aggregates: Term | str) -> Pattern:
+        """Return the pattern asking for aggregates of its matches instead of the matches.
+
+        Args:
+            aggregates: ``count()``, ``sum_(c.w)`` ..., or texts as after AGG.
+        """
+        found: list[Aggregate] = []
+        for item in aggregates:
+            if isinstance(item, str):
+                found.extend(parse_aggregates(item))
+                continue
+            expression = expression_of(item)
+            if not isinstance(expression, Aggregate):
+                raise PatternError(
+                    f"{item} is no aggregate", expected="count(), or sum_(c.price) and the like"
+                )
+            found.append(expression)
+        return Pattern(replace(self.parts, aggregates=tuple(found)))
+
+    def group_by(self, *attributes: str) -> Pattern:
+        """Return the pattern with attributes by which its aggregates are grouped."""
+        return Pattern(replace(self.parts, group_by=attributes))
+
+    def __str__(self) -> str:
+        return to_text(self.parts)
+
+    def __repr__(self) -> str:
+        return f"<Pattern\n{self}>"
+
+
+def event(variable: str, *types: str) -> Pattern:
+    """Return one event of any of `types`, bound to `variable`; without types named like it.
+
+    Example:
+        >>> print(seq(event("a", "MSFT"), event("b", "GOOG", "AAPL")))
+        PATTERN SEQ(MSFT a, b IN (AAPL, GOOG))
+    """
+    return Pattern(Query(Event(variable, frozenset(types or (variable,)))))
+
+
+def any_event(variable: str) -> Pattern:
+    """Return one event of whatever type, bound to `variable`."""
+    return Pattern(Query(Event(variable, None)))
+
+
+def seq(*items: Pattern | Structure) -> Pattern:
+    """Return all items, each strictly later than the one before it."""
+    return Pattern(Query(Seq(tuple(map(_structure, items)))))
+
+
+def and_(*items: Pattern | Structure) -> Pattern:
+    """Return all items, in any order."""
+    return Pattern(Query(And(tuple(map(_structure, items)))))
+
+
+def or_(*items: Pattern | Structure) -> Pattern:
+    """Return one of the items."""
+    return Pattern(Query(Or(tuple(map(_structure, items)))))
+
+
+def not_(item: Pattern | Structure) -> Pattern:
+    """Return the absence of an event."""
+    return Pattern(Query(Not(_structure(item))))
+
+
+def kl(item: Pattern | Structure, minimum: int = 1, maximum: int | None = None) -> Pattern:
+    """Return a set of `minimum` to `maximum` events (None: no upper bound)."""
+    return Pattern(Query(Kleene(_structure(item), minimum, maximum)))
+
+
+def as_query(pattern: Query | Pattern | str) -> Query:
+    """Return the query that a text, a builder's value or a query is.
+
+    Raises:
+        PatternError: It is none of them, or means nothing.
+    """
+    match pattern:
+        case str():
+            return parse(pattern)
+        case Pattern():
+            return pattern.query
+        case Query():
+            return check(pattern)
+    raise PatternError(
+        f"a pattern of the type {type(pattern).__name__}",
+        expected="a text, a Query, or what seq(...) and the like return",
+    )
+
+
+def _structure(item: Pattern | Structure) -> Structure:
+    match item:
+        case Pattern(parts):
+            if parts != Query(parts.structure):
+                raise PatternError(
+                    "a part of a pattern with a condition, a window or the like of its own",
+                    expected="these on the whole pattern",
+                    hint="call .where(), .within() ... after the outermost seq(...) is closed",
+                )
+            return parts.structure
+        case Event() | Seq() | And() | Or() | Not() | Kleene():
+            return item
+    raise PatternError(
+        f"{item!r} as a part of a pattern",
+        expected='event("a", "MSFT"), or what seq(...) and the like return',
+    )
+
+
+def _condition(condition: Term | str) -> Expression:
+    return parse_condition(condition) if isinstance(condition, str) else expression_of(condition)

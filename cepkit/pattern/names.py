@@ -1,0 +1,52 @@
+"""Names in a pattern's text: which words are reserved, and when a name needs double quotes."""
+
+from __future__ import annotations
+
+import re
+
+# The keywords of grammar.lark (a test holds the two together).
+RESERVED = (
+    "PATTERN", "SEQ", "KL", "ANY", "AND", "OR", "NOT", "IN", "BETWEEN", "IS", "NULL", "TRUE",
+    "FALSE", "WHERE", "WITHIN", "EXCLUSIVE", "STRATEGY", "PARTITION", "GROUP", "BY", "AGG",
+)  # fmt: skip
+
+_WORD = re.compile(r"[^\W\d]\w*")
+# A regular expression, as in the grammar: upper() folds other letters than re.IGNORECASE does.
+_KEYWORD = re.compile("|".join(RESERVED), re.IGNORECASE)
+
+
+def is_word(name: str) -> bool:
+    """Return whether `name` looks like an identifier; it may still be reserved."""
+    return _WORD.fullmatch(name) is not None
+
+
+def is_reserved(name: str) -> bool:
+    """Return whether `name` is a keyword, in whatever case."""
+    return _KEYWORD.fullmatch(name) is not None
+
+
+def name_text(name: str) -> str:
+    """Return `name` as it is written for a type, a variable, a column or a function."""
+    return name if is_word(name) and not is_reserved(name) else _in_double_quotes(name)
+
+
+def attribute_text(name: str) -> str:
+    """Return `name` as it is written after a dot, where no word is reserved."""
+    return name if is_word(name) else _in_double_quotes(name)
+
+
+def string_text(value: str) -> str:
+    """Return a text constant in single quotes."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def unquoted(token: str) -> str:
+    """Return the name or text that `token` writes, with or without quotes of either kind."""
+    quote = token[:1]
+    if quote not in ("'", '"'):
+        return token
+    return token[1:-1].replace(quote * 2, quote)
+
+
+def _in_double_quotes(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

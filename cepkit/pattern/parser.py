@@ -1,0 +1,112 @@
+"""From text to queries: a Lark grammar, read once, and one check of what it means.
+
+A text is data. It is parsed into frozen nodes by tables and looked at by `match` statements;
+no part of it is ever evaluated as code. Cost: O(length of the text), about 1 ms for a pattern
+of three events; the first call also builds the tables.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from lark import Lark
+from lark.exceptions import UnexpectedInput, VisitError
+
+from cepkit.errors import PatternError, PatternSyntaxError
+from cepkit.pattern.checks import check, too_deep
+from cepkit.pattern.conditions import Aggregate, Expression
+from cepkit.pattern.policies import Window
+from cepkit.pattern.query import Query
+from cepkit.pattern.syntax_errors import syntax_error
+from cepkit.pattern.transformer import NodeBuilder
+
+
+def parse(text: str) -> Query:
+    """Return the query that `text` writes (docs/pattern-language.md).
+
+    Args:
+        text: ``PATTERN structure [WHERE condition] [WITHIN window] [STRATEGY name]
+            [PARTITION BY columns] [AGG aggregates] [GROUP BY columns]``; the clauses in any
+            order, each at most once; keywords in any case.
+
+    Raises:
+        PatternSyntaxError: The text does not follow the grammar; the error points at the place.
+        PatternError: It does, but means nothing: an unknown variable, a variable named twice.
+
+    Example:
+        >>> query = parse("PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 4 hours")
+        >>> query.window
+        TimeWindow(microseconds=14400000000, exclusive=False)
+    """
+    query: Query = _read(text, "query")
+    for part in (query.structure, query.where):
+        _refuse_too_deep(part)
+    return check(query)
+
+
+def parse_condition(text: str) -> Expression:
+    """Return the condition that `text` writes, as after WHERE.
+
+    Raises:
+        PatternSyntaxError: The text does not follow the grammar.
+    """
+    condition: Expression = _read(text, "condition")
+    _refuse_too_deep(condition)
+    return condition
+
+
+def parse_window(text: str) -> Window:
+    """Return the window that `text` writes, as after WITHIN: ``4 hours``, ``100 EVENTS``.
+
+    Raises:
+        PatternSyntaxError: The text does not follow the grammar.
+    """
+    window: Window = _read(text, "window")
+    return window
+
+
+def parse_aggregates(text: str) -> tuple[Aggregate, ...]:
+    """Return the aggregates that `text` writes, as after AGG: ``COUNT, SUM(c.price)``.
+
+    Raises:
+        PatternSyntaxError: The text does not follow the grammar.
+    """
+    aggregates: tuple[Aggregate, ...] = _read(text, "aggregates")
+    return aggregates
+
+
+@lru_cache(maxsize=1)
+def _lark() -> Lark:
+    grammar = resources.files("cepkit.pattern").joinpath("grammar.lark").read_text("utf-8")
+    return Lark(
+        grammar,
+        parser="lalr",
+        lexer="contextual",
+        start=["query", "condition", "window", "aggregates"],
+        propagate_positions=True,
+        maybe_placeholders=False,
+    )
+
+
+def _read(text: str, start: str) -> Any:
+    if not isinstance(text, str):
+        raise PatternError(
+            f"a pattern of the type {type(text).__name__}", expected="a text, as in 'PATTERN ...'"
+        )
+    try:
+        tree = _lark().parse(text, start=start)
+        return NodeBuilder(text).transform(tree)
+    except UnexpectedInput as error:
+        raise syntax_error(text, start, error) from None
+    except VisitError as error:
+        raise error.orig_exc from None
+
+
+def _refuse_too_deep(part: Any) -> None:
+    error = too_deep(part)
+    if error is not None:
+        raise PatternSyntaxError(
+            error.found, expected=error.expected, hint=error.hint, span=error.span
+        )

@@ -1,0 +1,193 @@
+"""From queries back to text: `parse(to_text(query)) == query` for every sound query.
+
+Brackets stand only where the grammar needs them to read the same tree again.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from cepkit.pattern.conditions import (
+    Aggregate,
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Attribute,
+    Between,
+    Call,
+    Comparison,
+    Complement,
+    Expression,
+    InList,
+    IsNull,
+    Literal,
+    Negative,
+)
+from cepkit.pattern.durations import window_text
+from cepkit.pattern.names import attribute_text, name_text, string_text
+from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure
+from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
+
+# How tightly the forms of an expression bind; inside of a tighter one a looser one gets brackets.
+_ANY_OF, _ALL_OF, _COMPLEMENT, _COMPARISON, _SUM, _PRODUCT, _SIGNED, _ATOM = range(8)
+
+
+def to_text(query: Query) -> str:
+    """Return `query` as a text that parses to it again, one clause a line.
+
+    Args:
+        query: A query that passed `checks.check`.
+
+    Example:
+        >>> from cepkit.pattern.parser import parse
+        >>> print(to_text(parse("pattern seq(A a, B b) within 90 min where a.x=b.x")))
+        PATTERN SEQ(A a, B b)
+        WHERE a.x = b.x
+        WITHIN 90 minutes
+    """
+    lines = [f"PATTERN {structure_text(query.structure)}"]
+    if query.where is not None:
+        lines.append(f"WHERE {_where_text(query.where)}")
+    if query.window is not None:
+        lines.append(f"WITHIN {window_text(query.window)}")
+    if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+        lines.append(f"STRATEGY {query.strategy}")
+    if query.partition_by:
+        lines.append(f"PARTITION BY {', '.join(map(name_text, query.partition_by))}")
+    if query.aggregates:
+        lines.append(f"AGG {', '.join(map(aggregate_text, query.aggregates))}")
+    if query.group_by:
+        lines.append(f"GROUP BY {', '.join(map(name_text, query.group_by))}")
+    return "\n".join(lines)
+
+
+def structure_text(structure: Structure) -> str:
+    """Return `structure` as it stands after PATTERN."""
+    match structure:
+        case Event(variable, None):
+            return f"ANY {name_text(variable)}"
+        case Event(variable, types) if len(types) == 1:
+            (only,) = types
+            return (
+                name_text(only) if only == variable else f"{name_text(only)} {name_text(variable)}"
+            )
+        case Event(variable, types):
+            return f"{name_text(variable)} IN ({', '.join(map(name_text, sorted(types)))})"
+        case Seq(items):
+            return f"SEQ({', '.join(map(structure_text, items))})"
+        case And(items):
+            return f"AND({', '.join(map(structure_text, items))})"
+        case Or(items):
+            return f"OR({', '.join(map(structure_text, items))})"
+        case Not(item):
+            return f"NOT({structure_text(item)})"
+        case Kleene(item, minimum, maximum):
+            return f"KL({structure_text(item)}){_bounds_text(minimum, maximum)}"
+        case _:
+            assert_never(structure)
+
+
+def expression_text(expression: Expression) -> str:
+    """Return `expression` as it stands in a condition."""
+    match expression:
+        case Literal(value):
+            return _literal_text(value)
+        case Attribute(variable, name):
+            return f"{name_text(variable)}.{attribute_text(name)}"
+        case Negative(Attribute() | Call() | Aggregate() as operand):
+            return f"-{expression_text(operand)}"
+        case Negative(operand):
+            # Brackets: -3 is a constant, and -- begins a comment.
+            return f"-({expression_text(operand)})"
+        case Arithmetic(operator, left, right):
+            level = _level(expression)
+            return f"{_at(left, level)} {operator} {_at(right, level + 1)}"
+        case Call(function, arguments):
+            return f"{name_text(function)}({', '.join(_at(a, _SUM) for a in arguments)})"
+        case Aggregate():
+            return f"{expression.function}({_reference_text(expression)})"
+        case Comparison(operator, left, right):
+            return f"{_at(left, _SUM)} {operator} {_at(right, _SUM)}"
+        case InList(operand, choices, negated):
+            listed = ", ".join(_at(choice, _SUM) for choice in choices)
+            return f"{_at(operand, _SUM)} {'NOT ' if negated else ''}IN ({listed})"
+        case Between(operand, low, high, negated):
+            ends = f"{_at(low, _SUM)} AND {_at(high, _SUM)}"
+            return f"{_at(operand, _SUM)} {'NOT ' if negated else ''}BETWEEN {ends}"
+        case IsNull(operand, negated):
+            return f"{_at(operand, _SUM)} IS {'NOT ' if negated else ''}NULL"
+        case AllOf(items):
+            return " AND ".join(_at(item, _COMPLEMENT) for item in items)
+        case AnyOf(items):
+            return " OR ".join(_at(item, _ALL_OF) for item in items)
+        case Complement(item):
+            return f"NOT {_at(item, _COMPLEMENT)}"
+        case _:
+            assert_never(expression)
+
+
+def aggregate_text(aggregate: Aggregate) -> str:
+    """Return `aggregate` as it stands after AGG."""
+    if aggregate.variable is None:
+        return aggregate.function.upper()
+    return f"{aggregate.function.upper()}({_reference_text(aggregate)})"
+
+
+def _where_text(where: Expression) -> str:
+    """Return the whole condition, its outermost ANDs on lines of their own where it is long."""
+    text = expression_text(where)
+    if not isinstance(where, AllOf) or len(text) <= 72:
+        return text
+    return "\n  AND ".join(_at(item, _COMPLEMENT) for item in where.items)
+
+
+def _bounds_text(minimum: int, maximum: int | None) -> str:
+    if maximum is None:
+        return "" if minimum == 1 else f"{{{minimum},}}"
+    return f"{{{minimum}}}" if minimum == maximum else f"{{{minimum},{maximum}}}"
+
+
+def _reference_text(aggregate: Aggregate) -> str:
+    variable = name_text(aggregate.variable or "")
+    if aggregate.attribute is None:
+        return variable
+    return f"{variable}.{attribute_text(aggregate.attribute)}"
+
+
+def _literal_text(value: float | str | bool | None) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case str():
+            return string_text(value)
+        case _:
+            return repr(value)
+
+
+def _at(expression: Expression, level: int) -> str:
+    """Return the text of an expression in a place that binds as tightly as `level`."""
+    text = expression_text(expression)
+    return text if _level(expression) >= level else f"({text})"
+
+
+def _level(expression: Expression) -> int:
+    match expression:
+        case AnyOf():
+            return _ANY_OF
+        case AllOf():
+            return _ALL_OF
+        case Complement():
+            return _COMPLEMENT
+        case Comparison() | InList() | Between() | IsNull():
+            return _COMPARISON
+        case Arithmetic(operator):
+            return _SUM if operator in ("+", "-") else _PRODUCT
+        case Negative():
+            return _SIGNED
+        case Literal() | Attribute() | Call() | Aggregate():
+            return _ATOM
+        case _:
+            assert_never(expression)

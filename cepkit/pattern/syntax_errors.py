@@ -1,0 +1,303 @@
+"""What a reader of a wrong pattern text is told: the place, what it found, what would be right."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+
+from lark.exceptions import UnexpectedInput, UnexpectedToken
+
+from cepkit.errors import PatternSyntaxError, Span, nearest
+from cepkit.pattern.names import RESERVED, is_reserved, is_word, unquoted
+
+_EXAMPLE = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 4 hours"
+_STRUCTURES = frozenset({"_SEQ", "AND", "OR", "NOT", "_KL", "_ANY", "TYPE"})
+_VALUES = frozenset(
+    {"NAME", "NUMBER", "STRING", "QUOTED", "MINUS", "TRUE", "FALSE", "NULL", "_LPAR"}
+)
+_ARITHMETIC = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"})
+_COMPARISONS = frozenset(
+    {"LESS", "AT_MOST", "EQUAL", "UNEQUAL", "AT_LEAST", "MORE", "_IN", "_BETWEEN", "_IS", "NOT"}
+)
+_CLAUSES = ("_WHERE", "_WITHIN", "_STRATEGY", "_PARTITION", "_AGG", "_GROUP")
+
+# Terminals that are told together, in the order in which they are told. A group is used where
+# its first set is accepted as a whole; it then speaks for all terminals of its second set.
+_GROUPS: tuple[tuple[frozenset[str], frozenset[str], str], ...] = (
+    (
+        frozenset({"_SEQ"}),
+        _STRUCTURES | {"QUOTED", "STRING"},
+        "an event as in MSFT a, or one of SEQ, AND, OR, NOT, KL",
+    ),
+    (frozenset({"NUMBER", "NAME", "NOT"}), _VALUES | {"NOT"}, "a condition or a value"),
+    (frozenset({"NUMBER", "NAME"}), _VALUES, "a value"),
+    (frozenset({"LESS"}), _COMPARISONS | _ARITHMETIC, "a comparison"),
+    (frozenset({"PLUS"}), _ARITHMETIC, "an operator"),
+    (frozenset({"AND", "OR"}), frozenset({"AND", "OR"}), "AND or OR"),
+)
+_WORDS = {
+    "_PATTERN": "PATTERN",
+    "TYPE": "an event type",
+    "VARIABLE": "a variable name",
+    "COLUMN": "a column name",
+    "UNIT": "a unit of time or EVENTS",
+    "FUNCTION": "COUNT, SUM, AVG, MIN or MAX",
+    "ATTRIBUTE": "an attribute name",
+    "NAME": "a variable name",
+    "STRATEGY_NAME": "the name of a strategy",
+    "QUOTED": "a name in double quotes",
+    "STRING": "a text in single quotes",
+    "NUMBER": "a number",
+    "_LPAR": "'('",
+    "_RPAR": "')'",
+    "_LBRACE": "'{'",
+    "_RBRACE": "'}'",
+    "_COMMA": "','",
+    "_DOT": "'.'",
+    "STAR": "'*'",
+}
+_OPENING = {")": "(", "}": "{"}
+# What other languages write, and what stands for it here.
+_FOREIGN = {
+    "=>": "'at least' is written >=",
+    "=<": "'at most' is written <=",
+    "><": "'unequal' is written <> or !=",
+    "&&": "write AND",
+    "||": "write OR",
+    "&": "write AND",
+    "|": "write OR",
+    "!": "write NOT, as in NOT(B b) or NOT a.price < 3",
+    "~": "write NOT",
+    "->": "one event after another is written SEQ(A a, B b)",
+    "^": "there is no power; write a product",
+    "**": "there is no power; write a product",
+    ";": "a pattern ends without ';'",
+    "[": "lists and sets stand in round brackets: IN (1, 2)",
+    "]": "lists and sets stand in round brackets: IN (1, 2)",
+    ":": "a variable stands after its type: MSFT a",
+    "`": "names with unusual characters stand in double quotes",
+}
+_TOKEN = re.compile(
+    r"""(?:--|\#)[^\n\r]* | '(?:[^']|'')*+' | "(?:[^"]|"")*+" | \w+ | [^\s\w]""", re.VERBOSE
+)
+
+
+def syntax_error(text: str, start: str, error: UnexpectedInput) -> PatternSyntaxError:
+    """Return the error to be shown for what the parser stumbled over.
+
+    Args:
+        text: The text that was parsed.
+        start: The rule of grammar.lark that it should have followed.
+        error: What the parser raised.
+    """
+    parser: Any = error.interactive_parser
+    return _Report(text, start, error, frozenset(parser.accepts() if parser else ())).error()
+
+
+class _Report:
+    """One error: the words around it, and what could have followed the words before it."""
+
+    def __init__(
+        self, text: str, start: str, error: UnexpectedInput, accepts: frozenset[str]
+    ) -> None:
+        self.text = text
+        self.start = start
+        self.accepts = accepts
+        ends = isinstance(error, UnexpectedToken) and error.token.type == "$END"
+        place: Any = error.pos_in_stream
+        self.position = len(text) if ends else int(place)
+        words = [w for w in _TOKEN.finditer(text) if not w[0].startswith(("--", "#"))]
+        self.before = [w for w in words if w.start() < self.position]
+        self.after = [w for w in words if w.start() >= self.position]
+        self.found = "" if ends or not self.after else self.after[0][0]
+
+    def error(self) -> PatternSyntaxError:
+        if not self.before and not self.after:
+            return PatternSyntaxError(
+                "the text is empty" if self.start == "query" else f"the {self.start} is empty",
+                expected=_EXAMPLE if self.start == "query" else None,
+                span=Span(self.text, 0, 0),
+            )
+        special = self._unclosed_quote() or self._odd_character() or self._lone_name()
+        return special or PatternSyntaxError(
+            f"{self._shown()} is not expected here" if self.found else "the text ends too early",
+            expected=self._expected(),
+            hint=next(self._hints(), None),
+            span=self._span(),
+        )
+
+    def _shown(self) -> str:
+        word = self.found if len(self.found) <= 40 else f"{self.found[:37]}..."
+        return word if word[0] == "'" else f"'{word}'"
+
+    def _span(self) -> Span:
+        if self.found:
+            return Span(self.text, *self.after[0].span())
+        # After the last word, so that the caret does not stand in an empty last line.
+        end = self.before[-1].end() if self.before else 0
+        return Span(self.text, end, end + 1)
+
+    def _expected(self) -> str | None:
+        rest = set(self.accepts)
+        told = []
+        for needed, members, words in _GROUPS:
+            if needed <= rest:
+                told.append(words)
+                rest -= members
+        # "Quoted" is another way to write a name, worth telling only where names are not.
+        if rest & {"TYPE", "VARIABLE", "COLUMN", "ATTRIBUTE", "NAME"}:
+            rest -= {"QUOTED", "STRING"}
+        told += [words for terminal, words in _WORDS.items() if terminal in rest]
+        told += sorted(t.strip("_") for t in rest & {"_IN", "_BETWEEN", "_BY", "NULL", "NOT"})
+        told += ["AND"] if "AND" in rest else []
+        told += ["EXCLUSIVE"] if "EXCLUSIVE" in rest else []
+        if rest.issuperset(_CLAUSES):
+            told.append("a clause such as WITHIN")
+        if "$END" in rest:
+            told.append("the end")
+        return " or ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told) or None
+
+    # Mistakes that are better told at another place than the parser's
+
+    def _unclosed_quote(self) -> PatternSyntaxError | None:
+        quote = self.found
+        if quote not in ("'", '"'):
+            return None
+        end = min(
+            (i for i in (self.text.find(c, self.position) for c in "\r\n") if i >= 0),
+            default=len(self.text),
+        )
+        return PatternSyntaxError(
+            f"the quote {quote} is never closed",
+            expected=f"a second {quote}; inside of quotes it is written {quote * 2}",
+            span=Span(self.text, self.position, end),
+        )
+
+    def _odd_character(self) -> PatternSyntaxError | None:
+        if not self.found or self.found.isalnum():
+            return None
+        character = self.found[0]
+        if character in "‘’‚‛“”„‟«»":  # noqa: RUF001
+            straight = "'" if character in "‘’‚‛" else '"'  # noqa: RUF001
+            return PatternSyntaxError(
+                f"the typographic quote {character}",
+                expected="straight quotes: 'a text', \"a name\"",
+                hint=f"replace it by {straight}",
+                span=self._span(),
+            )
+        if character.isascii() or character.isalnum():
+            return None
+        name = unicodedata.name(character, "no printable character")
+        return PatternSyntaxError(
+            f"the character U+{ord(character):04X} ({name}) is not expected here",
+            expected=self._expected(),
+            hint="a name with unusual characters stands in double quotes",
+            span=self._span(),
+        )
+
+    def _lone_name(self) -> PatternSyntaxError | None:
+        """A name where a value belongs: an attribute is missing, or quotes."""
+        if not {"_DOT", "_LPAR"} <= self.accepts <= {"_DOT", "_LPAR", "_COMMA", "_RPAR"}:
+            return None
+        if not self.before or self.found in (")", ","):
+            return None
+        word = self.before[-1]
+        name = unquoted(word[0])
+        expected = f"an attribute, as in {word[0]}.price"
+        if word[0] == name:
+            expected += f", or the text '{name}' in single quotes"
+        elif "'" not in name:
+            expected += ", or a text"
+        return PatternSyntaxError(
+            f"{word[0]} alone is no value",
+            expected=expected,
+            hint=f"texts stand in single quotes: '{name}'" if word[0][0] == '"' else None,
+            span=Span(self.text, *word.span()),
+        )
+
+    # Hints, the surest first
+
+    def _hints(self) -> Iterator[str]:
+        yield from self._foreign()
+        yield from self._brackets()
+        yield from self._misspelled()
+        yield from self._missing()
+        yield from self._places()
+
+    def _foreign(self) -> Iterator[str]:
+        around = self.text[max(0, self.position - 1) : self.position + 2]
+        for pair in (around[:2], around[1:3], around[1:2]):
+            if pair in _FOREIGN and self.found:
+                yield _FOREIGN[pair]
+        for word in reversed(self.before):
+            if word[0][0] in "'\"" and "\n" in word[0]:
+                line = Span(self.text, *word.span()).line
+                yield f"the quote opened in line {line} is closed only {_lines_on(word[0])} on"
+
+    def _brackets(self) -> Iterator[str]:
+        opened: list[re.Match[str]] = []
+        for word in self.before:
+            if word[0] in _OPENING.values():
+                opened.append(word)
+            elif word[0] in _OPENING and opened:
+                opened.pop()
+        if self.found in _OPENING and not any(o[0] == _OPENING[self.found] for o in opened):
+            yield f"no '{_OPENING[self.found]}' is open here"
+        clause = is_reserved(self.found) and f"_{self.found.upper()}" in _CLAUSES
+        if opened and (not self.found or clause):
+            place = Span(self.text, *opened[-1].span())
+            yield (
+                f"the '{opened[-1][0]}' in line {place.line}, column {place.column} is never closed"
+            )
+
+    def _misspelled(self) -> Iterator[str]:
+        """A word that is nearly a keyword which may stand here, or just before."""
+        if self.found == "(" and self.before and "VARIABLE" in self.accepts:
+            yield nearest(self.before[-1][0], ("SEQ", "AND", "OR", "NOT", "KL")) or (
+                "events are combined by SEQ, AND, OR, NOT and KL"
+            )
+        keywords = [w for w in RESERVED if w in self.accepts or f"_{w}" in self.accepts]
+        for word in (self.found, self.before[-1][0] if self.before else ""):
+            if is_word(word) and not is_reserved(word) and len(word) > 1:
+                candidates = keywords if word is self.found else list(RESERVED)
+                hint = nearest(word, candidates)
+                if hint:
+                    yield hint
+        if "_PATTERN" in self.accepts:
+            yield f"a pattern begins with PATTERN, as in {_EXAMPLE}"
+
+    def _missing(self) -> Iterator[str]:
+        begins = is_word(self.found) and not is_reserved(self.found)
+        begins = begins or self.found[:1] in ("'", '"') or self.found.isdigit()
+        starts = begins or self.found in ("(", "-") or self.found.upper() in ("NOT", "SEQ", "KL")
+        if "AND" in self.accepts and "LESS" in self.accepts and starts:
+            yield "is AND missing between two conditions?"
+        elif "_COMMA" in self.accepts and starts:
+            yield "is a ',' missing?"
+        elif self.found == "," and "AND" in self.accepts:
+            yield "conditions are joined by AND, not by commas"
+        elif self.found == "," and {"_WHERE", "$END"} <= self.accepts:
+            yield "several events stand in SEQ(...), AND(...) or OR(...)"
+        elif self.found == ")" and self.before and self.before[-1][0] == ",":
+            yield "is there a ',' too many?"
+
+    def _places(self) -> Iterator[str]:
+        if self.found == "-" and "NUMBER" in self.accepts:
+            yield "a window cannot be negative"
+        if "EXCLUSIVE" in self.accepts and self.found[:1].isdigit():
+            yield "a duration is one number and one unit: write 90 minutes for 1 hour 30 minutes"
+        if self.found == "." and "_GROUP" in self.accepts:
+            yield "an attribute that all events have is named without a variable"
+        named = self.accepts & {"TYPE", "VARIABLE", "COLUMN", "NAME"}
+        if named and is_reserved(self.found) and f"_{self.found.upper()}" not in _CLAUSES[:3]:
+            yield (
+                f"{self.found} is a word of the language; "
+                f'as a name it stands in double quotes: "{self.found}"'
+            )
+
+
+def _lines_on(token: str) -> str:
+    lines = token.count("\n")
+    return "one line" if lines == 1 else f"{lines} lines"

@@ -1,0 +1,342 @@
+# The methods are the rules of grammar.lark, each with the same arguments.
+# ruff: noqa: D102, ARG002
+"""From the parser's tree to the nodes of the language, each with its place in the text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lark import Token, v_args
+from lark.tree import Meta
+from lark.visitors import Transformer_NonRecursive
+
+from cepkit.errors import PatternSyntaxError, Span, nearest
+from cepkit.pattern import conditions as c
+from cepkit.pattern import nodes as n
+from cepkit.pattern.durations import read_window
+from cepkit.pattern.functions import BUILTINS, SET_FUNCTIONS
+from cepkit.pattern.names import name_text, unquoted
+from cepkit.pattern.policies import Strategy, Window
+from cepkit.pattern.query import Query
+
+Children = list[Any]
+_OPERATORS = {"==": "=", "<>": "!="}
+
+
+class _Chain(tuple[c.Comparison, ...]):
+    """The neighbours of `a < b < c`: part of the AND around it, or an AND of its own."""
+
+    __slots__ = ()
+
+
+class _LoneName(str):
+    """A name without attribute, which only a function of a set may take."""
+
+    __slots__ = ("span",)
+    span: Span
+
+
+# Not recursive, so that no text is nested too deeply for it. Untyped, as lark's trees are.
+@v_args(meta=True)
+class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
+    """Turns a tree of grammar.lark, leaves first, into a query or one of its parts.
+
+    Args:
+        text: The text of the tree, which the nodes' places refer to.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(visit_tokens=False)
+        self._text = text
+
+    def _span(self, place: Meta | Token) -> Span:
+        start, end = place.start_pos, place.end_pos
+        assert start is not None
+        assert end is not None
+        return Span(self._text, start, end)
+
+    def query(self, meta: Meta, children: Children) -> Query:
+        structure, *clauses = children
+        given: dict[str, Any] = {}
+        for name, value, span in clauses:
+            keyword, field = name
+            if field in given:
+                raise PatternSyntaxError(
+                    f"{keyword} is given twice",
+                    expected=f"at most one {keyword}",
+                    hint="join the conditions by AND" if keyword == "WHERE" else None,
+                    span=span,
+                )
+            given[field] = value
+        return Query(structure, **given, text=self._text)
+
+    # Structure
+
+    def structures(self, meta: Meta, children: Children) -> tuple[n.Structure, ...]:
+        return tuple(children)
+
+    def seq(self, meta: Meta, children: Children) -> n.Structure:
+        return n.Seq(children[0], self._span(meta))
+
+    def and_(self, meta: Meta, children: Children) -> n.Structure:
+        return n.And(children[1], self._span(meta))
+
+    def or_(self, meta: Meta, children: Children) -> n.Structure:
+        return n.Or(children[1], self._span(meta))
+
+    def not_(self, meta: Meta, children: Children) -> n.Structure:
+        return n.Not(children[1], self._span(meta))
+
+    def kleene(self, meta: Meta, children: Children) -> n.Structure:
+        minimum, maximum = children[1] if len(children) > 1 else (1, None)
+        return n.Kleene(children[0], minimum, maximum, self._span(meta))
+
+    def exactly(self, meta: Meta, children: Children) -> tuple[int, int | None]:
+        size = self._bound(children[0])
+        return size, size
+
+    def from_to(self, meta: Meta, children: Children) -> tuple[int, int | None]:
+        return (
+            self._bound(children[0]),
+            self._bound(children[1]) if len(children) > 1 else None,
+        )
+
+    def _bound(self, token: Token) -> int:
+        value = self._number(token)
+        if not isinstance(value, int):
+            raise PatternSyntaxError(
+                f"{token} as a number of events",
+                expected="a whole number",
+                span=self._span(token),
+            )
+        return value
+
+    def bare_event(self, meta: Meta, children: Children) -> n.Event:
+        return n.Event(children[0], frozenset(children), self._span(meta))
+
+    def typed_event(self, meta: Meta, children: Children) -> n.Event:
+        return n.Event(children[1], frozenset(children[:1]), self._span(meta))
+
+    def any_event(self, meta: Meta, children: Children) -> n.Event:
+        return n.Event(children[0], None, self._span(meta))
+
+    def event_of_types(self, meta: Meta, children: Children) -> n.Event:
+        return n.Event(children[0], frozenset(children[1:]), self._span(meta))
+
+    def name(self, meta: Meta, children: Children) -> str:
+        # str: lark's tokens of two kinds differ even where their letters agree.
+        return unquoted(str(children[0]))
+
+    type = variable = column = attribute = name
+
+    # Clauses: (keyword and field of Query), value, place
+
+    def where(self, meta: Meta, children: Children) -> tuple[Any, ...]:
+        return ("WHERE", "where"), children[0], self._span(meta)
+
+    def within(self, meta: Meta, children: Children) -> tuple[Any, ...]:
+        return ("WITHIN", "window"), children[0], self._span(meta)
+
+    def strategy(self, meta: Meta, children: Children) -> tuple[Any, ...]:
+        token = children[0]
+        try:
+            value = Strategy(token.lower())
+        except ValueError:
+            raise PatternSyntaxError(
+                f"'{token}' is no strategy",
+                expected=f"one of {', '.join(Strategy)}",
+                hint=nearest(token, list(Strategy)),
+                span=self._span(token),
+            ) from None
+        return ("STRATEGY", "strategy"), value, self._span(meta)
+
+    def partition_by(self, meta: Meta, children: Children) -> tuple[Any, ...]:
+        return ("PARTITION BY", "partition_by"), children[0], self._span(meta)
+
+    def agg(self, meta: Meta, children: Children) -> tuple[Any, ...]:
+        return ("AGG", "aggregates"), children[0], self._span(meta)
+
+    def group_by(self, meta: Meta, children: Children) -> tuple[Any, ...]:
+        return ("GROUP BY", "group_by"), children[0], self._span(meta)
+
+    def columns(self, meta: Meta, children: Children) -> tuple[str, ...]:
+        return tuple(children)
+
+    def window(self, meta: Meta, children: Children) -> Window:
+        number, unit, *exclusive = children
+        return read_window(
+            number,
+            unit,
+            exclusive=bool(exclusive),
+            number_span=self._span(number),
+            unit_span=self._span(unit),
+        )
+
+    def aggregates(self, meta: Meta, children: Children) -> tuple[c.Aggregate, ...]:
+        return tuple(children)
+
+    def aggregate_of_matches(self, meta: Meta, children: Children) -> c.Aggregate:
+        if len(children) > 1 and children[0].lower() != "count":
+            raise PatternSyntaxError(
+                f"{children[0]}(*)",
+                expected=f"COUNT(*), or an attribute as in {children[0]}(c.price)",
+                span=self._span(meta),
+            )
+        return self._aggregate(meta, children[0], None, None)
+
+    def aggregate_of_variable(self, meta: Meta, children: Children) -> c.Aggregate:
+        return self._aggregate(meta, children[0], children[1], None)
+
+    def aggregate_of_attribute(self, meta: Meta, children: Children) -> c.Aggregate:
+        return self._aggregate(meta, children[0], children[1].variable, children[1].name)
+
+    def _aggregate(
+        self, meta: Meta, function: Token, variable: str | None, attribute: str | None
+    ) -> c.Aggregate:
+        if function.lower() not in SET_FUNCTIONS:
+            raise PatternSyntaxError(
+                f"'{function}' is no aggregate",
+                expected="COUNT, SUM, AVG, MIN or MAX",
+                hint=nearest(function, ("COUNT", "SUM", "AVG", "MIN", "MAX")),
+                span=self._span(function),
+            )
+        return c.Aggregate(str(function).lower(), variable, attribute, self._span(meta))  # type: ignore[arg-type]
+
+    # Conditions
+
+    def condition(self, meta: Meta, children: Children) -> c.Expression:
+        return self._sealed(children[0])
+
+    def parenthesised(self, meta: Meta, children: Children) -> c.Expression:
+        return self._sealed(children[0])
+
+    def any_of(self, meta: Meta, children: Children) -> c.Expression:
+        return c.AnyOf(tuple(map(self._sealed, children[::2])), self._span(meta))
+
+    def all_of(self, meta: Meta, children: Children) -> c.Expression:
+        items: list[c.Expression] = []
+        for child in children[::2]:
+            items.extend(child if isinstance(child, _Chain) else (child,))
+        return c.AllOf(tuple(items), self._span(meta))
+
+    def complement(self, meta: Meta, children: Children) -> c.Expression:
+        return c.Complement(self._sealed(children[1]), self._span(meta))
+
+    def comparisons(self, meta: Meta, children: Children) -> c.Comparison | _Chain:
+        # Each comparison of a chain is underlined alone, from its left to its right operand.
+        operands, operators = children[::2], children[1::2]
+        found = []
+        for operator, left, right in zip(operators, operands, operands[1:], strict=False):
+            span = self._span(meta)
+            if len(operators) > 1:
+                span = Span(self._text, left.span.start, right.span.end)
+            sign: Any = _OPERATORS.get(str(operator), str(operator))
+            found.append(c.Comparison(sign, left, right, span))
+        return found[0] if len(found) == 1 else _Chain(found)
+
+    def in_list(self, meta: Meta, children: Children) -> c.Expression:
+        operand, choices = children[0], children[-1]
+        return c.InList(operand, choices, len(children) > 2, self._span(meta))
+
+    def values(self, meta: Meta, children: Children) -> tuple[c.Expression, ...]:
+        return tuple(children)
+
+    def between(self, meta: Meta, children: Children) -> c.Expression:
+        # operand [NOT] low AND high
+        negated = len(children) > 4
+        return c.Between(children[0], children[-3], children[-1], negated, self._span(meta))
+
+    def is_null(self, meta: Meta, children: Children) -> c.Expression:
+        # operand [NOT] NULL
+        return c.IsNull(children[0], len(children) > 2, self._span(meta))
+
+    def arithmetic(self, meta: Meta, children: Children) -> c.Expression:
+        left, operator, right = children
+        return c.Arithmetic(str(operator), left, right, self._span(meta))  # type: ignore[arg-type]
+
+    def negative(self, meta: Meta, children: Children) -> c.Expression:
+        return c.Negative(children[1], self._span(meta))
+
+    def number(self, meta: Meta, children: Children) -> c.Expression:
+        return c.Literal(self._number(children[0]), self._span(meta))
+
+    def negative_number(self, meta: Meta, children: Children) -> c.Expression:
+        return c.Literal(-self._number(children[1]), self._span(meta))
+
+    def string(self, meta: Meta, children: Children) -> c.Expression:
+        return c.Literal(unquoted(str(children[0])), self._span(meta))
+
+    def true(self, meta: Meta, children: Children) -> c.Expression:
+        return c.Literal(True, self._span(meta))
+
+    def false(self, meta: Meta, children: Children) -> c.Expression:
+        return c.Literal(False, self._span(meta))
+
+    def null(self, meta: Meta, children: Children) -> c.Expression:
+        return c.Literal(None, self._span(meta))
+
+    def reference(self, meta: Meta, children: Children) -> c.Attribute:
+        return c.Attribute(children[0], children[1], self._span(meta))
+
+    def lone_name(self, meta: Meta, children: Children) -> _LoneName:
+        name = _LoneName(children[0])
+        name.span = self._span(meta)
+        return name
+
+    def arguments(self, meta: Meta, children: Children) -> tuple[Any, ...]:
+        return tuple(children)
+
+    def call(self, meta: Meta, children: Children) -> c.Expression:
+        function = children[0]
+        arguments = children[1] if len(children) > 1 else ()
+        if function.lower() in SET_FUNCTIONS:
+            return self._set_function(meta, function.lower(), arguments)
+        for argument in arguments:
+            if isinstance(argument, _LoneName):
+                raise PatternSyntaxError(
+                    f"'{argument}' alone is no value",
+                    expected=f"an attribute, as in {name_text(argument)}.price",
+                    span=argument.span,
+                )
+        if function.lower() in BUILTINS:
+            function = function.lower()
+        return c.Call(function, arguments, self._span(meta))
+
+    def _set_function(self, meta: Meta, function: str, arguments: tuple[Any, ...]) -> c.Aggregate:
+        span = self._span(meta)
+        match arguments:
+            case (_LoneName() as variable,):
+                return c.Aggregate(function, str(variable), None, span)  # type: ignore[arg-type]
+            case (c.Attribute(variable, name),):
+                return c.Aggregate(function, variable, name, span)  # type: ignore[arg-type]
+        other = {"min": "least", "max": "greatest"}.get(function)
+        raise PatternSyntaxError(
+            f"{function} of something that is no set of events",
+            expected=f"{function}(b{'' if function == 'count' else '.price'}), "
+            "where b is a variable under KL",
+            hint=f"of several values: {other}(...)" if other and len(arguments) > 1 else None,
+            span=span,
+        )
+
+    def _sealed(self, found: c.Expression | _Chain) -> c.Expression:
+        """Make a chain that stands in no AND an AND of its own."""
+        if not isinstance(found, _Chain):
+            return found
+        first, last = found[0].span, found[-1].span
+        assert first is not None
+        assert last is not None
+        return c.AllOf(tuple(found), Span(self._text, first.start, last.end))
+
+    def _number(self, token: Token) -> int | float:
+        try:
+            value: int | float = int(token)
+        except ValueError:
+            # More digits than Python reads as an integer are no float either.
+            value = float("inf") if token.replace("_", "").isdigit() else float(token)
+        if value == float("inf"):
+            raise PatternSyntaxError(
+                f"the number {token[:20]}{'...' if len(token) > 20 else ''} is too large",
+                expected="a number below 1.8e308",
+                span=self._span(token),
+            )
+        return value
