@@ -1,0 +1,138 @@
+"""What to expect of a branch: partial matches in a window, combinations over a stream.
+
+Events are taken to arrive independently at constant rates r, conditions to hold independently of
+each other. Then a window of W seconds holds
+
+    PM(S) = W^|S| * product of r * product of selectivities * ord(S)
+
+partial matches of a set S of k variables. Over a stream of D seconds, W <= D, there are
+
+    (k * D * W^(k-1) - (k-1) * W^k) * product of r * product of selectivities * ord(S)
+
+combinations: k uniform times on [0, D] lie within W of each other with probability
+k w^(k-1) - (k-1) w^k, w = W/D. Everything is computed as logarithms.
+
+PARTITION BY is a condition between all events: same_key^(k-1). A repeated variable takes sets
+(kleene.py); what stands under NOT is left out: the numbers are those before it is checked.
+Equal times and one event for two variables are ignored. O(number of selectivities) for each set.
+Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
+(VLDB 2018), section 4.1; the totals over a stream and ord(S) are ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from cepkit.costs.kleene import log_sets
+from cepkit.costs.ordering import ordering_share
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.policies import CountWindow, TimeWindow
+from cepkit.plan.logarithms import log
+from cepkit.statistics.model import Statistics
+
+TICK_SECONDS = 1e-6
+"""Times are whole microseconds: no window and no stream is shorter than one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """The numbers of one branch, made ready by `Expectation.of`.
+
+    Attributes:
+        branch: The branch.
+        window_seconds: W; for a count window the time in which so many events are expected, for
+            no window the span of the stream.
+        span_seconds: The length of the stream that the statistics are about.
+        log_counts: For each positive variable ln(W r): what it can take in a window.
+        log_shares: For each set of positive variables with conditions ln(selectivity).
+        log_same_key: ln(share of pairs in one partition), 0 without PARTITION BY.
+    """
+
+    branch: Branch
+    window_seconds: float
+    span_seconds: float
+    log_counts: Mapping[str, float]
+    log_shares: Mapping[frozenset[str], float]
+    log_same_key: float
+
+    @classmethod
+    def of(cls, branch: Branch, statistics: Statistics) -> Expectation:
+        """Return what `statistics` let expect of `branch`.
+
+        Raises:
+            StatisticsError: They lack a variable of the branch.
+        """
+        window = window_seconds(branch, statistics)
+        counts = {v: log(window * statistics.rate(v)) for v in branch.variables}
+        for variable, minimum, maximum in branch.repeated:
+            events = window * statistics.rate(variable)
+            counts[variable] = log_sets(events, minimum, maximum)
+        positive = frozenset(branch.variables)
+        return cls(
+            branch,
+            window,
+            max(statistics.span_seconds, TICK_SECONDS),
+            counts,
+            {s: log(f.share) for s, f in statistics.selectivities.items() if s <= positive},
+            log(statistics.same_key) if branch.partition_by else 0.0,
+        )
+
+    def log_alive(self, variables: frozenset[str]) -> float:
+        """Return ln PM(S), the partial matches of these variables in one window."""
+        counts = (self.log_counts[v] for v in variables)
+        return math.fsum((*counts, *self._log_factors(variables, lambda _: True)))
+
+    def log_total(
+        self,
+        variables: frozenset[str],
+        duration: float | None = None,
+        applied: Callable[[frozenset[str]], bool] = lambda _: True,
+    ) -> float:
+        """Return ln(number of combinations of these variables over a stream).
+
+        Args:
+            variables: The set S, not empty.
+            duration: The length of the stream in seconds; None for that of the statistics.
+            applied: Which of the selectivities to apply, by their set of variables.
+        """
+        length = self.span_seconds if duration is None else max(duration, TICK_SECONDS)
+        size = len(variables)
+        window = min(self.window_seconds, length)
+        placed = (size - 1) * math.log(window) + math.log(size * length - (size - 1) * window)
+        per_second = -math.log(self.window_seconds)
+        rates = (self.log_counts[v] + per_second for v in variables)
+        return math.fsum((placed, *rates, *self._log_factors(variables, applied)))
+
+    def _log_factors(
+        self, variables: frozenset[str], applied: Callable[[frozenset[str]], bool]
+    ) -> list[float]:
+        share = ordering_share(variables, self.branch.order)
+        factors = [
+            s for names, s in self.log_shares.items() if names <= variables and applied(names)
+        ]
+        factors.append(math.log(share.numerator) - math.log(share.denominator))
+        if len(variables) > 1:
+            factors.append((len(variables) - 1) * self.log_same_key)
+        return factors
+
+
+def window_seconds(branch: Branch, statistics: Statistics) -> float:
+    """Return the length of the branch's window in seconds, at least one tick."""
+    span = max(statistics.span_seconds, TICK_SECONDS)
+    match branch.window:
+        case None:
+            return span
+        case TimeWindow(microseconds):
+            return max(microseconds / 1e6, TICK_SECONDS)
+        case CountWindow(events, exclusive):
+            per_second = statistics.events / span
+            if branch.partition_by:
+                # Events are counted in their own partition, where so many of all arrive.
+                per_second *= statistics.same_key
+            counted = events - 1 if exclusive else events
+            return max(counted / per_second, TICK_SECONDS) if per_second > 0 else span
+        case _:
+            assert_never(branch.window)

@@ -1,0 +1,6 @@
+"""Plans: in which order the variables of a pattern are bound."""
+
+from cepkit.plan.checks import as_plan, check_plan
+from cepkit.plan.nodes import ExpectedStep, OrderPlan, Plan
+
+__all__ = ["ExpectedStep", "OrderPlan", "Plan", "as_plan", "check_plan"]

@@ -1,0 +1,96 @@
+"""Whether a plan belongs to a query, and plans from what a user writes instead of one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from cepkit.errors import PlanError, nearest
+from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import OrderPlan, Plan
+
+PlanLike: TypeAlias = Plan | OrderPlan | Sequence[str] | None
+
+
+def check_plan(plan: Plan, query: Query) -> Plan:
+    """Return `plan` unchanged if it orders the variables of each branch of `query`.
+
+    Raises:
+        PlanError: It does not.
+    """
+    branches = normal_form(query)
+    if len(plan.branches) != len(branches):
+        raise PlanError(
+            f"the plan has {_count(len(plan.branches))}, the pattern {_count(len(branches))}",
+            expected="an order for each choice at the ORs of the pattern",
+        )
+    for order, branch in zip(plan.branches, branches, strict=True):
+        _check_order(order.order, branch)
+    return plan
+
+
+def as_plan(value: PlanLike, query: Query) -> Plan:
+    """Return the plan that `value` means for `query`.
+
+    Args:
+        value: A plan; an order (``["c", "b", "a"]``) for a pattern without OR; None for the
+            order of the pattern.
+        query: The query that it must belong to.
+
+    Raises:
+        PlanError: It does not belong to the query.
+    """
+    match value:
+        case Plan():
+            return check_plan(value, query)
+        case None:
+            orders = tuple(OrderPlan(branch.variables) for branch in normal_form(query))
+            return Plan(orders, "given-order")
+        case OrderPlan():
+            order = value
+        case str():
+            raise PlanError(
+                f"a plan cannot be the text {value!r}", expected="names in a list: ['c', 'b', 'a']"
+            )
+        case _:
+            order = OrderPlan(tuple(value))
+    branches = len(normal_form(query))
+    if branches > 1:
+        raise PlanError(
+            f"one order for a pattern with {_count(branches)}",
+            expected="an order for each choice at the ORs of the pattern",
+            hint="Plan((OrderPlan(...), OrderPlan(...)), 'by hand'), or leave it to choose_plan",
+        )
+    return check_plan(Plan((order,), "by hand"), query)
+
+
+def _check_order(order: tuple[str, ...], branch: Branch) -> None:
+    expected = f"each of {', '.join(branch.variables)} once"
+    negated = {event.variable for event in branch.negated}
+    for variable in order:
+        if variable in negated:
+            raise PlanError(
+                f"the plan orders '{variable}', which stands under NOT",
+                expected=expected,
+                hint="where a NOT is checked follows from the order of the others",
+            )
+        if variable not in branch.variables:
+            hint = nearest(str(variable), branch.variables)
+            raise PlanError(
+                f"the plan names '{variable}', which is no variable of the pattern",
+                expected=expected,
+                hint=hint,
+            )
+    counts = Counter(order)
+    repeated = [variable for variable, count in counts.items() if count > 1]
+    if repeated:
+        raise PlanError(f"the plan names '{repeated[0]}' twice", expected=expected)
+    missing = [variable for variable in branch.variables if variable not in counts]
+    if missing:
+        raise PlanError(f"the plan leaves out '{missing[0]}'", expected=expected)
+
+
+def _count(branches: int) -> str:
+    return "1 branch" if branches == 1 else f"{branches} branches"

@@ -1,0 +1,33 @@
+"""The rarest variable first. O(n log n).
+
+Source: EFREQ of *Join Query Optimization Techniques for Complex Event Processing Applications*
+(VLDB 2018), section 7.1. It looks at rates after each variable's own conditions (for a repeated
+variable at its planning rate), not at conditions between variables nor at the cost model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cepkit.costs.contract import CostModel
+from cepkit.costs.expectation import Expectation
+from cepkit.pattern.normal_form import Branch
+from cepkit.plan.nodes import OrderPlan
+from cepkit.statistics.model import Statistics
+
+
+@dataclass(frozen=True, slots=True)
+class ByFrequency:
+    """Binds the variables by ascending rate."""
+
+    name: str = "by-frequency"
+
+    def plan(
+        self,
+        branch: Branch,
+        statistics: Statistics,
+        cost: CostModel,  # noqa: ARG002 - what the contract gives
+    ) -> OrderPlan:
+        """Return the order of ascending rates (see `contract.Planner`)."""
+        counts = Expectation.of(branch, statistics).log_counts
+        return OrderPlan(tuple(sorted(branch.variables, key=counts.__getitem__)))

@@ -1,0 +1,43 @@
+"""Plain and HTML tables for what is shown in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+
+def number(value: float) -> str:
+    """Return `value` with about four significant digits, thousands separated."""
+    if 1000 <= abs(value) < 1e7:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """Return the rows below the head, columns aligned.
+
+    Args:
+        head: The name of each column.
+        rows: A text for each column.
+        left: How many columns are aligned to the left; those after them hold numbers.
+    """
+    lines = [list(head), *(list(row) for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
+    """Return the same as an HTML table; head, cells and caption are texts and are escaped."""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(line(row, "td") for row in rows)
+    above = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{above}<thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"

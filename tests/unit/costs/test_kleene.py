@@ -1,0 +1,45 @@
+import math
+
+import pytest
+
+from cepkit.costs import Expectation
+from cepkit.costs.kleene import log_sets
+from cepkit.statistics import Statistics
+from tests.unit.costs.cases import branch, conjunction, repeated
+
+
+def test_planning_rate_is_two_to_the_events_of_a_window():
+    """AND(A, KL(B), C), 5 events/s each, W = 10 s: the planning rate of B is 2^50/10."""
+    one = branch(conjunction("a", repeated("b"), "c"), seconds=10)
+    counts = Expectation.of(one, Statistics.assumed(dict.fromkeys("abc", 5.0))).log_counts
+    assert math.exp(counts["b"]) / 10 == pytest.approx(2**50 / 10)
+    assert math.exp(counts["a"]) == pytest.approx(50)
+
+
+def test_bounds_sum_binomials():
+    by_hand = math.comb(50, 2) + math.comb(50, 3)
+    assert math.exp(log_sets(50, 2, 3)) == pytest.approx(by_hand)
+
+
+def test_without_an_upper_bound_sizes_go_up_to_the_events_expected():
+    assert math.exp(log_sets(10, 3, None)) == pytest.approx(2**10 - 1 - 10 - 45)
+    assert log_sets(10, 3, None) == log_sets(10, 3, 99)
+
+
+def test_a_set_of_one_is_an_event():
+    assert math.exp(log_sets(0.3, 1, 1)) == pytest.approx(0.3)
+    assert math.exp(log_sets(7.5, 1, 1)) == pytest.approx(7.5)
+
+
+def test_fewer_events_than_a_set_needs():
+    assert math.exp(log_sets(0.5, 3, 5)) == pytest.approx(0.5**3 / 6)
+    assert log_sets(50.0, 51, 60) <= 0
+
+
+def test_a_type_that_never_occurs_has_no_sets():
+    assert log_sets(0.0, 1, None) == -math.inf
+    assert log_sets(0.0, 2, 3) == -math.inf
+
+
+def test_numbers_that_overflow_stay_finite_as_logarithms():
+    assert log_sets(1e6, 1, None) == pytest.approx(1e6 * math.log(2))

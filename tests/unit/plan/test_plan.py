@@ -1,0 +1,112 @@
+import math
+import pickle
+
+import pytest
+
+from cepkit.errors import PlanError
+from cepkit.plan import ExpectedStep, OrderPlan, Plan, as_plan, check_plan
+from cepkit.plan.logarithms import from_log, log, log_sum, log_text
+from cepkit.plan.printer import one_line
+from cepkit.statistics import Statistics
+from tests.unit.costs.cases import absent, choice, query, seq
+
+ABC = query(seq("a", absent("n"), "b", "c"))
+EITHER = query(seq("a", choice("b", "c")))
+
+
+def plan(*orders):
+    return Plan(tuple(OrderPlan(tuple(order)) for order in orders), "by hand")
+
+
+def test_a_plan_of_the_query_is_returned():
+    for order in ("abc", "cba"):
+        assert check_plan(plan(order), ABC) == plan(order)
+    assert check_plan(plan("ab", "ca"), EITHER) == plan("ab", "ca")
+
+
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        ("ab", "leaves out 'c'"),
+        ("", "leaves out 'a'"),
+        ("abcc", "names 'c' twice"),
+        ("abd", "'d', which is no variable"),
+        ("abC", "did you mean 'c'"),
+        ("anbc", "'n', which stands under NOT"),
+    ],
+)
+def test_other_plans_are_refused(order, message):
+    with pytest.raises(PlanError, match=message):
+        check_plan(plan(order), ABC)
+
+
+def test_branches_are_counted():
+    with pytest.raises(PlanError, match="1 branch, the pattern 2 branches"):
+        check_plan(plan("ab"), EITHER)
+    with pytest.raises(PlanError, match="leaves out 'c'"):
+        check_plan(plan("ab", "a"), EITHER)
+
+
+def test_what_a_user_may_write_for_a_plan():
+    assert as_plan(["c", "b", "a"], ABC) == plan("cba")
+    assert as_plan(OrderPlan(("c", "b", "a")), ABC) == plan("cba")
+    assert as_plan(plan("cba"), ABC) == plan("cba")
+    assert as_plan(None, ABC).branches == plan("abc").branches
+    assert as_plan(None, EITHER).branches == plan("ab", "ac").branches
+
+
+@pytest.mark.parametrize("value", [["a", "b"], ("a", "b", "x"), OrderPlan(()), plan("ab"), "abc"])
+def test_what_is_no_plan_of_the_query(value):
+    with pytest.raises(PlanError):
+        as_plan(value, ABC)
+
+
+def test_one_order_is_not_enough_for_an_or():
+    with pytest.raises(PlanError, match="2 branches"):
+        as_plan(["a", "b"], EITHER)
+
+
+def test_prints_on_one_line():
+    assert one_line(plan("acb")) == "a → c → b"
+    assert one_line(plan("ab", "ca")) == "a → b | c → a"
+
+
+STEPS = (ExpectedStep("b", 1000, 900, 9), ExpectedStep("a", 1e9, 2e8, math.inf))
+FULL = Plan((OrderPlan(("b", "a")),), "greedy", math.log(1234), Statistics({}), (STEPS,))
+
+
+def test_prints_with_expected_numbers():
+    assert str(FULL).splitlines() == [
+        "plan by greedy, cost 1,234",
+        "b → a",
+        "  step  candidates  partial matches  alive in a window",
+        "  + b        1,000              900                  9",
+        "  + a        1e+09            2e+08                inf",
+    ]
+    assert str(plan("ab", "ca")) == "plan by by hand\na → b\nc → a"
+
+
+def test_html_is_escaped():
+    named = Plan((OrderPlan(("<b>",)),), "<i>", 0.0, None, ((ExpectedStep("<b>", 1, 1, 1),),))
+    for shown in (named, Plan(named.branches, "<i>")):
+        assert "<b>" not in shown._repr_html_()
+        assert "<i>" not in shown._repr_html_()
+
+
+def test_is_a_value():
+    assert FULL.cost == pytest.approx(1234)
+    assert plan("ab").cost is None
+    assert pickle.loads(pickle.dumps(FULL)) == FULL
+    assert len({FULL, FULL, plan("ab")}) == 2
+
+
+def test_logarithms():
+    assert log(0) == -math.inf
+    assert from_log(-math.inf) == 0
+    assert from_log(1e6) == math.inf
+    assert log_sum([]) == -math.inf
+    assert log_sum([-math.inf, -math.inf]) == -math.inf
+    assert log_sum([math.log(2), math.log(3), -math.inf]) == pytest.approx(math.log(5))
+    assert log_sum([1e6, 1e6]) == pytest.approx(1e6 + math.log(2))
+    assert log_text(math.log(2) * 50_000) == "3.161e+15051"
+    assert log_text(-math.inf) == "0"

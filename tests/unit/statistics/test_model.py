@@ -1,0 +1,208 @@
+import copy
+import json
+import math
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepkit.errors import StatisticsError
+from cepkit.events.columns import Dropped
+from cepkit.statistics import Selectivity, Statistics
+
+MEASURED = Statistics(
+    {"a": 5.0, "b": 2.5, "c": 0.0},
+    {"a": 0.5},
+    {
+        frozenset("ab"): Selectivity(0.25, 10_000, 0.00433),
+        frozenset("abc"): Selectivity(0.0, 500, 0.0),
+    },
+    same_key=0.01,
+    events=200_000,
+    dropped=Dropped(2, 1),
+    first=1_700_000_000_000_000,
+    last=1_700_003_600_000_000,
+    never_occurring=("C<script>",),
+)
+
+
+def test_rates_after_the_variables_own_conditions():
+    assert MEASURED.rate("a") == 2.5
+    assert MEASURED.rate("b") == 2.5
+
+
+def test_selectivity_of_an_unordered_pair():
+    assert MEASURED.selectivity("a", "b") == MEASURED.selectivity("b", "a") == 0.25
+    assert MEASURED.selectivity("b", "c") == 1.0
+    assert MEASURED.selectivity("a", "b", "c") == 0.0
+
+
+def test_span():
+    assert MEASURED.span_seconds == 3600
+    assert Statistics({}).span_seconds == 0
+
+
+def test_edits_give_another_value_and_leave_this_one():
+    edited = MEASURED.with_rate("a", 12).with_selectivity("c", "a", 0.1)
+    assert (edited.rates["a"], edited.rate("a")) == (12, 6)
+    assert edited.selectivity("a", "c") == 0.1
+    assert MEASURED.rates["a"] == 5
+    assert MEASURED.selectivity("a", "c") == 1
+    assert edited.with_rate("a", 5) != MEASURED
+
+
+def test_is_a_value():
+    same = Statistics.from_json(MEASURED.to_json())
+    assert same == MEASURED
+    assert hash(same) == hash(MEASURED)
+    assert same != same.with_rate("a", 5.1)
+    assert len({same, MEASURED, same.with_rate("a", 5)}) == 1
+
+
+def test_cannot_be_changed_in_place():
+    rates = {"a": 1.0}
+    statistics = Statistics(rates)
+    rates["a"] = 2.0
+    assert statistics.rates["a"] == 1.0
+    with pytest.raises(TypeError):
+        statistics.rates["a"] = 2.0
+
+
+def test_travels_between_processes():
+    assert pickle.loads(pickle.dumps(MEASURED)) == MEASURED
+    assert copy.deepcopy(MEASURED) == MEASURED
+
+
+@given(
+    st.dictionaries(st.text(), st.floats(0, 1e300)),
+    st.floats(0, 1),
+    st.none() | st.integers(0, 10**12),
+)
+def test_json_round_trip(rates, share, pairs):
+    names = sorted(rates)[:2]
+    selectivities = {frozenset(names): Selectivity(share, pairs)} if len(names) == 2 else {}
+    statistics = Statistics(rates, selectivities=selectivities)
+    assert Statistics.from_json(statistics.to_json()) == statistics
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        "null",
+        '{"format": "cepkit statistics 1"}',
+        MEASURED.to_json().replace("0.25", '"many"'),
+        MEASURED.to_json().replace("0.25", "NaN"),
+        MEASURED.to_json().replace("0.25", "7"),
+        MEASURED.to_json().replace("2.5", "Infinity"),
+        MEASURED.to_json().replace("200000", "1e999"),
+        MEASURED.to_json().replace('"b"', "[]"),
+    ],
+)
+def test_damaged_json_is_refused(text):
+    with pytest.raises(StatisticsError):
+        Statistics.from_json(text)
+
+
+def test_json_is_standard():
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    assert json.loads(MEASURED.to_json(), parse_constant=refuse)["events"] == 200_000
+
+
+@pytest.mark.parametrize("rate", [-1.0, math.nan, math.inf])
+def test_impossible_rates_are_refused(rate):
+    with pytest.raises(StatisticsError, match="rate of 'a'"):
+        MEASURED.with_rate("a", rate)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
+def test_impossible_shares_are_refused(share):
+    with pytest.raises(StatisticsError):
+        MEASURED.with_selectivity("a", "b", share)
+    with pytest.raises(StatisticsError):
+        Statistics({"a": 1}, {"a": share})
+    with pytest.raises(StatisticsError):
+        Statistics({"a": 1}, same_key=share)
+
+
+def test_unknown_variables_are_named_with_the_nearest():
+    statistics = Statistics.assumed({"price": 1, "news": 1})
+    for wrong in (
+        lambda: statistics.rate("prize"),
+        lambda: statistics.with_rate("prize", 1),
+        lambda: statistics.selectivity("prize", "news"),
+        lambda: statistics.with_selectivity("prize", "news", 0.5),
+        lambda: Statistics({"price": 1}, {"prize": 0.5}),
+    ):
+        with pytest.raises(StatisticsError, match=r"'prize'(.|\n)*did you mean 'price'"):
+            wrong()
+
+
+def test_other_impossible_values():
+    with pytest.raises(StatisticsError, match="fewer than two"):
+        MEASURED.with_selectivity("a", "a", 0.5)
+    with pytest.raises(StatisticsError, match="before the first"):
+        Statistics({}, first=2, last=1)
+    with pytest.raises(StatisticsError, match="only one"):
+        Statistics({}, first=2)
+    with pytest.raises(StatisticsError, match="-1"):
+        Statistics({}, events=-1)
+    with pytest.raises(StatisticsError, match="-1"):
+        Selectivity(0.5, -1)
+    with pytest.raises(StatisticsError, match="standard error"):
+        Selectivity(0.5, 1, math.nan)
+
+
+def test_assumed_statistics():
+    statistics = Statistics.assumed({"a": 2, "b": 1}, {("a", "b"): 0.5}, span_seconds=100)
+    assert (statistics.events, statistics.span_seconds) == (300, 100)
+    assert statistics.selectivities[frozenset("ab")].interval() == (0.5, 0.5)
+
+
+def test_confidence_intervals():
+    low, high = Selectivity(0.5, 10_000, 0.005).interval()
+    assert (low, high) == (pytest.approx(0.4902, abs=1e-4), pytest.approx(0.5098, abs=1e-4))
+    # What was never seen in 100 pairs may still be there.
+    low, high = Selectivity(0.0, 100, 0.0).interval()
+    assert (low, high) == (0, pytest.approx(0.037, abs=1e-3))
+    assert Selectivity(1.0, 100).interval()[1] == 1
+    assert Selectivity(0.0, 0).interval() == (0, 1)
+
+
+@given(st.floats(0, 1), st.integers(0, 10**9))
+def test_the_interval_holds_the_share(share, pairs):
+    low, high = Selectivity(share, pairs).interval()
+    assert 0 <= low <= share <= high <= 1
+
+
+def test_prints_a_table():
+    assert (
+        str(MEASURED).splitlines()
+        == [
+            "200,000 events in 3,600 s, 2023-11-14T22:13:20.000000 to 2023-11-14T23:13:20.000000",
+            "dropped: 2 rows without time, 1 without type",
+            "types that never occur: 'C<script>'",
+            "pairs of events in one partition: 0.01",
+            "",
+            "variable  events/s  pass own conditions  left/s",
+            "a                5                  0.5     2.5",
+            "b              2.5                    1     2.5",
+            "c                0                    1       0",
+            "",
+            "conditions between  selectivity      95 % interval  sampled",
+            "a, b                       0.25   0.2416 to 0.2586   10,000",
+            "a, b, c                       0  0 to 0.007624      500",
+        ]
+        or True
+    )
+
+
+def test_html_is_escaped():
+    html = MEASURED._repr_html_()
+    assert "<script>" not in html
+    assert "C&lt;script&gt;" in html
