@@ -41,7 +41,7 @@ def to_html(plan: Plan) -> str:
 
 def _head(plan: Plan) -> str:
     cost = "" if plan.log_cost is None else f", cost {log_text(plan.log_cost)}"
-    return f"plan by {plan.planner}{cost}"
+    return f"planner: {plan.planner}{cost}"
 
 
 def _row(step: ExpectedStep) -> tuple[str, ...]:

@@ -77,13 +77,13 @@ FULL = Plan((OrderPlan(("b", "a")),), "greedy", math.log(1234), Statistics({}), 
 
 def test_prints_with_expected_numbers():
     assert str(FULL).splitlines() == [
-        "plan by greedy, cost 1,234",
+        "planner: greedy, cost 1,234",
         "b → a",
         "  step  candidates  partial matches  alive in a window",
         "  + b        1,000              900                  9",
         "  + a        1e+09            2e+08                inf",
     ]
-    assert str(plan("ab", "ca")) == "plan by by hand\na → b\nc → a"
+    assert str(plan("ab", "ca")) == "planner: by hand\na → b\nc → a"
 
 
 def test_html_is_escaped():
