@@ -60,7 +60,7 @@ class CepkitError(Exception):
         hint: What to do now.
     """
 
-    def __init__(self, found: str, *, expected: str | None = None, hint: str | None = None):
+    def __init__(self, found: str, *, expected: str | None = None, hint: str | None = None) -> None:
         super().__init__(found, expected, hint)
         self.found = found
         self.expected = expected
@@ -107,7 +107,7 @@ class PatternError(CepkitError, ValueError):
         expected: str | None = None,
         hint: str | None = None,
         span: Span | None = None,
-    ):
+    ) -> None:
         super().__init__(found, expected=expected, hint=hint)
         self.span = span
 

@@ -46,17 +46,21 @@ class Column:
         """Return the column of the events at `rows`."""
         return Column(self.kind, self.values[rows], self.dictionary, self.has_missing)
 
+    def slice(self, begin: int, end: int) -> Column:
+        """Return the column of the events from `begin` up to, not including, `end` (a view)."""
+        return Column(self.kind, self.values[begin:end], self.dictionary, self.has_missing)
+
     def missing(self) -> npt.NDArray[np.bool_]:
         """Return, for each event, whether its value is missing."""
         match self.kind:
             case "float":
-                return np.isnan(self.values)
+                return np.asarray(np.isnan(self.values))
             case "array":
-                return np.isnan(self.values).all(axis=1)
+                return np.asarray(np.isnan(self.values).all(axis=1))
             case "integer" | "timestamp":
                 return np.asarray(self.values == MISSING_INTEGER)
             case _:
-                return np.asarray(self.values < 0)
+                return np.asarray(self.values.astype(np.int32, copy=False) < 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,17 @@ class EventColumns:
 
     def __len__(self) -> int:
         return len(self.ts)
+
+    def slice(self, begin: int, end: int) -> EventColumns:
+        """Return the events from `begin` up to, not including, `end` (views, nothing copied)."""
+        return EventColumns(
+            self.ts[begin:end],
+            self.types[begin:end],
+            self.type_names,
+            {name: column.slice(begin, end) for name, column in self.attributes.items()},
+            self.source,
+            self.source_rows(np.arange(begin, end)),
+        )
 
     def source_rows(self, events: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
         """Return the rows of `source` that the events are."""

@@ -1,0 +1,290 @@
+"""A program bound to the events of one slice: what each inner loop needs, as arrays.
+
+Bounds become tables: for each candidate of a bound variable the first candidate of the new one
+in scope, made by merging, so that a partial match finds its range by look-ups. Bands become
+columns of numbers. Cost: O(candidates of all variables).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.backend import Kernels
+from cepkit.columnar.candidates import Candidates, gather
+from cepkit.columnar.numbers import as_exact_floats, stays_exact
+from cepkit.columnar.program import Band, Bound, Program, Step
+from cepkit.events.columns import EventColumns
+from cepkit.pattern.conditions import (
+    Call,
+    Comparison,
+    ComparisonOperator,
+    Expression,
+    variables_of,
+    walk,
+)
+from cepkit.pattern.evaluation import Read, common_codes, truth, value
+from cepkit.pattern.functions import BUILTINS
+
+Ints = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """For each candidate of a bound variable, the first candidate of the new one in scope."""
+
+    variable: str
+    first: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A bound to be searched for each partial match: one variable has the key, others the time.
+
+    Attributes:
+        partner: The bound variable that has the key; None where there is no key.
+        key_class: The class of the key.
+        limits: The variables that have the times.
+    """
+
+    partner: str | None
+    key_class: int | None
+    limits: tuple[Bound, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a band's column is compared with: the bound side of one comparison.
+
+    Attributes:
+        variable: The one bound variable it is about; None where there are several.
+        least: For each candidate of that variable the least value allowed; None: any.
+        most: The greatest; None: any.
+        band: Where there are several, the comparison, evaluated for each partial match.
+    """
+
+    variable: str | None
+    least: Floats | None
+    most: Floats | None
+    band: Band | None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundBand:
+    """A number for each new candidate, and all it is compared with in the inner loop."""
+
+    column: Floats
+    sides: tuple[Side, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundStep:
+    """A step with everything that its inner loop needs.
+
+    Attributes:
+        step: What the program says.
+        candidates: Of the new variable.
+        lower: A range begins at the greatest of these; empty: at the first candidate.
+        upper: A range ends before the least of these; empty: after the last candidate.
+        bands: Compared in the inner loop.
+        residues: Checked on what the inner loop lets through.
+    """
+
+    step: Step
+    candidates: Candidates
+    lower: tuple[Table, ...] | Search
+    upper: tuple[Table, ...] | Search
+    bands: tuple[BoundBand, ...]
+    residues: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundProgram:
+    """A program bound to the events of one slice.
+
+    Attributes:
+        program: The program.
+        columns: The events.
+        steps: In the order of the plan.
+        candidates: Of each variable.
+        possible: False where a condition without variables, or the window, rules out all matches.
+        owned_from: Only matches whose last event is not before this time are wanted.
+    """
+
+    program: Program
+    columns: EventColumns
+    steps: tuple[BoundStep, ...]
+    candidates: Mapping[str, Candidates]
+    possible: bool
+    owned_from: int | None
+
+
+def bind(
+    program: Program, columns: EventColumns, kernels: Kernels, owned_from: int | None = None
+) -> BoundProgram:
+    """Return `program` bound to `columns`.
+
+    Args:
+        program: What to evaluate.
+        columns: The events of the slice.
+        kernels: The inner loops to use.
+        owned_from: Only matches whose last event is not before this time are wanted.
+
+    Raises:
+        PatternError: A condition does not fit the kinds of the columns.
+    """
+    candidates, key_counts = gather(program, columns, kernels, owned_from)
+    for step in program.steps:
+        for condition in (*step.residues, *map(_comparison, step.bands)):
+            _check_kinds(condition, candidates)
+    possible = (program.window is None or program.window >= 0) and all(
+        truth(condition, candidates[program.steps[0].variable].read, 1)[0]
+        for condition in program.constants
+    )
+    steps = tuple(
+        _bind_step(step, program, candidates, key_counts, kernels) for step in program.steps
+    )
+    return BoundProgram(program, columns, steps, candidates, possible, owned_from)
+
+
+def _comparison(band: Band) -> Comparison:
+    return Comparison(band.operator, band.own, band.other, band.own.span)
+
+
+def _check_kinds(condition: Expression, candidates: Mapping[str, Candidates]) -> None:
+    """Let evaluation refuse what does not fit, before there is a row to evaluate."""
+    # What a user's function returns is known only when it is called.
+    if any(isinstance(node, Call) and node.function not in BUILTINS for node in walk(condition)):
+        return
+    nothing = np.empty(0, dtype=np.int32)
+    truth(condition, lambda v, a: candidates[v].column(a).take(nothing), 0)
+
+
+def _bind_step(
+    step: Step,
+    program: Program,
+    candidates: Mapping[str, Candidates],
+    key_counts: tuple[int, ...],
+    kernels: Kernels,
+) -> BoundStep:
+    new = candidates[step.variable]
+    bound = [earlier.variable for earlier in program.steps[: program.steps.index(step)]]
+    partners = {
+        number: next(v for v in bound if number in candidates[v].keys) for number in step.classes
+    }
+    key = max(step.classes, key=key_counts.__getitem__, default=None)
+    if key is not None:
+        new.sort_by_key(key, key_counts[key], kernels)
+    bands: dict[object, BoundBand] = {}
+    for number, partner in partners.items():
+        if number != key:
+            codes = candidates[partner].keys[number].astype(np.float64)
+            own = new.keys[number].astype(np.float64)
+            bands[number] = BoundBand(own, (Side(partner, codes, codes, None),))
+    residues = list(step.residues)
+    for band in step.bands:
+        made = _bind_band(band, new, candidates)
+        if made is None:
+            residues.append(_comparison(band))
+        else:
+            same, column, side = made
+            earlier_sides = bands[same].sides if same in bands else ()
+            bands[same] = BoundBand(column, (*earlier_sides, side))
+    lower, upper = (
+        _bind_limits(limits, end, new, candidates, partners, kernels)
+        for end, limits in enumerate((step.lower, step.upper))
+    )
+    return BoundStep(step, new, lower, upper, tuple(bands.values()), tuple(residues))
+
+
+def _bind_limits(
+    limits: tuple[Bound, ...],
+    end: int,
+    new: Candidates,
+    candidates: Mapping[str, Candidates],
+    partners: Mapping[int, str],
+    kernels: Kernels,
+) -> tuple[Table, ...] | Search:
+    """Return the lower (`end` 0) or upper (1) bounds of the ranges."""
+    key, starts = new.key_class, new.starts
+    if key is None or starts is None:
+        tables = []
+        for limit in limits:
+            x = candidates[limit.variable]
+            if x.key_class is not None:
+                return Search(None, key, limits)
+            first = np.empty(len(x), dtype=np.int32)
+            kernels.bounds(x.ts, new.ts, limit.delta, first)
+            tables.append(Table(limit.variable, first))
+        return tuple(tables)
+    if not limits:
+        partner = partners[key]
+        return (Table(partner, starts[candidates[partner].keys[key] + end].astype(np.int32)),)
+    tables = []
+    for limit in limits:
+        x = candidates[limit.variable]
+        if key not in x.keys or x.key_class not in (None, key):
+            return Search(partners[key], key, limits)
+        first = np.empty(len(x), dtype=np.int32)
+        kernels.keyed_bounds(x.ts, x.keys[key], new.ts, starts, limit.delta, first)
+        tables.append(Table(limit.variable, first))
+    return tuple(tables)
+
+
+def _bind_band(
+    band: Band, new: Candidates, candidates: Mapping[str, Candidates]
+) -> tuple[object, Floats, Side] | None:
+    """Return what tells the band's column from others, the column, and the bound side.
+
+    None where the inner loop cannot compare them exactly.
+    """
+    others = variables_of(band.other)
+    own = value(band.own, new.read)
+    if len(others) > 1:
+        column = as_exact_floats(own)
+        if column is None or own.kind == "text" or not stays_exact(band.other, _reader(candidates)):
+            return None
+        return band.own, _spread(column, new), Side(None, None, None, band)
+    (variable,) = others
+    x = candidates[variable]
+    other = value(band.other, x.read)
+    if own.kind == other.kind == "text":
+        own, other = common_codes(own, other)
+    elif "text" in (own.kind, other.kind):
+        return None
+    column, limit = as_exact_floats(own), as_exact_floats(other)
+    if column is None or limit is None:
+        return None
+    least, most = band_limits(band.operator, _spread(limit, x))
+    return (band.own, id(own.dictionary)), _spread(column, new), Side(variable, least, most, None)
+
+
+def _reader(candidates: Mapping[str, Candidates]) -> Read:
+    return lambda variable, attribute: candidates[variable].column(attribute)
+
+
+def _spread(values: Floats, candidates: Candidates) -> Floats:
+    """Return a value for each candidate, where a constant came as a single one."""
+    return values if len(values) == len(candidates) else np.repeat(values, len(candidates))
+
+
+def band_limits(operator: ComparisonOperator, limit: Floats) -> tuple[Floats | None, Floats | None]:
+    """Return the least and the greatest value that is `operator` to `limit`; None: no bound.
+
+    Both are NaN where there is no such value, as nothing is between NaN and anything.
+    """
+    match operator:
+        case "<":
+            return None, np.where(limit > -np.inf, np.nextafter(limit, -np.inf), np.nan)
+        case "<=":
+            return None, limit
+        case ">":
+            return np.where(limit < np.inf, np.nextafter(limit, np.inf), np.nan), None
+        case ">=":
+            return limit, None
+        case _:
+            return limit, limit

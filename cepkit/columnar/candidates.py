@@ -1,0 +1,188 @@
+"""The events that each variable can be bound to, gathered and keyed once for a slice.
+
+Cost: one pass over the events for the types, then O(candidates) for each variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.backend import Kernels
+from cepkit.columnar.keys import dense_keys, partition_keys
+from cepkit.columnar.program import Member, Program, Step
+from cepkit.events.columns import Column, EventColumns
+from cepkit.pattern.evaluation import truth
+
+Ints = npt.NDArray[np.int32]
+Times = npt.NDArray[np.int64]
+
+
+class Candidates:
+    """The events that one variable can be bound to, in the order in which they are looked up.
+
+    That is the order of time, or of (key, time) where an equality links the variable to what is
+    bound before it.
+
+    Attributes:
+        step: The step that adds the variable.
+        seen: How many events had its types, before its filters.
+        rows: The row of each candidate among the events of the slice.
+        ts: The time of each candidate.
+        keys: For each equality class of the variable, the code of each candidate.
+        key_class: The class that the order is by, None for the order of time.
+        starts: Where each key of that class begins.
+    """
+
+    def __init__(self, step: Step, rows: Ints, columns: EventColumns) -> None:
+        self.step = step
+        self.seen = len(rows)
+        self.rows = rows
+        self.ts: Times = columns.ts[rows]
+        self.keys: dict[int, Ints] = {}
+        self.key_class: int | None = None
+        self.starts: Times | None = None
+        self._attributes = columns.attributes
+        self._gathered: dict[str, Column] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def column(self, attribute: str) -> Column:
+        """Return the attribute of all candidates."""
+        if attribute not in self._gathered:
+            self._gathered[attribute] = self._attributes[attribute].take(self.rows)
+        return self._gathered[attribute]
+
+    def read(self, variable: str, attribute: str) -> Column:
+        """Return the attribute of all candidates, for `evaluation`."""
+        assert variable == self.step.variable
+        return self.column(attribute)
+
+    def keep(self, order: npt.NDArray[Any]) -> None:
+        """Keep the candidates at `order`, in that order."""
+        self.rows = self.rows[order]
+        self.ts = self.ts[order]
+        self.keys = {number: codes[order] for number, codes in self.keys.items()}
+        self._gathered = {name: column.take(order) for name, column in self._gathered.items()}
+
+    def sort_by_key(self, number: int, key_count: int, kernels: Kernels) -> None:
+        """Bring the candidates into the order of (key, time)."""
+        self.starts = np.zeros(key_count + 1, dtype=np.int64)
+        order = np.empty(len(self), dtype=np.int32)
+        kernels.counting_sort(self.keys[number], self.starts, order)
+        self.keep(order)
+        self.key_class = number
+
+
+def gather(
+    program: Program, columns: EventColumns, kernels: Kernels, owned_from: int | None
+) -> tuple[dict[str, Candidates], tuple[int, ...]]:
+    """Return the candidates of each variable in the order of time, and each class's key count.
+
+    Args:
+        program: Says types, filters and equality classes.
+        columns: The events of the slice.
+        kernels: The inner loops to use.
+        owned_from: Matches whose last event is before this time are not wanted: where only one
+            variable can be last, its candidates begin there.
+
+    Raises:
+        PatternError: A filter or an equality does not fit the kinds of the columns.
+    """
+    rows = _rows_by_types(program, columns, kernels)
+    if owned_from is not None and len(program.last) == 1:
+        last = program.last[0]
+        rows[last] = rows[last][np.searchsorted(columns.ts[rows[last]], owned_from) :]
+    candidates = {
+        step.variable: Candidates(step, rows[step.variable], columns) for step in program.steps
+    }
+    for step in program.steps:
+        new = candidates[step.variable]
+        for condition in step.filters:
+            held = truth(condition, new.read, len(new))
+            if not held.all():
+                new.keep(np.flatnonzero(held))
+    counts = tuple(
+        _assign_keys(number, members, program, columns, candidates)
+        for number, members in enumerate(program.classes)
+    )
+    return candidates, counts
+
+
+def _rows_by_types(program: Program, columns: EventColumns, kernels: Kernels) -> dict[str, Ints]:
+    """Return for each variable the rows of the events of its types, ascending."""
+    n = len(columns)
+    wanted = {step.event.types for step in program.steps}
+    rows_of: dict[frozenset[str] | None, Ints] = {}
+    if None in wanted:
+        rows_of[None] = np.arange(n, dtype=np.int32)
+    waiting = sorted((types for types in wanted if types is not None), key=sorted)
+    while waiting:
+        # One pass over the events for as many sets as have no type in common.
+        together: list[frozenset[str]] = []
+        for types in waiting:
+            if all(not types & other for other in together):
+                together.append(types)
+        waiting = [types for types in waiting if types not in together]
+        rows_of.update(_partition(together, columns, kernels))
+    return {step.variable: rows_of[step.event.types] for step in program.steps}
+
+
+def _partition(
+    together: list[frozenset[str]], columns: EventColumns, kernels: Kernels
+) -> dict[frozenset[str] | None, Ints]:
+    n = len(columns)
+    slots = np.zeros(max(1, len(columns.type_names)), dtype=np.int32)
+    for code, name in enumerate(columns.type_names):
+        for slot, types in enumerate(together, start=1):
+            if name in types:
+                slots[code] = slot
+    # Slot 0 takes the types that nobody asked for, always into the same place. Each part has room
+    # for all events, but only what is written becomes real memory.
+    begins = np.arange(len(together) + 1, dtype=np.int64) * n
+    steps = np.ones(len(together) + 1, dtype=np.int64)
+    steps[0] = 0
+    ends = begins.copy()
+    rows = np.empty((len(together) + 1) * n, dtype=np.int32)
+    if n:
+        kernels.partition(columns.types.astype(np.int32, copy=False), slots, steps, ends, rows)
+    return {types: rows[begins[slot] : ends[slot]] for slot, types in enumerate(together, start=1)}
+
+
+def _assign_keys(
+    number: int,
+    members: frozenset[Member],
+    program: Program,
+    columns: EventColumns,
+    candidates: Mapping[str, Candidates],
+) -> int:
+    """Give the candidates their codes in a class, drop those that nothing can equal.
+
+    Returns:
+        How many codes there are.
+    """
+    if any(attribute is None for _, attribute in members):
+        codes, count = partition_keys([columns.attributes[a] for a in program.partition_by])
+        for variable, _ in members:
+            candidates[variable].keys[number] = codes[candidates[variable].rows]
+        return count
+    ordered = sorted((variable, attribute or "") for variable, attribute in members)
+    parts, count = dense_keys([candidates[v].column(attribute) for v, attribute in ordered])
+    kept: dict[str, Ints] = {}
+    fitting: dict[str, npt.NDArray[np.bool_]] = {}
+    for (variable, _), codes in zip(ordered, parts, strict=True):
+        # Two attributes of one variable in the class must agree with each other as well.
+        if variable in kept:
+            fitting[variable] &= codes == kept[variable]
+        else:
+            kept[variable] = codes
+            fitting[variable] = codes >= 0
+    for variable, codes in kept.items():
+        candidates[variable].keys[number] = codes
+        if not fitting[variable].all():
+            candidates[variable].keep(np.flatnonzero(fitting[variable]))
+    return count

@@ -1,0 +1,245 @@
+"""The inner loops of the engine, compiled by Numba and cached on disk.
+
+They know nothing of a query: types, keys, bounds and bands come as arrays, so that one
+compilation serves every query and only the first run on a machine waits for it.
+`plain.py` has the same functions in NumPy: the judge of these, and their stand-in.
+
+Loops count in unsigned integers: signed indices cost a wrap-around test on each access. Output
+is written always and the cursor moved by the outcome, which costs less than a branch that the
+processor cannot guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit, uintp
+
+Ints = npt.NDArray[np.int32]
+Times = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """Compile `function` on its first call and keep the result on disk."""
+    return cast("F", njit(cache=True, nogil=True, error_model="numpy")(function))
+
+
+@compiled
+def partition(types: Ints, slots: Ints, steps: Times, cursors: Times, rows: Ints) -> None:
+    """Write the row of each event into the part of `rows` that its type's slot owns.
+
+    Args:
+        types: Type codes of all events.
+        slots: The slot of each type code.
+        steps: 1 for each slot, 0 for the one of the types that nobody asked for.
+        cursors: Where in `rows` each slot begins; afterwards where it ends.
+        rows: The output.
+    """
+    for i in range(uintp(types.size)):
+        slot = slots[types[i]]
+        rows[uintp(cursors[slot])] = i
+        cursors[slot] += steps[slot]
+
+
+@compiled
+def counting_sort(keys: Ints, starts: Times, order: Ints) -> None:
+    """Sort row numbers by key, equal keys in the order of the rows; negative keys are left out.
+
+    Args:
+        keys: A dense code for each row.
+        starts: One more than there are keys, all zero; afterwards where each key begins.
+        order: The output, as long as there are rows.
+    """
+    n = uintp(keys.size)
+    for i in range(n):
+        if keys[i] >= 0:
+            starts[uintp(keys[i]) + uintp(1)] += 1
+    for k in range(uintp(1), uintp(starts.size)):
+        starts[k] += starts[k - uintp(1)]
+    cursors = starts.copy()
+    for i in range(n):
+        if keys[i] >= 0:
+            k = uintp(keys[i])
+            order[uintp(cursors[k])] = i
+            cursors[k] += 1
+
+
+@compiled
+def bounds(x_ts: Times, y_ts: Times, delta: int, table: Ints) -> None:
+    """For each x, the first y with `ts(y) >= ts(x) + delta`; both in the order of time."""
+    j = uintp(0)
+    n = uintp(y_ts.size)
+    for i in range(uintp(x_ts.size)):
+        wanted = x_ts[i] + delta
+        while j < n and y_ts[j] < wanted:
+            j += uintp(1)
+        table[i] = j
+
+
+@compiled
+def keyed_bounds(
+    x_ts: Times, x_keys: Ints, y_ts: Times, starts: Times, delta: int, table: Ints
+) -> None:
+    """As `bounds`, among the y with the key of x; the y in the order of (key, time).
+
+    The x may come in any order in which, for each key, time does not fall.
+    """
+    cursors = starts.copy()
+    for i in range(uintp(x_ts.size)):
+        key = uintp(x_keys[i])
+        wanted = x_ts[i] + delta
+        j = uintp(cursors[key])
+        end = uintp(starts[key + uintp(1)])
+        while j < end and y_ts[j] < wanted:
+            j += uintp(1)
+        cursors[key] = j
+        table[i] = j
+
+
+@compiled
+def searched_bounds(wanted: Times, keys: Ints, y_ts: Times, starts: Times, out: Ints) -> None:
+    """For each (key, time), the first y with that key and no earlier time, by binary search."""
+    for p in range(uintp(wanted.size)):
+        low = starts[uintp(keys[p])]
+        high = starts[uintp(keys[p]) + uintp(1)]
+        while low < high:
+            middle = (low + high) >> 1
+            if y_ts[uintp(middle)] < wanted[p]:
+                low = middle + 1
+            else:
+                high = middle
+        out[p] = low
+
+
+@compiled
+def join0(low: Ints, high: Ints, first: int, parents: Ints, found: Ints) -> tuple[int, int]:
+    """Write all pairs (p, y) with `low[p] <= y < high[p]`, from `first` on while there is room.
+
+    Returns:
+        The first p that found no room (the number of p where all did), and the number of pairs.
+    """
+    n = uintp(low.size)
+    room = uintp(parents.size)
+    m = uintp(0)
+    for p in range(uintp(first), n):
+        if high[p] <= low[p]:
+            continue
+        begin, end = uintp(low[p]), uintp(high[p])
+        if m + (end - begin) > room:
+            return int(p), int(m)
+        for y in range(begin, end):
+            parents[m] = p
+            found[m] = y
+            m += uintp(1)
+    return int(n), int(m)
+
+
+@compiled
+def join1(
+    low: Ints,
+    high: Ints,
+    first: int,
+    parents: Ints,
+    found: Ints,
+    least0: Floats,
+    most0: Floats,
+    column0: Floats,
+) -> tuple[int, int]:
+    """As `join0`, for the pairs with `least0[p] <= column0[y] <= most0[p]`."""
+    n = uintp(low.size)
+    room = uintp(parents.size)
+    m = uintp(0)
+    for p in range(uintp(first), n):
+        if high[p] <= low[p]:
+            continue
+        begin, end = uintp(low[p]), uintp(high[p])
+        if m + (end - begin) > room:
+            return int(p), int(m)
+        l0, u0 = least0[p], most0[p]
+        for y in range(begin, end):
+            parents[m] = p
+            found[m] = y
+            v0 = column0[y]
+            m += uintp((v0 >= l0) & (v0 <= u0))
+    return int(n), int(m)
+
+
+@compiled
+def join2(
+    low: Ints,
+    high: Ints,
+    first: int,
+    parents: Ints,
+    found: Ints,
+    least0: Floats,
+    most0: Floats,
+    column0: Floats,
+    least1: Floats,
+    most1: Floats,
+    column1: Floats,
+) -> tuple[int, int]:
+    """As `join1`, with two bands."""
+    n = uintp(low.size)
+    room = uintp(parents.size)
+    m = uintp(0)
+    for p in range(uintp(first), n):
+        if high[p] <= low[p]:
+            continue
+        begin, end = uintp(low[p]), uintp(high[p])
+        if m + (end - begin) > room:
+            return int(p), int(m)
+        l0, u0, l1, u1 = least0[p], most0[p], least1[p], most1[p]
+        for y in range(begin, end):
+            parents[m] = p
+            found[m] = y
+            v0, v1 = column0[y], column1[y]
+            m += uintp((v0 >= l0) & (v0 <= u0) & (v1 >= l1) & (v1 <= u1))
+    return int(n), int(m)
+
+
+@compiled
+def join3(
+    low: Ints,
+    high: Ints,
+    first: int,
+    parents: Ints,
+    found: Ints,
+    least0: Floats,
+    most0: Floats,
+    column0: Floats,
+    least1: Floats,
+    most1: Floats,
+    column1: Floats,
+    least2: Floats,
+    most2: Floats,
+    column2: Floats,
+) -> tuple[int, int]:
+    """As `join1`, with three bands."""
+    n = uintp(low.size)
+    room = uintp(parents.size)
+    m = uintp(0)
+    for p in range(uintp(first), n):
+        if high[p] <= low[p]:
+            continue
+        begin, end = uintp(low[p]), uintp(high[p])
+        if m + (end - begin) > room:
+            return int(p), int(m)
+        l0, u0, l1, u1 = least0[p], most0[p], least1[p], most1[p]
+        l2, u2 = least2[p], most2[p]
+        for y in range(begin, end):
+            parents[m] = p
+            found[m] = y
+            v0, v1, v2 = column0[y], column1[y], column2[y]
+            inside = (v0 >= l0) & (v0 <= u0) & (v1 >= l1) & (v1 <= u1)
+            m += uintp(inside & (v2 >= l2) & (v2 <= u2))
+    return int(n), int(m)
+
+
+JOINS: tuple[Callable[..., tuple[int, int]], ...] = (join0, join1, join2, join3)
+"""The join for each number of bands."""

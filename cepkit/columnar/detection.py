@@ -1,0 +1,103 @@
+"""Detection over a whole stream in memory: one slice after the other, one branch after the other.
+
+A slice owns the matches whose last event lies in it and sees the events up to a window before
+it. So the memory that detection needs is bounded by the slice, and nothing is found twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from cepkit.columnar.backend import Backend, kernels
+from cepkit.columnar.binding import bind
+from cepkit.columnar.counters import StepCounters
+from cepkit.columnar.program import Program
+from cepkit.columnar.run import Block, Run
+from cepkit.events.columns import EventColumns
+
+SLICE_ROWS = 1 << 20
+"""Events of a slice, unless the window holds so many that the overlap would cost too much."""
+
+WINDOWS_PER_SLICE = 10
+"""A slice is at least so many windows long: the overlap then costs at most a tenth."""
+
+
+def counters_for(program: Program) -> tuple[StepCounters, ...]:
+    """Return counters at zero, one for each step of `program`."""
+    return tuple(StepCounters(step.variable) for step in program.steps)
+
+
+def detect_slice(
+    program: Program,
+    columns: EventColumns,
+    counters: Sequence[StepCounters],
+    *,
+    owned_from: int | None = None,
+    backend: Backend | None = None,
+) -> Iterator[Block]:
+    """Yield the matches of one branch among the events of one slice, some at a time.
+
+    Args:
+        program: The branch and its plan.
+        columns: The events of the slice and those up to a window before it.
+        counters: The work of each step is added to them.
+        owned_from: Where the slice begins, in microseconds; None: with the first event.
+        backend: The inner loops; None: the fastest there are.
+    """
+    loops = kernels(backend)
+    yield from Run(bind(program, columns, loops, owned_from), loops, counters).blocks()
+
+
+def detect_columns(
+    program: Program,
+    columns: EventColumns,
+    counters: Sequence[StepCounters],
+    *,
+    slice_rows: int | None = None,
+    backend: Backend | None = None,
+) -> Iterator[Block]:
+    """Yield the matches of one branch in a stream, some at a time.
+
+    The rows in the blocks are those of `columns`.
+
+    Args:
+        program: The branch and its plan.
+        columns: The stream.
+        counters: The work of each step is added to them.
+        slice_rows: Events of a slice; None: chosen from the window.
+        backend: The inner loops; None: the fastest there are.
+    """
+    for begin, first, end in slices(columns.ts, program.window, slice_rows):
+        whole = first == 0 and end == len(columns)
+        part = columns if whole else columns.slice(begin, end)
+        owned_from = None if first == 0 else int(columns.ts[first])
+        for block in detect_slice(program, part, counters, owned_from=owned_from, backend=backend):
+            yield block if begin == 0 else block.shifted(begin)
+
+
+def slices(
+    ts: np.ndarray[tuple[int], np.dtype[np.int64]], window: int | None, slice_rows: int | None
+) -> Iterator[tuple[int, int, int]]:
+    """Yield for each slice the first event it sees, the first it owns, and its end.
+
+    Events of one time are never parted. Without a window there is one slice.
+    """
+    n = len(ts)
+    if window is None or n == 0:
+        yield 0, 0, n
+        return
+    first = 0
+    while first < n:
+        begin = int(np.searchsorted(ts, ts[first] - window))
+        if slice_rows is None:
+            in_windows = int(np.searchsorted(ts, ts[first] + WINDOWS_PER_SLICE * window))
+            end = max(first + SLICE_ROWS, in_windows)
+        else:
+            end = first + max(1, slice_rows)
+        if end < n:
+            end = int(np.searchsorted(ts, ts[end - 1], side="right"))
+        end = min(end, n)
+        yield begin, first, end
+        first = end

@@ -1,0 +1,98 @@
+"""Dense key codes: equal values get equal small integers, so that keys index arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from cepkit.errors import PatternError
+from cepkit.events.columns import Column
+from cepkit.pattern.evaluation import as_floats, common_codes
+
+Codes = npt.NDArray[np.int32]
+
+_SPARE = 4
+"""A range of integers up to this many times the rows is used as it is; a wider one is hashed."""
+
+
+def dense_keys(columns: Sequence[Column]) -> tuple[list[Codes], int]:
+    """Return codes such that equal values of all `columns` have equal codes, and their number.
+
+    Missing values have the code -1: they are equal to nothing.
+
+    Raises:
+        PatternError: The columns hold what cannot be equal, as texts and numbers.
+    """
+    kinds = {column.kind for column in columns}
+    if kinds == {"text"}:
+        return _text_keys(columns)
+    if "text" in kinds or "array" in kinds or ("boolean" in kinds and len(kinds) > 1):
+        raise PatternError(
+            f"an equality compares a {' with a '.join(sorted(kinds))}",
+            expected="two numbers, two texts, two truth values or two times",
+        )
+    if "float" in kinds:
+        floats = np.concatenate([as_floats(column) for column in columns]) + 0.0  # no -0.0
+        return _split(*_hashed(floats), columns)
+    if kinds == {"boolean"}:
+        return [column.values.astype(np.int32) for column in columns], 2
+    values = [column.values for column in columns]
+    missing = [column.missing() if column.has_missing else None for column in columns]
+    present = [v if gone is None else v[~gone] for v, gone in zip(values, missing, strict=True)]
+    rows = sum(map(len, present))
+    low = min((int(v.min()) for v in present if len(v)), default=0)
+    high = max((int(v.max()) for v in present if len(v)), default=0)
+    if high - low > _SPARE * rows + 1024:
+        codes, number = _hashed(np.concatenate(values))
+        gone = [
+            np.zeros(len(v), np.bool_) if m is None else m
+            for v, m in zip(values, missing, strict=True)
+        ]
+        codes[np.concatenate(gone)] = -1
+        return _split(codes, number, columns)
+    parts = []
+    for v, m in zip(values, missing, strict=True):
+        part = (v - low).astype(np.int32) if m is None else np.where(m, -1, v - low)
+        parts.append(part.astype(np.int32, copy=False))
+    return parts, high - low + 1
+
+
+def partition_keys(columns: Sequence[Column]) -> tuple[Codes, int]:
+    """Return a code for each row such that rows agree in all `columns` where codes are equal.
+
+    Here missing agrees with missing, as in GROUP BY.
+    """
+
+    def with_missing(column: Column) -> tuple[Codes, int]:
+        (codes,), number = dense_keys([column])
+        return np.where(codes < 0, number, codes), number + 1
+
+    def both(left: tuple[Codes, int], right: tuple[Codes, int]) -> tuple[Codes, int]:
+        joined = left[0].astype(np.int64) * right[1] + right[0]
+        return _hashed(joined)
+
+    return reduce(both, map(with_missing, columns))
+
+
+def _text_keys(columns: Sequence[Column]) -> tuple[list[Codes], int]:
+    first = columns[0]
+    if any(column.dictionary is not first.dictionary for column in columns):
+        for column in columns[1:]:
+            first, _ = common_codes(first, column)
+        columns = [common_codes(first, column)[1] for column in columns]
+    return [column.values for column in columns], len(first.dictionary)  # type: ignore[misc]
+
+
+def _hashed(values: npt.NDArray[Any]) -> tuple[Codes, int]:
+    codes, distinct = pd.factorize(values)
+    return codes.astype(np.int32), len(distinct)
+
+
+def _split(codes: Codes, number: int, columns: Sequence[Column]) -> tuple[list[Codes], int]:
+    ends = np.cumsum([len(column.values) for column in columns])[:-1]
+    return np.split(codes, ends), number

@@ -1,0 +1,91 @@
+"""When a float can stand for an integer: inner loops compute in floats alone.
+
+A float holds every integer up to 2^53. Where a condition could see a greater one it is left to
+`evaluation`, which computes in 64-bit integers; so no result depends on the inner loop taken.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.events.columns import Column
+from cepkit.pattern.conditions import (
+    Arithmetic,
+    Attribute,
+    Call,
+    Expression,
+    Literal,
+    Negative,
+    children,
+)
+from cepkit.pattern.evaluation import Read, as_floats
+
+Floats = npt.NDArray[np.float64]
+
+EXACT = 2.0**53
+"""Up to here floats hold every integer."""
+
+
+def as_exact_floats(column: Column) -> Floats | None:
+    """Return the numbers of `column` as floats, codes of texts too; None where some would change.
+
+    Missing is NaN.
+    """
+    if column.kind == "array":
+        return None
+    if column.kind == "text":
+        codes = column.values.astype(np.float64)
+        if column.has_missing:
+            codes[codes < 0] = np.nan
+        return codes
+    floats = as_floats(column)
+    return floats if _magnitude_of(column, floats) <= EXACT else None
+
+
+def stays_exact(expression: Expression, read: Read) -> bool:
+    """Whether no integer in the evaluation of `expression` can exceed what floats hold.
+
+    Args:
+        expression: A condition or a value.
+        read: Gives the columns with all values that the evaluation may see.
+    """
+    return _magnitude(expression, read) <= EXACT
+
+
+def _magnitude_of(column: Column, floats: Floats) -> float:
+    if column.kind not in ("integer", "timestamp") or not len(floats):
+        return 0.0
+    # The sign bit of missing integers would look like a great number; as floats they are NaN.
+    return float(np.nan_to_num(np.abs(floats), nan=0.0).max())
+
+
+def _magnitude(expression: Expression, read: Read) -> float:
+    """Return a bound for the integers that `expression` and its parts can be; 0 for floats."""
+    match expression:
+        case Literal(int(constant)):
+            return float(abs(constant))
+        case Attribute(variable, name):
+            column = read(variable, name)
+            return (
+                0.0
+                if column.kind in ("text", "array")
+                else _magnitude_of(column, as_floats(column))
+            )
+        case Negative(operand):
+            return _magnitude(operand, read)
+        case Arithmetic(operator, left, right):
+            parts = _magnitude(left, read), _magnitude(right, read)
+            worst = max(parts)
+            match operator:
+                case "+" | "-":
+                    return parts[0] + parts[1]
+                case "*":
+                    # A float side counts as 0: the product is then a float as well.
+                    return max(worst, parts[0] * parts[1])
+                case _:
+                    return worst
+        case Call(_, arguments):
+            return max((_magnitude(argument, read) for argument in arguments), default=0.0)
+        case _:
+            return max((_magnitude(child, read) for child in children(expression)), default=0.0)

@@ -1,0 +1,87 @@
+"""Conditions without NOT: what holds is then decided by two truth values instead of three.
+
+A condition counts only where it is true. With every NOT pushed down to the comparisons, "false"
+and "unknown" need not be told apart any more: each leaf says whether it is true, AND and OR do
+the rest. So no engine carries validity masks through a condition.
+"""
+
+from __future__ import annotations
+
+from cepkit.pattern.conditions import (
+    AllOf,
+    AnyOf,
+    Attribute,
+    Between,
+    Call,
+    Comparison,
+    ComparisonOperator,
+    Complement,
+    Expression,
+    InList,
+    IsNull,
+    Literal,
+)
+
+OPPOSITE: dict[ComparisonOperator, ComparisonOperator] = {
+    "<": ">=",
+    "<=": ">",
+    "=": "!=",
+    "!=": "=",
+    ">=": "<",
+    ">": "<=",
+}
+"""What holds where a comparison is false - and not where it is unknown."""
+
+MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
+    "<": ">",
+    "<=": ">=",
+    "=": "=",
+    "!=": "!=",
+    ">=": "<=",
+    ">": "<",
+}
+"""The same comparison with its sides exchanged."""
+
+
+def without_not(condition: Expression) -> Expression:
+    """Return a condition that is true exactly where `condition` is.
+
+    The result is made of AND, OR, comparisons, IN, IS NULL and truth constants alone; a truth
+    value that stands as a condition (a boolean attribute, a predicate of the user's) is compared
+    with TRUE or FALSE.
+    """
+    return _rewrite(condition, wanted=True)
+
+
+def _rewrite(condition: Expression, wanted: bool) -> Expression:
+    """Return what is true exactly where `condition` is `wanted`."""
+    match condition:
+        case Complement(item):
+            return _rewrite(item, not wanted)
+        case AllOf(items) | AnyOf(items):
+            parts = tuple(_rewrite(item, wanted) for item in items)
+            both = isinstance(condition, AllOf) == wanted
+            return AllOf(parts, condition.span) if both else AnyOf(parts, condition.span)
+        case Comparison(operator, left, right, span):
+            return condition if wanted else Comparison(OPPOSITE[operator], left, right, span)
+        case Between(operand, low, high, negated, span):
+            if wanted != negated:
+                return AllOf(
+                    (Comparison(">=", operand, low, span), Comparison("<=", operand, high, span)),
+                    span,
+                )
+            return AnyOf(
+                (Comparison("<", operand, low, span), Comparison(">", operand, high, span)), span
+            )
+        case InList(operand, choices, negated, span):
+            return InList(operand, choices, negated == wanted, span)
+        case IsNull(operand, negated, span):
+            return IsNull(operand, negated == wanted, span)
+        case Literal(None):
+            return Literal(False, condition.span)
+        case Literal(bool(value)):
+            return Literal(value == wanted, condition.span)
+        case Attribute() | Call():
+            return Comparison("=", condition, Literal(wanted), condition.span)
+        case _:
+            raise AssertionError("checks.py lets only conditions stand here")
