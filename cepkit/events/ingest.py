@@ -1,0 +1,246 @@
+"""An Arrow table to the columns that the profile and the engine read.
+
+| Arrow | kind | missing |
+|---|---|---|
+| integers | integer: int64; unsigned ones beyond int64 make the column a float | null |
+| floats, decimals, the null type | float: float64 | null, NaN |
+| booleans | boolean: int8 | null |
+| texts, dictionaries of texts | text: int32 codes into the sorted texts | null |
+| timestamps, dates | timestamp: int64 microseconds since 1970 UTC | null |
+| lists of numbers | array: float64, a row for each event, padded with NaN | null, empty |
+
+Lists of unequal length are padded at the end, as wide as the longest; so a NaN at the end of a
+row may be one or the other, and what is computed from two rows must not depend on the width.
+Everything else is carried to the output, but no condition may read it. The smallest int64 is
+the mark of missing values: an event that has it as a value is taken to have none.
+
+O(events) for each column, O(events log events) if the times are not in order. Every array of the
+result is new, contiguous and writable, whatever the table was: compiled code sees one layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepkit.errors import LimitError, StreamError
+from cepkit.events.arrow import ArrowColumn, is_text, nulls, raw, single
+from cepkit.events.columns import MISSING_INTEGER, Column, Dropped, EventColumns
+from cepkit.events.schema import Schema
+from cepkit.events.texts import compact, encode, type_codes
+from cepkit.events.times import microseconds
+
+Floats = npt.NDArray[np.float64]
+
+_MAX_PADDED_VALUES = 2**28
+
+
+def event_columns(table: pa.Table, schema: Schema, attributes: Iterable[str] = ()) -> EventColumns:
+    """Return a table as events in stream order.
+
+    Args:
+        table: Rows in order of arrival.
+        schema: Which column is what.
+        attributes: The columns that conditions read; others are carried along untouched.
+
+    Returns:
+        The events, sorted by time and, where times are equal, by arrival. Rows without a time
+        (counted first) or without a type are left out and counted in `dropped`.
+
+    Raises:
+        StreamError: A column is missing or there twice, a time is no time, or conditions
+            cannot read an attribute.
+        LimitError: Padding lists of very unequal length would take gigabytes.
+    """
+    names = tuple(table.column_names)
+    wanted = tuple(dict.fromkeys(attributes))
+    schema.check(names, wanted)
+    ts = microseconds(
+        table.column(schema.time), schema.time, unit=schema.unit, timezone=schema.timezone
+    )
+    codes, type_names = type_codes(table.column(schema.type), schema.type)
+    rows, dropped = _stream_order(ts, codes)
+    if rows is not None:
+        ts, codes = ts[rows], codes[rows]
+    codes, type_names = compact(codes, type_names)
+    columns = {name: attribute(table.column(name), name, schema) for name in wanted}
+    if rows is not None:
+        columns = {name: column.take(rows) for name, column in columns.items()}
+    carried = schema.carried(names)
+    return EventColumns(
+        ts=ts,
+        types=codes,
+        type_names=tuple(type_names),
+        attributes=columns,
+        source=table if carried == names else table.select(list(carried)),
+        rows=rows,
+        dropped=dropped,
+    )
+
+
+def from_batches(
+    batches: Iterable[pa.RecordBatch],
+    schema: Schema,
+    attributes: Iterable[str] = (),
+    *,
+    arrow_schema: pa.Schema | None = None,
+) -> EventColumns:
+    """Return record batches, in order of arrival, as events.
+
+    Args:
+        batches: The rows.
+        schema: Which column is what.
+        attributes: The columns that conditions read.
+        arrow_schema: The batches' columns; needed only where there may be no batch at all.
+
+    Raises:
+        StreamError: As `event_columns`, and for no batch without `arrow_schema`.
+    """
+    rows = list(batches)
+    if not rows and arrow_schema is None:
+        raise StreamError("no batches, and no arrow_schema to say what they would have held")
+    return event_columns(pa.Table.from_batches(rows, arrow_schema), schema, attributes)
+
+
+def is_readable(kind: pa.DataType) -> bool:
+    """Return whether conditions can read a column of this Arrow type."""
+    if pa.types.is_dictionary(kind):
+        return is_readable(kind.value_type)
+    if _is_list(kind):
+        return _is_number(kind.value_type)
+    return bool(
+        _is_number(kind)
+        or pa.types.is_boolean(kind)
+        or is_text(kind)
+        or pa.types.is_timestamp(kind)
+        or pa.types.is_date(kind)
+    )
+
+
+def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
+    """Return one attribute of all rows, as conditions read it.
+
+    A time column that holds numbers or texts is read as such here: `schema.unit` says what the
+    numbers count, but `b.ts - a.ts` is a difference of those numbers.
+
+    Args:
+        column: The values.
+        name: The column's name, for error messages.
+        schema: Knows the time zone of timestamps without one.
+
+    Raises:
+        StreamError: Conditions cannot read values of this type.
+        LimitError: Padding lists of very unequal length would take gigabytes.
+    """
+    kind = column.type
+    if not is_readable(kind):
+        raise StreamError(
+            f"the column '{name}' holds {kind}, which conditions cannot read",
+            expected="numbers, texts, truth values, times or lists of numbers",
+            hint="it can still be carried to the output; or take out the part that you need",
+        )
+    if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
+        return attribute(column.cast(kind.value_type), name, schema)
+    if pa.types.is_dictionary(kind) or is_text(kind):
+        codes, texts = encode(column)
+        return Column("text", codes, texts, has_missing=bool((codes < 0).any()))
+    array = single(column)
+    missing = bool(array.null_count)
+    if pa.types.is_boolean(kind):
+        return Column("boolean", _integers(array.cast(pa.int8()), np.int8, -1), has_missing=missing)
+    if pa.types.is_integer(kind) and not _beyond_int64(array):
+        integers = _integers(array, np.int64, MISSING_INTEGER)
+        return Column("integer", integers, has_missing=missing)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        times = microseconds(array, name, timezone=schema.timezone)
+        return Column("timestamp", times, has_missing=missing)
+    if _is_list(kind):
+        rows = _padded(array, name)
+        return Column("array", rows, has_missing=bool(np.isnan(rows).all(axis=1).any()))
+    floats = _floats(array)
+    return Column("float", floats, has_missing=bool(np.isnan(floats).any()))
+
+
+def _stream_order(
+    ts: npt.NDArray[np.int64], codes: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int64] | None, Dropped]:
+    """Return the rows that are events, in stream order; None if all are and stand so already."""
+    without_time, without_type = ts == MISSING_INTEGER, codes < 0
+    null_time = int(np.count_nonzero(without_time))
+    null_type = int(np.count_nonzero(without_type & ~without_time))
+    dropped = Dropped(null_time, null_type)
+    rows = np.flatnonzero(~(without_time | without_type)) if dropped else None
+    kept = ts if rows is None else ts[rows]
+    if not (kept[1:] >= kept[:-1]).all():
+        order = np.argsort(kept, kind="stable")
+        rows = order if rows is None else rows[order]
+    return rows, dropped
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_null(kind)
+    )
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def _beyond_int64(array: pa.Array) -> bool:
+    if not pa.types.is_uint64(array.type) or array.null_count == len(array):
+        return False
+    return bool(pc.max(array).as_py() > np.iinfo(np.int64).max)
+
+
+def _integers(
+    array: pa.Array, dtype: type[np.signedinteger], missing: int
+) -> npt.NDArray[np.signedinteger]:
+    values = raw(array, array.type.to_pandas_dtype()).astype(dtype)
+    absent = nulls(array)
+    if absent is not None:
+        values[absent] = missing
+    return values
+
+
+def _floats(array: pa.Array) -> Floats:
+    if pa.types.is_null(array.type):
+        return np.full(len(array), np.nan)
+    dtype = np.float64
+    if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
+        dtype = array.type.to_pandas_dtype()
+    else:
+        array = array.cast(pa.float64())
+    values = raw(array, dtype).astype(np.float64)
+    absent = nulls(array)
+    if absent is not None:
+        values[absent] = np.nan
+    return values
+
+
+def _padded(array: pa.Array, name: str) -> Floats:
+    """Return lists of numbers as rows of one width, NaN where a list has ended."""
+    lengths = pc.list_value_length(array).fill_null(0).to_numpy()
+    flat = _floats(array.flatten())
+    width = int(lengths.max()) if len(lengths) else 0
+    cells = width * len(array)
+    if cells == len(flat):
+        return flat.reshape(len(array), width)
+    if cells > _MAX_PADDED_VALUES and cells > 4 * len(flat):
+        raise LimitError(
+            f"the lists in '{name}' differ too much in length: the longest has {width} numbers,"
+            f" the mean is {len(flat) / len(array):.1f} over {len(array)} events",
+            hint="cut the lists to the length that the condition needs",
+        )
+    rows = np.full((len(array), width), np.nan)
+    rows[np.arange(width) < lengths[:, np.newaxis]] = flat
+    return rows

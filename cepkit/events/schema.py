@@ -1,0 +1,140 @@
+"""What makes rows events: which column is the time, which the type, and how a time is read."""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from cepkit.errors import StreamError, nearest
+
+UNITS: Mapping[str, int] = {
+    "us": 1,
+    "ms": 1_000,
+    "s": 1_000_000,
+    "min": 60_000_000,
+    "h": 3_600_000_000,
+    "d": 86_400_000_000,
+}
+"""Microseconds in a unit of a numeric time; nanoseconds ("ns") are divided instead."""
+
+UNIT_NAMES = ("s", "ms", "us", "ns", "min", "h", "d")
+
+_FIXED_OFFSET = re.compile(r"[+-](0\d|1[0-8]):[0-5]\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """How the rows of a source are read as events.
+
+    Attributes:
+        time: The column of the event time.
+        type: The column of the event type. Whatever it holds is read as text: 1 as "1",
+            true as "true".
+        unit: What a numeric time counts since 1970-01-01 UTC: "s", "ms", "us", "ns", "min", "h"
+            or "d". None where the time is no number.
+        timezone: Where the clocks stood that wrote times without a zone: an IANA name
+            ("Europe/Copenhagen") or a fixed offset ("+02:00"). None means UTC. Times that know
+            their own zone, and numeric ones, do not ask.
+        columns: The columns that go to the output beside time and type; None for all.
+
+    Raises:
+        StreamError: An unknown unit or time zone, or one column for both time and type.
+    """
+
+    time: str
+    type: str
+    unit: str | None = None
+    timezone: str | None = None
+    columns: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for role, name in (("time", self.time), ("type", self.type)):
+            if not isinstance(name, str):
+                raise StreamError(
+                    f"the {role} column is given as {name!r}", expected="the name of a column"
+                )
+        if self.time == self.type:
+            raise StreamError(
+                f"the column '{self.time}' is named as both the time and the type",
+                expected="one column that says when and another that says what",
+            )
+        if self.unit is not None and self.unit not in UNIT_NAMES:
+            raise StreamError(
+                f"'{self.unit}' is no unit of time",
+                expected=f"one of {', '.join(UNIT_NAMES)}",
+                hint=nearest(str(self.unit), UNIT_NAMES),
+            )
+        if self.timezone is not None:
+            _check_zone(self.timezone)
+
+    def carried(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the columns that go to the output, in the source's order.
+
+        Args:
+            names: The columns of the source.
+        """
+        known = tuple(names)
+        if self.columns is None:
+            return known
+        wanted = {self.time, self.type, *self.columns}
+        return tuple(name for name in known if name in wanted)
+
+    def needed(self, names: Iterable[str], attributes: Iterable[str]) -> tuple[str, ...]:
+        """Return the columns to load: those for the output and those that conditions read.
+
+        Args:
+            names: The columns of the source.
+            attributes: The columns that conditions read.
+        """
+        known = tuple(names)
+        wanted = {*self.carried(known), *attributes}
+        return tuple(name for name in known if name in wanted)
+
+    def check(self, names: Iterable[str], attributes: Iterable[str] = ()) -> None:
+        """Check that a source has the columns that are asked of it, each once.
+
+        Args:
+            names: The columns of the source.
+            attributes: The columns that conditions read.
+
+        Raises:
+            StreamError: One is missing or there twice.
+        """
+        known = tuple(names)
+        present = set(known)
+        for name in (self.time, self.type, *(self.columns or ()), *attributes):
+            if name not in present:
+                raise StreamError(
+                    f"the stream has no column '{name}'",
+                    expected=f"one of {_listed(known)}" if known else "a source with columns",
+                    hint=nearest(str(name), known),
+                )
+        if len(present) < len(known):
+            twice = next(name for name, count in Counter(known).items() if count > 1)
+            raise StreamError(
+                f"the stream has more than one column '{twice}'",
+                expected="a name of its own for each column",
+                hint="rename or drop one of them",
+            )
+
+
+def _listed(names: tuple[str, ...], limit: int = 30) -> str:
+    more = f", and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+def _check_zone(name: str) -> None:
+    try:
+        if not _FIXED_OFFSET.fullmatch(name):
+            zoneinfo.ZoneInfo(name)
+    # A name like "../x" is a ValueError, a folder of the database an OSError.
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError, TypeError):
+        known = zoneinfo.available_timezones()
+        raise StreamError(
+            f"'{name}' is no known time zone",
+            expected="an IANA name such as Europe/Copenhagen, or an offset such as +02:00",
+            hint=nearest(str(name), known) if known else None,
+        ) from None

@@ -1,0 +1,286 @@
+"""A stream: rows from somewhere and how they are read as events."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from cepkit.errors import StreamError, UnsupportedError
+from cepkit.events import readers
+from cepkit.events.columns import EventColumns
+from cepkit.events.ingest import event_columns, is_readable
+from cepkit.events.preview import Preview, shown_columns
+from cepkit.events.schema import UNIT_NAMES, Schema
+from cepkit.events.times import microseconds
+
+Place = Literal["local", "spark"]
+
+_CHECKED_ROWS = 100
+_SPARK_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Stream:
+    """Events in a source that is left as it is; made by `events`.
+
+    Attributes:
+        source: A pandas DataFrame, an Arrow table, a path, or a Spark DataFrame. It is read
+            each time the events are asked for, so it should not be changed.
+        schema: Which column is what.
+        column_names: The columns of the source.
+    """
+
+    source: Any
+    schema: Schema
+    column_names: tuple[str, ...]
+
+    @property
+    def place(self) -> Place:
+        """Where the events are: in this process ("local") or in a Spark session."""
+        return "spark" if is_spark(self.source) else "local"
+
+    def columns(self, attributes: Iterable[str] | None = None) -> EventColumns:
+        """Load the events as columns in stream order.
+
+        Args:
+            attributes: The columns that conditions read; None for all that they can.
+
+        Returns:
+            Events sorted by time, and by arrival where times are equal.
+
+        Raises:
+            StreamError: A missing column, a time that is no time, an attribute that conditions
+                cannot read.
+            UnsupportedError: The events are in Spark.
+        """
+        names = self.column_names
+        if attributes is not None:
+            wanted = tuple(attributes)
+            self.schema.check(names, wanted)
+            return event_columns(
+                self._table(self.schema.needed(names, wanted)), self.schema, wanted
+            )
+        table = self._table(self.schema.carried(names))
+        readable = [field.name for field in table.schema if is_readable(field.type)]
+        return event_columns(table, self.schema, readable)
+
+    def head(self, n: int = 5) -> Stream:
+        """Return the first events in stream order as a local stream of their own.
+
+        From Spark, `n` rows are sorted out and fetched (a Spark job); which of several rows with
+        the same time come first is then not determined.
+
+        Args:
+            n: How many events.
+        """
+        if n < 0:
+            raise StreamError(f"the first {n} events", expected="a number that is not negative")
+        if self.place == "spark":
+            rows = self.source.dropna(subset=[self.schema.time, self.schema.type])
+            rows = rows.orderBy(self.schema.time).limit(n)
+            table = rows.toArrow() if hasattr(rows, "toArrow") else _from_pandas(rows.toPandas())
+            return Stream(table, self.schema, self.column_names)
+        columns = self.columns(())
+        first = pa.array(columns.source_rows(np.arange(min(n, len(columns)))))
+        table = self._table(self.column_names) if self.schema.columns else columns.source
+        return Stream(table.take(first), self.schema, self.column_names)
+
+    def __len__(self) -> int:
+        """Return the number of events: of rows with a time and a type."""
+        keys = Schema(
+            self.schema.time, self.schema.type, self.schema.unit, self.schema.timezone, ()
+        )
+        return len(event_columns(self._table((keys.time, keys.type)), keys))
+
+    def __bool__(self) -> bool:
+        """Return True: asking whether there is a stream should not count its events."""
+        return True
+
+    def __repr__(self) -> str:
+        try:
+            return self._preview().text()
+        except Exception as error:  # noqa: BLE001 - a repr that raises hides the real problem
+            return f"Stream: cannot be shown ({type(error).__name__})"
+
+    def _repr_html_(self) -> str:
+        try:
+            return self._preview().html()
+        except Exception as error:  # noqa: BLE001 - as above
+            return f"<p>Stream: cannot be shown ({type(error).__name__})</p>"
+
+    def _preview(self) -> Preview:
+        if self.place == "spark":
+            return Preview("a Spark DataFrame", self.schema, self.column_names, None)
+        shown = shown_columns(self.column_names, self.schema)
+        rows = _first_rows(self.source, shown, self.column_names, 5)
+        if isinstance(self.source, Path):
+            count = readers.row_count(self.source)
+            title = f"the file {self.source.name}"
+        else:
+            count = len(self.source)
+            arrow = isinstance(self.source, pa.Table)
+            title = "an Arrow table" if arrow else "a pandas DataFrame"
+        if count is not None:
+            title += f", {count:,} row{'' if count == 1 else 's'}"
+        return Preview(title, self.schema, self.column_names, rows)
+
+    def _table(self, columns: tuple[str, ...]) -> pa.Table:
+        if self.place == "spark":
+            raise UnsupportedError(
+                "the events are in Spark and are not loaded into this process",
+                hint="profile, detect and aggregate run there; stream.head(1000) fetches the first",
+            )
+        if isinstance(self.source, Path):
+            return readers.read_table(self.source, columns)
+        return _select(self.source, columns, self.column_names)
+
+
+def events(
+    source: Any,
+    *,
+    time: str,
+    type: str,  # noqa: A002 - the word for it
+    unit: str | None = None,
+    timezone: str | None = None,
+    columns: Iterable[str] | None = None,
+) -> Stream:
+    """Say how the rows of a source are read as events.
+
+    Rows need not be sorted; rows that are equal are different events; rows without a time or a
+    type are left out, counted and reported.
+
+    Args:
+        source: A pandas or Spark DataFrame, an Arrow table (or what exports one, such as a
+            Polars frame), or the path of a CSV or Parquet file or of a folder of them.
+        time: The column of the time: timestamps, dates, numbers with a `unit`, ISO 8601 texts.
+        type: The column of the event type; numbers and truth values are read as texts.
+        unit: What a numeric time counts since 1970: "s", "ms", "us", "ns", "min", "h" or "d".
+        timezone: The zone of times that name none (IANA name or offset); None is UTC.
+        columns: The columns that go to the output beside time and type; None for all.
+            Conditions may read the others too.
+
+    Returns:
+        The stream; nothing but the beginning of the source has been read.
+
+    Raises:
+        StreamError: A missing or doubled column, an unknown unit or zone, a file that cannot be
+            read, a time that is no time.
+    """
+    if isinstance(columns, str):
+        columns = (columns,)
+    schema = Schema(time, type, unit, timezone, None if columns is None else tuple(columns))
+    source = _accepted(source)
+    names = _column_names(source)
+    _hint_at_index(source, schema, names)
+    schema.check(names)
+    if is_spark(source):
+        _check_spark_time(source, schema)
+    else:
+        keys = (schema.time, schema.type)
+        beginning = _first_rows(source, keys, names, _CHECKED_ROWS)
+        microseconds(beginning.column(time), time, unit=unit, timezone=timezone)
+    return Stream(source, schema, names)
+
+
+def is_spark(source: object) -> bool:
+    """Return whether an object is a Spark DataFrame, classic or Connect, without loading Spark."""
+    return any(
+        base.__module__.startswith("pyspark.sql.") and base.__name__ == "DataFrame"
+        for base in type(source).__mro__
+    )
+
+
+def _is_pandas(source: object) -> bool:
+    return any(
+        base.__module__.startswith("pandas.") and base.__name__ == "DataFrame"
+        for base in type(source).__mro__
+    )
+
+
+def _accepted(source: Any) -> Any:
+    if is_spark(source) or _is_pandas(source) or isinstance(source, pa.Table):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return Path(source).expanduser()
+    if isinstance(source, pa.RecordBatch) or hasattr(source, "__arrow_c_stream__"):
+        return pa.table(source)
+    pandas_on_spark = type(source).__module__.startswith("pyspark.pandas")
+    raise StreamError(
+        f"a stream from {type(source).__module__}.{type(source).__name__}",
+        expected="a pandas or Spark DataFrame, an Arrow table, or a path",
+        hint="call .to_spark() on it" if pandas_on_spark else None,
+    )
+
+
+def _column_names(source: Any) -> tuple[str, ...]:
+    if isinstance(source, Path):
+        return readers.column_names(source)
+    if isinstance(source, pa.Table):
+        return tuple(source.column_names)
+    return tuple(str(name) for name in source.columns)
+
+
+def _hint_at_index(source: Any, schema: Schema, names: tuple[str, ...]) -> None:
+    if not _is_pandas(source):
+        return
+    for name in (schema.time, schema.type):
+        if name not in names and name in source.index.names:
+            raise StreamError(
+                f"'{name}' is the index of the DataFrame, not a column",
+                hint="pass df.reset_index()",
+            )
+
+
+def _check_spark_time(source: Any, schema: Schema) -> None:
+    kind = dict(source.dtypes)[schema.time]
+    number = kind.split("(")[0] in _SPARK_NUMBERS
+    if number and schema.unit is None:
+        raise StreamError(
+            f"the time column '{schema.time}' holds numbers ({kind}), but no unit is given",
+            expected=f"unit= one of {', '.join(UNIT_NAMES)}",
+        )
+    if number or (schema.unit is None and kind in ("timestamp", "timestamp_ntz", "date", "string")):
+        return
+    if schema.unit is not None:
+        raise StreamError(
+            f"unit='{schema.unit}' is given, but the time column '{schema.time}' holds {kind}",
+            hint="leave unit out",
+        )
+    raise StreamError(
+        f"the time column '{schema.time}' holds no times, but {kind}",
+        expected="timestamps, dates, numbers with a unit, or texts like 2024-03-01T10:00:00",
+    )
+
+
+def _first_rows(
+    source: Any, columns: tuple[str, ...], names: tuple[str, ...], count: int
+) -> pa.Table:
+    if isinstance(source, Path):
+        return readers.read_table(source, columns, limit=count)
+    rows = source.slice(0, count) if isinstance(source, pa.Table) else source.iloc[:count]
+    return _select(rows, columns, names)
+
+
+def _select(rows: Any, columns: tuple[str, ...], names: tuple[str, ...]) -> pa.Table:
+    if isinstance(rows, pa.Table):
+        return rows if columns == names else rows.select(list(columns))
+    # By position: a column's name need not be a text in pandas.
+    table = _from_pandas(rows.iloc[:, [names.index(name) for name in columns]])
+    return table.rename_columns(list(columns))
+
+
+def _from_pandas(rows: Any) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(None)
+    except (pa.ArrowException, OverflowError) as error:
+        raise StreamError(
+            f"the DataFrame cannot be read: {' '.join(str(part) for part in error.args)}",
+            expected="values of one type in each column",
+            hint="convert that column, or leave it out by columns=",
+        ) from error

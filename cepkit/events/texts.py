@@ -1,0 +1,125 @@
+"""Texts as codes into a sorted dictionary, so that comparing codes compares the texts."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepkit.errors import StreamError
+from cepkit.events.arrow import ArrowColumn, is_text, nulls, raw, single
+
+Codes = npt.NDArray[np.int32]
+Texts = npt.NDArray[np.object_]
+
+
+def encode(column: ArrowColumn) -> tuple[Codes, Texts]:
+    """Return texts as codes and the distinct texts in ascending order (of code points).
+
+    Args:
+        column: Of any text type, or of a dictionary of one.
+
+    Returns:
+        int32 codes, -1 for null, in a new array; and the texts, which for a dictionary column
+        may hold some that do not occur.
+    """
+    codes, values = _distinct(column)
+    # Only a dictionary made elsewhere can hold a text twice, or null.
+    return _sorted(codes, values, distinct=not pa.types.is_dictionary(column.type))
+
+
+def type_codes(column: ArrowColumn, name: str) -> tuple[Codes, Texts]:
+    """Return event types as codes and the distinct types, as texts in ascending order.
+
+    Args:
+        column: Texts, numbers, truth values, dates, or a dictionary of these.
+        name: The column's name, for error messages.
+
+    Returns:
+        int32 codes, -1 for null (NaN too), in a new array; and the type names. The empty text
+        is a type. A whole number is written without a fraction, also where it came as a float,
+        since that is what becomes of integers beside nulls.
+
+    Raises:
+        StreamError: The column holds what has no text.
+    """
+    if pa.types.is_null(column.type):
+        return np.full(len(column), -1, dtype=np.int32), np.empty(0, dtype=object)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if is_text(kind):
+        return encode(column)
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        raise StreamError(
+            f"the type column '{name}' holds {kind}",
+            expected="texts, or numbers or truth values, which are read as texts",
+        )
+    codes, values = _distinct(column)
+    return _sorted(codes, _written(values), distinct=False)
+
+
+def compact(codes: Codes, texts: Texts) -> tuple[Codes, Texts]:
+    """Return the same texts with a dictionary of those that occur."""
+    occurs = np.bincount(codes, minlength=len(texts)) > 0
+    if occurs.all():
+        return codes, texts
+    renumbered = (np.cumsum(occurs) - 1).astype(np.int32)
+    return renumbered[codes], texts[occurs]
+
+
+def _distinct(column: ArrowColumn) -> tuple[Codes, pa.Array]:
+    """Return codes (-1 for null) and the dictionary that they point into."""
+    if not isinstance(column, pa.ChunkedArray):
+        column = pa.chunked_array([column])
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.large_string())
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    elif is_text(column.type.value_type) or column.num_chunks > 1:
+        column = column.unify_dictionaries()
+    if not column.num_chunks:
+        return np.empty(0, dtype=np.int32), pa.array([], pa.string())
+    codes = np.concatenate([_indices(chunk) for chunk in column.chunks])
+    return codes, column.chunk(0).dictionary
+
+
+def _indices(chunk: pa.DictionaryArray) -> Codes:
+    indices = chunk.indices
+    codes = raw(indices, indices.type.to_pandas_dtype()).astype(np.int32)
+    absent = nulls(indices)
+    if absent is not None:
+        codes[absent] = -1
+    return codes
+
+
+def _sorted(codes: Codes, values: pa.Array, *, distinct: bool) -> tuple[Codes, Texts]:
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string())
+    order = pc.array_sort_indices(values).to_numpy()
+    texts: Texts = values.take(pa.array(order)).to_numpy(zero_copy_only=False).astype(object)
+    rank = np.arange(len(order), dtype=np.int32)
+    if not distinct:
+        present = len(texts) - values.null_count  # nulls were sorted to the end
+        texts = texts[:present]
+        first = np.ones(present, dtype=bool)
+        first[1:] = texts[1:] != texts[:-1]
+        rank[present:] = -1
+        rank[:present] = np.cumsum(first) - 1
+        texts = texts[first]
+    # One more place at the end, which is where -1 looks.
+    renumbered = np.full(len(order) + 1, -1, dtype=np.int32)
+    renumbered[order] = rank
+    return renumbered[codes], texts
+
+
+def _written(values: pa.Array) -> pa.Array:
+    """Return numbers, truth values and dates as texts."""
+    if pa.types.is_floating(values.type):
+        return pa.array([_number_text(value) for value in values.to_pylist()], pa.string())
+    return single(values.cast(pa.string()))
+
+
+def _number_text(value: float | None) -> str | None:
+    if value is None or np.isnan(value):
+        return None
+    return str(int(value)) if np.isfinite(value) and value == int(value) else repr(value)

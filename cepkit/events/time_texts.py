@@ -1,0 +1,112 @@
+"""Times written as texts: ISO 8601 and the ways in which logs and CSV files stray from it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepkit.errors import StreamError
+from cepkit.events.arrow import ArrowColumn, nulls, raw, single
+from cepkit.events.columns import MISSING_INTEGER
+from cepkit.events.time_zones import instants, is_utc
+
+Integers = npt.NDArray[np.int64]
+
+_NAIVE = pa.timestamp("us")
+_ZONED = pa.timestamp("us", "UTC")
+
+# Texts that stand for null in files and in pandas.
+_NULLS = pa.array(["", "NAT", "NAN", "NULL", "NONE", "NA", "N/A"])
+
+_WITH_ZONE = r"[T ]\d{2}.*(Z|[+-]\d{2}(:?\d{2})?)$"
+_TIDY = (
+    (r"\s*(UTC|GMT)$", "Z"),
+    (r"\s+([+-]\d{2}(:?\d{2})?)$", r"\1"),
+    (r",(\d+)", r".\1"),  # the fraction as Python's logging writes it
+    (r"(\.\d{6})\d+", r"\1"),  # nanoseconds: cut off is floored, before 1970 too
+)
+
+
+def parse_times(column: ArrowColumn, name: str, timezone: str | None) -> Integers:
+    """Return the instants that texts name.
+
+    Args:
+        column: Texts such as "2024-03-01", "2024-03-01T10:00:00.5Z", "2024-03-01 10:00+01:00";
+            with and without a zone may stand in one column.
+        name: The column's name, for error messages.
+        timezone: The zone of texts that name none; None is UTC.
+
+    Returns:
+        int64 microseconds, `MISSING_INTEGER` for null and for texts that stand for it.
+
+    Raises:
+        StreamError: A text is no time; the error shows the first and its row.
+    """
+    texts = single(column.cast(pa.large_string()))
+    naive = _cast(texts, _NAIVE)
+    if naive is not None:
+        return _located(naive, timezone)
+    zoned = _cast(texts, _ZONED)
+    if zoned is not None:
+        return _located(zoned, None)
+    tidy = _tidied(texts)
+    has_zone = pc.match_substring_regex(tidy, _WITH_ZONE)
+    absent = pa.scalar(None, tidy.type)
+    without_zone = pc.if_else(has_zone, absent, tidy)
+    with_zone = pc.if_else(has_zone, tidy, absent)
+    naive, zoned = _cast(without_zone, _NAIVE), _cast(with_zone, _ZONED)
+    if naive is None or zoned is None:
+        rows = [
+            _first_failure(part, kind)
+            for part, kind, done in ((without_zone, _NAIVE, naive), (with_zone, _ZONED, zoned))
+            if done is None
+        ]
+        row = min(rows)
+        raise StreamError(
+            f"the time column '{name}' holds {texts[row].as_py()[:80]!r} in row {row}"
+            " (rows count from 0)",
+            expected="a time such as 2024-03-01T10:00:00, with or without a zone",
+            hint=f"convert it first, for example by pandas.to_datetime(df['{name}'], format=...)",
+        )
+    return np.maximum(_located(naive, timezone), _located(zoned, None))
+
+
+def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    try:
+        return texts.cast(kind)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _located(times: pa.Array, timezone: str | None) -> Integers:
+    values = raw(times, np.int64).astype(np.int64)
+    absent = nulls(times)
+    if absent is not None:
+        values[absent] = 0
+    if not is_utc(timezone):
+        values = instants(values, str(timezone))
+    if absent is not None:
+        values[absent] = MISSING_INTEGER
+    return values
+
+
+def _tidied(texts: pa.Array) -> pa.Array:
+    tidy = pc.utf8_upper(pc.utf8_trim_whitespace(texts))
+    tidy = pc.if_else(pc.is_in(tidy, _NULLS.cast(tidy.type)), pa.scalar(None, type=tidy.type), tidy)
+    for pattern, replacement in _TIDY:
+        tidy = pc.replace_substring_regex(tidy, pattern, replacement)
+    return tidy
+
+
+def _first_failure(texts: pa.Array, kind: pa.DataType) -> int:
+    """Return the row of the first text that is no time, by bisection."""
+    low, high = 0, len(texts)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _cast(texts.slice(low, middle - low), kind) is None:
+            high = middle
+        else:
+            low = middle
+    return low

@@ -1,0 +1,151 @@
+"""Times of every kind as int64 microseconds since 1970-01-01 UTC.
+
+Null and NaN become `MISSING_INTEGER`; nanoseconds are floored. The result stays within 2**62
+microseconds of 1970 (some 146,000 years), so that adding a window cannot overflow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepkit.errors import StreamError
+from cepkit.events.arrow import ArrowColumn, is_text, nulls, raw, single
+from cepkit.events.columns import MISSING_INTEGER
+from cepkit.events.schema import UNIT_NAMES, UNITS
+from cepkit.events.time_texts import parse_times
+from cepkit.events.time_zones import instants, is_utc
+
+Integers = npt.NDArray[np.int64]
+
+_LIMIT = 2**62
+
+
+def microseconds(
+    column: ArrowColumn, name: str, *, unit: str | None = None, timezone: str | None = None
+) -> Integers:
+    """Return the times of a column.
+
+    Args:
+        column: Timestamps of any unit with or without a zone, dates (midnight), numbers, or
+            texts in ISO 8601 ("2024-03-01", "2024-03-01 10:00:00.5+01:00").
+        name: The column's name, for error messages.
+        unit: What a number counts; demanded for numbers and refused for all else.
+        timezone: The zone of times that name none; None is UTC. See `time_zones` for readings
+            that the clocks showed twice or never.
+
+    Returns:
+        A new int64 array with `MISSING_INTEGER` for null, NaN, and texts that stand for null.
+
+    Raises:
+        StreamError: The column holds no times, or a value that is none: infinite, out of range,
+            unreadable. The error shows the first such value and its row.
+    """
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return microseconds(column.cast(kind.value_type), name, unit=unit, timezone=timezone)
+    if pa.types.is_null(kind):
+        return np.full(len(column), MISSING_INTEGER, dtype=np.int64)
+    if _is_number(kind):
+        if unit is None:
+            raise StreamError(
+                f"the time column '{name}' holds numbers ({kind}), but no unit is given",
+                expected=f"unit= one of {', '.join(UNIT_NAMES)}",
+                hint=f"events(..., time='{name}', unit='s') if it counts seconds since 1970",
+            )
+        return _from_numbers(single(column), name, unit)
+    if unit is not None:
+        raise StreamError(
+            f"unit='{unit}' is given, but the time column '{name}' holds no numbers ({kind})",
+            hint="leave unit out",
+        )
+    if is_text(kind):
+        return parse_times(column, name, timezone)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return _from_timestamps(single(column), name, timezone)
+    hint = None
+    if pa.types.is_time(kind):
+        hint = "a time of day needs its date: join the two into one column"
+    raise StreamError(
+        f"the time column '{name}' holds no times, but {kind}",
+        expected="timestamps, dates, numbers with a unit, or texts like 2024-03-01T10:00:00",
+        hint=hint,
+    )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def _from_timestamps(array: pa.Array, name: str, timezone: str | None) -> Integers:
+    kind = array.type
+    if pa.types.is_date32(kind):
+        values, unit = raw(array, np.int32).astype(np.int64), "d"
+    elif pa.types.is_date64(kind):
+        values, unit = raw(array, np.int64).astype(np.int64), "ms"
+    else:
+        values, unit = raw(array, np.int64).astype(np.int64), kind.unit
+    absent = nulls(array)
+    if absent is not None:
+        values[absent] = 0
+    times = _scaled(values, name, unit)
+    if not is_utc(timezone) and getattr(kind, "tz", None) is None:
+        times = instants(times, str(timezone))
+    return _without(times, absent)
+
+
+def _from_numbers(array: pa.Array, name: str, unit: str) -> Integers:
+    absent = nulls(array)
+    if pa.types.is_integer(array.type):
+        values = raw(array, array.type.to_pandas_dtype())
+        if pa.types.is_uint64(array.type):
+            # Beyond int64 is out of range in every unit but ns, and there beyond the year 2262.
+            _refuse(values > np.uint64(2**63 - 1), absent, values, name)
+        numbers = values.astype(np.int64)
+        if absent is not None:
+            numbers[absent] = 0
+        return _without(_scaled(numbers, name, unit), absent)
+    floats = raw(array.cast(pa.float64()), np.float64).astype(np.float64)
+    missing = np.isnan(floats) if absent is None else np.isnan(floats) | absent
+    floats[missing] = 0.0
+    # Floats cannot hold most microseconds exactly: the nearest one is what was meant.
+    scaled = np.floor(floats / 1000) if unit == "ns" else np.rint(floats * UNITS[unit])
+    _refuse(~(np.abs(scaled) < _LIMIT), None, floats, name)
+    return _without(scaled.astype(np.int64), missing)
+
+
+def _scaled(values: Integers, name: str, unit: str) -> Integers:
+    """Return whole counts of a unit as microseconds, in place where that can be."""
+    if unit == "ns":
+        return np.floor_divide(values, 1000, out=values)
+    factor = UNITS[unit]
+    bound = _LIMIT // factor
+    if len(values) and (values.max() >= bound or values.min() <= -bound):
+        _refuse((values >= bound) | (values <= -bound), None, values, name)
+    return values if factor == 1 else np.multiply(values, factor, out=values)
+
+
+def _refuse(
+    bad: npt.ArrayLike,
+    absent: npt.NDArray[np.bool_] | None,
+    values: npt.NDArray[np.generic],
+    name: str,
+) -> None:
+    found = np.asarray(bad) if absent is None else np.asarray(bad) & ~absent
+    if not found.any():
+        return
+    row = int(np.argmax(found))
+    raise StreamError(
+        f"the time column '{name}' holds {values[row]} in row {row} (rows count from 0)",
+        expected="a finite time, within 146,000 years of 1970",
+        hint="check unit=; drop rows without a time",
+    )
+
+
+def _without(times: Integers, missing: npt.NDArray[np.bool_] | None) -> Integers:
+    if missing is not None:
+        times[missing] = MISSING_INTEGER
+    return times

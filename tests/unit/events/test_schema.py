@@ -1,0 +1,57 @@
+import pytest
+
+from cepkit.errors import StreamError
+from cepkit.events import Schema
+
+
+def test_carried_columns_are_time_type_and_what_was_asked_for_in_source_order():
+    schema = Schema("ts", "kind", columns=("b",))
+    assert schema.carried(["a", "b", "kind", "ts"]) == ("b", "kind", "ts")
+    assert schema.needed(["a", "b", "c", "kind", "ts"], ["c"]) == ("b", "c", "kind", "ts")
+
+
+def test_without_columns_all_are_carried():
+    assert Schema("ts", "kind").carried(["x", "ts", "kind"]) == ("x", "ts", "kind")
+
+
+def test_one_column_cannot_be_time_and_type():
+    with pytest.raises(StreamError, match="both the time and the type"):
+        Schema("ts", "ts")
+
+
+@pytest.mark.parametrize("name", [None, 3])
+def test_columns_are_named_by_texts(name):
+    with pytest.raises(StreamError, match="name of a column"):
+        Schema(name, "kind")
+
+
+def test_an_unknown_unit_is_refused_with_the_known_ones():
+    with pytest.raises(StreamError) as error:
+        Schema("ts", "kind", unit="sec")
+    assert "s, ms, us, ns, min, h, d" in str(error.value)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Copenhagen", "America/New_York", "+02:00"])
+def test_known_zones_are_taken(zone):
+    assert Schema("ts", "kind", timezone=zone).timezone == zone
+
+
+@pytest.mark.parametrize("zone", ["Europe/Kopenhagen", "", "../etc/passwd", "+2", "+25:00", 5])
+def test_unknown_zones_are_refused(zone):
+    with pytest.raises(StreamError, match="no known time zone"):
+        Schema("ts", "kind", timezone=zone)
+
+
+def test_a_misspelt_zone_is_told_the_nearest():
+    with pytest.raises(StreamError, match="Europe/Copenhagen"):
+        Schema("ts", "kind", timezone="Europe/Kopenhagen")
+
+
+def test_a_missing_column_is_told_the_nearest():
+    with pytest.raises(StreamError, match="did you mean 'price'"):
+        Schema("ts", "kind").check(["ts", "kind", "price"], ["prize"])
+
+
+def test_a_doubled_column_is_refused():
+    with pytest.raises(StreamError, match="more than one column 'x'"):
+        Schema("ts", "kind").check(["ts", "kind", "x", "x"])

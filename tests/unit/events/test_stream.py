@@ -1,0 +1,218 @@
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from cepkit.errors import StreamError, UnsupportedError
+from cepkit.events import Stream, events
+from cepkit.events.stream import is_spark
+
+FRAME = pd.DataFrame(
+    {
+        "ts": pd.to_datetime(["2024-01-03", "2024-01-01", None, "2024-01-01"]),
+        "kind": ["C", "A", "x", "B"],
+        "price": [3.0, np.nan, 0.0, 2.0],
+        "note": ["c", None, "n", "b"],
+    }
+)
+
+
+def stream(source=FRAME, **settings) -> Stream:
+    return events(source, time="ts", type="kind", **settings)
+
+
+def sources():
+    return [FRAME, pa.Table.from_pandas(FRAME), pa.RecordBatch.from_pandas(FRAME)]
+
+
+@pytest.mark.parametrize("source", sources())
+def test_frames_and_tables_give_the_same_columns(source):
+    got = stream(source).columns()
+    assert [got.type_names[c] for c in got.types] == ["A", "B", "C"]
+    assert got.dropped.null_time == 1
+    assert list(got.attributes) == ["ts", "kind", "price", "note"]
+    assert got.attributes["price"].missing().tolist() == [True, False, False]
+    assert len(stream(source)) == 3
+
+
+def test_it_is_local_and_knows_its_columns():
+    assert stream().place == "local"
+    assert stream().column_names == ("ts", "kind", "price", "note")
+
+
+def test_only_the_attributes_asked_for():
+    got = stream(columns=["note"]).columns(["price"])
+    assert list(got.attributes) == ["price"]
+    assert got.source.column_names == ["ts", "kind", "note"]
+
+
+def test_all_that_conditions_can_read():
+    rows = pa.table({"ts": [1], "kind": ["A"], "s": [{"a": 1}], "x": [1]})
+    assert list(stream(rows, unit="s").columns().attributes) == ["ts", "kind", "x"]
+
+
+def test_head_gives_the_first_events_in_stream_order():
+    head = stream(columns=["note"]).head(2)
+    assert isinstance(head, Stream)
+    got = head.columns(["price"])
+    assert [got.type_names[c] for c in got.types] == ["A", "B"]
+    assert len(stream().head(100)) == 3
+    assert len(stream().head(0)) == 0
+    with pytest.raises(StreamError):
+        stream().head(-1)
+
+
+def test_a_stream_of_one_type_and_an_empty_one():
+    one = pa.table({"ts": [2, 1], "kind": ["A", "A"]})
+    assert stream(one, unit="s").columns().type_names == ("A",)
+    empty = stream(FRAME.iloc[:0])
+    assert len(empty) == 0
+    assert empty
+    assert len(empty.head(3).columns()) == 0
+
+
+def test_times_as_an_index():
+    with pytest.raises(StreamError, match="reset_index"):
+        stream(FRAME.set_index("ts"))
+
+
+def test_other_frames_by_the_arrow_protocol():
+    class Frame:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return pa.table({"ts": [1], "kind": ["A"]}).__arrow_c_stream__(requested_schema)
+
+    assert len(stream(Frame(), unit="s")) == 1
+
+
+@pytest.mark.parametrize("source", [None, 5, [1, 2], {"ts": [1]}])
+def test_what_is_no_source_is_refused(source):
+    with pytest.raises(StreamError, match="a stream from"):
+        stream(source)
+
+
+def test_errors_come_when_the_stream_is_made():
+    with pytest.raises(StreamError, match="did you mean 'ts'"):
+        events(FRAME, time="t", type="kind")
+    with pytest.raises(StreamError, match="did you mean 'price'"):
+        stream(columns=["prize"])
+    with pytest.raises(StreamError, match="no unit is given"):
+        events(FRAME, time="price", type="kind")
+    with pytest.raises(StreamError, match="more than one column 'x'"):
+        stream(pd.DataFrame([[1, 2, 3, 4]], columns=["ts", "kind", "x", "x"]))
+    with pytest.raises(StreamError, match="'soon' in row 1"):
+        stream(pa.table({"ts": ["2024-01-01", "soon"], "kind": ["A", "A"]}))
+
+
+def test_a_missing_attribute():
+    with pytest.raises(StreamError, match="did you mean 'price'"):
+        stream().columns(["prices"])
+
+
+def test_a_column_of_mixed_values_is_refused_by_name():
+    frame = pd.DataFrame({"ts": [1, 2], "kind": ["A", "A"], "odd": ["a", 1]})
+    with pytest.raises(StreamError, match="odd"):
+        stream(frame, unit="s").columns()
+    assert len(stream(frame, unit="s", columns=[]).columns([])) == 2
+
+
+def test_names_that_are_no_texts_and_categories():
+    frame = pd.DataFrame({0: [2, 1], 1: pd.Categorical(["b", "a"], categories=["z", "b", "a"])})
+    got = events(frame, time="0", type="1", unit="s").columns()
+    assert got.type_names == ("a", "b")
+    assert got.source.column_names == ["0", "1"]
+
+
+def test_what_is_shown():
+    text = repr(stream(timezone="Europe/Copenhagen"))
+    assert "4 rows" in text
+    assert "Europe/Copenhagen" in text
+    assert "2024-01-03" in text
+    assert "<table>" in stream()._repr_html_()
+
+
+def test_names_and_values_are_escaped_in_html():
+    rows = pa.table({"ts": [1], "kind": ["<img src=x onerror=y>"], "<script>": ["</td>&\"'"]})
+    shown = stream(rows, unit="s")._repr_html_()
+    assert "<script>" not in shown
+    assert "<img" not in shown
+    assert "&lt;script&gt;" in shown
+    assert "&lt;/td&gt;&amp;&quot;&#x27;" in shown
+
+
+def test_what_is_shown_is_small():
+    long = "'" * 10_000
+    rows = {f"{i}{long}": [long] * 50 for i in range(100)}
+    rows = pa.table({"ts" + long: range(50), "kind" + long: [long] * 50, **rows})
+    got = events(rows, time="ts" + long, type="kind" + long, unit="s")
+    assert len(got._repr_html_()) <= 20_000
+    assert len(repr(got)) <= 20_000
+
+
+def test_showing_never_raises(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("ts,kind\n2024-01-01,A\n")
+    got = stream(path)
+    assert "x.csv" in repr(got)
+    path.unlink()
+    assert "cannot be shown" in repr(got)
+    assert "cannot be shown" in got._repr_html_()
+    broken = Stream(object(), got.schema, ("ts", "kind"))
+    assert "cannot be shown" in repr(broken)
+    beyond = pa.table({"ts": pa.array([2**60], pa.timestamp("s")), "kind": ["A"]})
+    assert repr(Stream(beyond, got.schema, ("ts", "kind")))
+
+
+class FakeSpark:
+    """Just what a stream asks of a Spark DataFrame."""
+
+    columns = ("ts", "kind", "x")
+    dtypes = (("ts", "bigint"), ("kind", "string"), ("x", "int"))
+
+    def __init__(self, steps=()):
+        self.steps = steps
+
+    def dropna(self, subset):
+        return type(self)((*self.steps, ("dropna", subset)))
+
+    def orderBy(self, name):  # noqa: N802 - Spark's name
+        return type(self)((*self.steps, ("orderBy", name)))
+
+    def limit(self, n):
+        return type(self)((*self.steps, ("limit", n)))
+
+    def toArrow(self):  # noqa: N802 - Spark's name
+        assert self.steps == (("dropna", ["ts", "kind"]), ("orderBy", "ts"), ("limit", 2))
+        return pa.table({"ts": [1, 2], "kind": ["A", "B"], "x": [1, 2]})
+
+
+SparkFrame = type("DataFrame", (FakeSpark,), {"__module__": "pyspark.sql.classic.dataframe"})
+
+
+def test_spark_is_known_by_its_name_and_left_alone():
+    got = stream(SparkFrame(), unit="s")
+    assert got.place == "spark"
+    assert got.column_names == ("ts", "kind", "x")
+    assert "Spark" in repr(got)
+    assert "Spark" in got._repr_html_()
+    for ask in (got.columns, lambda: len(got)):
+        with pytest.raises(UnsupportedError, match="head"):
+            ask()
+    assert len(got.head(2).columns(["x"])) == 2
+    assert not is_spark(FRAME)
+
+
+def test_spark_columns_are_checked():
+    with pytest.raises(StreamError, match="no unit is given"):
+        stream(SparkFrame())
+    with pytest.raises(StreamError, match="leave unit out"):
+        events(SparkFrame(), time="kind", type="x", unit="s")
+    with pytest.raises(StreamError, match="no column"):
+        events(SparkFrame(), time="time", type="kind")
+
+
+def test_the_package_does_not_load_spark():
+    code = "import sys, cepkit.events as e; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
