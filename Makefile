@@ -69,7 +69,7 @@ lint: $(READY) ## Check style, format, types and the import order
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 .PHONY: format
 format: $(READY) ## Format the code and fix what can be fixed
