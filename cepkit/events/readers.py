@@ -178,6 +178,8 @@ def _read_csv(path: Path, columns: list[str], limit: int | None) -> pa.Table:
                 raise
             table = pa_csv.read_csv(path, **_options(columns, _WHOLE_FILE))
     except (pa.ArrowException, KeyError, UnicodeDecodeError, OSError) as error:
+        if "Empty CSV file" in str(error):  # nothing but a header, without an end of line
+            return pa.table({name: pa.nulls(0) for name in columns})
         raise _broken(path, error) from error
     return _without_empty_texts(table)
 
@@ -188,7 +190,7 @@ def _first_block(path: Path, columns: list[str]) -> pa.Table:
             batch = next(iter(reader), None)
             table = pa.Table.from_batches([] if batch is None else [batch], reader.schema)
     except pa.ArrowInvalid:
-        # A header without a line after it, or one longer than a block: the whole file tells.
+        # A header longer than a block, or something broken: the whole file tells.
         table = pa_csv.read_csv(path, **_options(columns, _FIRST_BLOCK))
     return _without_empty_texts(table)
 
