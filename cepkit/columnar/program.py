@@ -104,6 +104,11 @@ class Program:
     partition_by: tuple[str, ...]
     constants: tuple[Expression, ...]
 
+    @property
+    def columns(self) -> frozenset[str]:
+        """All columns that evaluation reads beside time and type."""
+        return self.attributes | frozenset(self.partition_by)
+
 
 def refuse_unsupported(branch: Branch) -> None:
     """Refuse, by name, what the engine cannot detect.

@@ -264,9 +264,9 @@ def standardised(column: Column, place: Expression | None = None) -> npt.NDArray
         centred = np.where(present, matrix - means[:, None], 0.0)
         norms = np.sqrt((centred * centred).sum(axis=1))
         # A constant array need not give exactly zero once its mean is rounded.
-        constant = np.where(present, matrix, np.inf).min(axis=1) == np.where(
+        constant = np.where(present, matrix, np.inf).min(axis=1, initial=np.inf) == np.where(
             present, matrix, -np.inf
-        ).max(axis=1)
+        ).max(axis=1, initial=-np.inf)
         unit = centred / norms[:, None]
     unit[constant | (lengths == 0) | ~np.isfinite(norms)] = np.nan
     return np.column_stack((lengths.astype(np.float64), unit))

@@ -1,0 +1,126 @@
+"""Explain analyze: for each step of a plan what was expected and what it did."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from cepkit.columnar.counters import StepCounters
+from cepkit.plan.nodes import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedStep:
+    """One step: what it did and, where the plan knows, what was expected of it.
+
+    Attributes:
+        branch: The number of the branch, from 1.
+        variable: The variable that the step binds.
+        candidates: Pairs of a partial match and an event that were looked at.
+        survivors: Partial matches that came out.
+        peak_rows: The most partial matches held at once.
+        seconds: Time spent in the step, summed over workers.
+        expected_candidates: From the statistics of the plan; None without.
+        expected_survivors: The same.
+    """
+
+    branch: int
+    variable: str
+    candidates: int
+    survivors: int
+    peak_rows: int
+    seconds: float
+    expected_candidates: float | None
+    expected_survivors: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The steps of a run; prints as a table, has an HTML repr and a pandas twin."""
+
+    plan: Plan
+    steps: tuple[ExplainedStep, ...]
+
+    @classmethod
+    def of(cls, plan: Plan, counters: Sequence[Sequence[StepCounters]]) -> Explanation:
+        """Return the explanation of a run.
+
+        Args:
+            plan: The plan that was run.
+            counters: For each branch those of its steps.
+        """
+        steps = []
+        for number, branch in enumerate(counters):
+            expected = plan.expected[number] if plan.expected else (None,) * len(branch)
+            for counted, hoped in zip(branch, expected, strict=True):
+                steps.append(
+                    ExplainedStep(
+                        number + 1,
+                        counted.variable,
+                        counted.candidates,
+                        counted.survivors,
+                        counted.peak_rows,
+                        counted.seconds,
+                        None if hoped is None else hoped.candidates,
+                        None if hoped is None else hoped.partial_matches,
+                    )
+                )
+        return cls(plan, tuple(steps))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row for each step."""
+        names = ExplainedStep.__slots__
+        return pd.DataFrame([{name: getattr(s, name) for name in names} for s in self.steps])
+
+    def _rows(self) -> tuple[list[str], list[list[str]]]:
+        several = len(self.plan.branches) > 1
+        head = ["step", "candidates", "expected", "survivors", "expected", "peak rows", "seconds"]
+        rows = []
+        for step in self.steps:
+            name = f"{step.branch}: {step.variable}" if several else step.variable
+            rows.append(
+                [
+                    name,
+                    f"{step.candidates:,}",
+                    _approximate(step.expected_candidates),
+                    f"{step.survivors:,}",
+                    _approximate(step.expected_survivors),
+                    f"{step.peak_rows:,}",
+                    f"{step.seconds:.3f}",
+                ]
+            )
+        return head, rows
+
+    def __str__(self) -> str:
+        head, rows = self._rows()
+        table = [head, *rows]
+        widths = [max(len(row[i]) for row in table) for i in range(len(head))]
+        lines = []
+        for row in table:
+            cells = [row[0].ljust(widths[0])]
+            cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+            lines.append("  ".join(cells).rstrip())
+        order = "; ".join(map(str, self.plan.branches))
+        return "\n".join([f"plan {order} ({self.plan.planner})", *lines])
+
+    def _repr_html_(self) -> str:
+        head, rows = self._rows()
+        order = html.escape("; ".join(map(str, self.plan.branches)))
+        cells = "".join(f"<th>{cell}</th>" for cell in head)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in rows
+        )
+        return (
+            f"<p>plan <b>{order}</b> ({html.escape(self.plan.planner)})</p>"
+            f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+
+def _approximate(number: float | None) -> str:
+    if number is None:
+        return "-"
+    return f"~{number:,.0f}" if number >= 10 else f"~{number:.2g}"

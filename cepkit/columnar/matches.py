@@ -1,0 +1,205 @@
+"""The matches of a query in a local stream: found when they are asked for, some at a time."""
+
+from __future__ import annotations
+
+import html
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cepkit.columnar.backend import Backend
+from cepkit.columnar.counters import StepCounters
+from cepkit.columnar.detection import counters_for, detect_columns
+from cepkit.columnar.explanation import Explanation
+from cepkit.columnar.output import Writer, output_schema
+from cepkit.columnar.program import Program, compile_branch
+from cepkit.columnar.run import Block
+from cepkit.errors import StreamError
+from cepkit.events.columns import EventColumns
+from cepkit.events.stream import Stream
+from cepkit.events.warnings import warn_of_absent, warn_of_dropped
+from cepkit.pattern.nodes import events_of
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
+
+_SHOWN = 10
+
+
+class Matches:
+    """The matches of a query; nothing is computed before they are asked for.
+
+    However many there are, `batches` and `write_parquet` hold some at a time. `to_arrow` and
+    `to_pandas` hold them all; give `detect` a `limit` where they would not fit.
+
+    Attributes:
+        query: What was asked.
+        plan: How it is evaluated.
+        limit: The most matches wanted, None for all.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        query: Query,
+        plan: Plan,
+        *,
+        limit: int | None = None,
+        slice_rows: int | None = None,
+        backend: Backend | None = None,
+    ) -> None:
+        self.query = query
+        self.plan = plan
+        self.limit = limit
+        self._slice_rows = slice_rows
+        self._backend = backend
+        self._time = stream.schema.time
+        self.variables = tuple(event.variable for event in events_of(query.structure))
+        self._programs = programs(query, plan)
+        attributes = sorted({a for p in self._programs for a in p.columns})
+        self._columns = stream.columns(attributes)
+        self._counters: tuple[tuple[StepCounters, ...], ...] | None = None
+        report(self._columns, query)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns: a struct for each variable, `match_start` and `match_end`."""
+        return output_schema(self._columns.source.schema, self.variables, self._time)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the matches as record batches, in no particular order."""
+        writer = Writer(self._columns, self.variables, self._time)
+        left = self.limit
+        for program, block in self._blocks():
+            for batch in writer.batches(block, program.variables):
+                if left is not None:
+                    batch = batch.slice(0, left)  # noqa: PLW2901
+                    left -= len(batch)
+                if len(batch):
+                    yield batch
+                if left == 0:
+                    return
+
+    def count(self) -> int:
+        """Return the number of matches, without building their rows."""
+        if self._counters is None:
+            found = 0
+            for _, block in self._blocks():
+                found += block.size
+                if self.limit is not None and found >= self.limit:
+                    return self.limit
+        assert self._counters is not None
+        found = sum(steps[-1].survivors for steps in self._counters)
+        return found if self.limit is None else min(found, self.limit)
+
+    def head(self, n: int = 5) -> pd.DataFrame:
+        """Return some `n` matches, those that are found first."""
+        first = Matches.__new__(Matches)
+        first.__dict__.update(self.__dict__, limit=n if self.limit is None else min(n, self.limit))
+        return first.to_pandas()
+
+    def to_arrow(self) -> pa.Table:
+        """Return all matches as an Arrow table."""
+        return pa.Table.from_batches(self.batches(), schema=self.schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return all matches as a DataFrame; each event is a dictionary of its columns."""
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def write_parquet(self, path: str | os.PathLike[str]) -> int:
+        """Write all matches to a Parquet file, some at a time; it appears when it is whole.
+
+        Args:
+            path: The file; an older one is replaced.
+
+        Returns:
+            How many there are.
+
+        Raises:
+            StreamError: The folder cannot be written.
+        """
+        target = Path(path)
+        try:
+            handle, name = tempfile.mkstemp(".part", f".{target.name}.", target.parent)
+        except OSError as error:
+            raise StreamError(
+                f"'{target}' cannot be written: {error.strerror}",
+                hint="name a file in a folder that exists",
+            ) from error
+        os.close(handle)
+        written = 0
+        try:
+            with pq.ParquetWriter(name, self.schema) as writer:
+                for batch in self.batches():
+                    writer.write_batch(batch)
+                    written += len(batch)
+            Path(name).replace(target)
+        finally:
+            Path(name).unlink(missing_ok=True)
+        return written
+
+    def explain(self) -> Explanation:
+        """Return what each step of the plan did, beside what was expected.
+
+        The numbers are those of the last whole run; where there was none, one is made.
+        """
+        if self._counters is None:
+            for _ in self._blocks():
+                pass
+        assert self._counters is not None
+        return Explanation.of(self.plan, self._counters)
+
+    def _blocks(self) -> Iterator[tuple[Program, Block]]:
+        counters = tuple(counters_for(program) for program in self._programs)
+        for program, counted in zip(self._programs, counters, strict=True):
+            blocks = detect_columns(
+                program,
+                self._columns,
+                counted,
+                slice_rows=self._slice_rows,
+                backend=self._backend,
+            )
+            for block in blocks:
+                yield program, block
+        self._counters = counters  # of a whole run only: a broken off one would mislead
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{self.head(_SHOWN)}"
+
+    def _repr_html_(self) -> str:
+        shown: str = self.head(_SHOWN).to_html(escape=True, max_rows=_SHOWN)
+        return f"<p>{html.escape(self._title())}</p>{shown}"
+
+    def _title(self) -> str:
+        order = "; ".join(map(str, self.plan.branches))
+        return f"Matches of {', '.join(self.variables)} by the plan {order}; the first {_SHOWN}:"
+
+
+def programs(query: Query, plan: Plan) -> tuple[Program, ...]:
+    """Return the program of each branch of `query` under `plan`.
+
+    Raises:
+        UnsupportedError: The query has a part that the engine cannot detect.
+    """
+    return tuple(
+        compile_branch(branch, chosen.order)
+        for branch, chosen in zip(normal_form(query), plan.branches, strict=True)
+    )
+
+
+def report(columns: EventColumns, query: Query) -> None:
+    """Warn of what a user would want to know of the stream: dropped rows, types that never occur.
+
+    Args:
+        columns: The stream.
+        query: What is asked of it.
+    """
+    warn_of_dropped(columns.dropped)
+    named = {t for event in events_of(query.structure) for t in event.types or ()}
+    warn_of_absent(sorted(named - set(columns.type_names)), columns.type_names)

@@ -1,0 +1,37 @@
+"""What a user is told of a stream that is not as they may think."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+
+from cepkit.errors import nearest
+from cepkit.events.columns import Dropped
+
+
+class StreamWarning(UserWarning):
+    """Something about a stream that is allowed but seldom meant."""
+
+
+def warn_of_dropped(dropped: Dropped) -> None:
+    """Warn of rows that are no events, if there are any."""
+    if dropped:
+        parts = [
+            f"{count:,} without a {what}"
+            for count, what in ((dropped.null_time, "time"), (dropped.null_type, "type"))
+            if count
+        ]
+        _warn(f"rows left out of the stream: {' and '.join(parts)}")
+
+
+def warn_of_absent(absent: Sequence[str], known: Iterable[str]) -> None:
+    """Warn of types that a pattern names and that never occur, if there are any."""
+    names = tuple(known)
+    for name in absent:
+        hint = nearest(name, names)
+        _warn(f"no event has the type '{name}'" + (f": {hint}" if hint else ""))
+
+
+def _warn(message: str) -> None:
+    # The place in our code helps nobody; this is as near to the user's as a verb can point.
+    warnings.warn(message, StreamWarning, stacklevel=2)

@@ -1,0 +1,72 @@
+"""The columnar engine finds exactly the judge's matches, whatever the order, slices and loops."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepkit.columnar.backend import Backend
+from cepkit.columnar.matches import Matches
+from cepkit.errors import PatternError
+from cepkit.events.stream import events
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import Strategy
+from cepkit.plan.nodes import OrderPlan, Plan
+from tests.strategies import Case, ConditionKind, as_table, cases, orders, result_of
+
+CONDITIONS: tuple[ConditionKind, ...] = tuple(
+    kind for kind in get_args(ConditionKind) if kind != "set"
+)
+DETECTED = cases(
+    ("SEQ", "AND", "OR"),
+    max_variables=5,
+    strategies=(Strategy.SKIP_TILL_ANY_MATCH,),
+    windows=("none", "time", "time-exclusive"),
+    condition_kinds=CONDITIONS,
+    unsorted=True,
+)
+
+
+def plans(case: Case) -> st.SearchStrategy[Plan]:
+    """Draw an order for each branch."""
+    branches = normal_form(case.query)
+    return st.tuples(*map(orders, branches)).map(
+        lambda chosen: Plan(tuple(map(OrderPlan, chosen)), "by hand")
+    )
+
+
+def found(case: Case, plan: Plan, **options: Any) -> set[Any]:
+    """Return what the engine finds, in the judge's form."""
+    stream = events(as_table(case.events), time="ts", type="kind")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of types that never occur
+        matches = Matches(stream, case.query, plan, **options)
+    result = result_of(matches.to_arrow(), case.variables)
+    assert matches.count() == len(result)
+    assert sum(s.survivors for s in last_steps(matches)) == len(result)
+    return result
+
+
+def last_steps(matches: Matches) -> list[Any]:
+    """Return the last step of each branch."""
+    steps = matches.explain().steps
+    return [
+        s
+        for s, later in zip(steps, [*steps[1:], None], strict=True)
+        if later is None or later.branch != s.branch
+    ]
+
+
+@pytest.mark.parametrize("backend", get_args(Backend))
+@given(data=st.data())
+def test_any_order_and_any_slices_find_what_the_judge_finds(
+    backend: Backend, data: st.DataObject
+) -> None:
+    case = data.draw(DETECTED)
+    plan = data.draw(plans(case))
+    rows = data.draw(st.sampled_from([None, 1, 3, 7]))
+    assert found(case, plan, backend=backend, slice_rows=rows) == case.matches
