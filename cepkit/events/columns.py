@@ -96,7 +96,7 @@ class EventColumns:
     type_names: tuple[str, ...]
     attributes: Mapping[str, Column]
     source: pa.Table
-    rows: npt.NDArray[np.int64] | None = None
+    rows: npt.NDArray[np.integer] | None = None
     dropped: Dropped = Dropped()
 
     def __len__(self) -> int:
