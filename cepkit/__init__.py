@@ -1,1 +1,74 @@
-"""cepkit: complex event processing in a notebook, on Spark."""
+"""cepkit: complex event processing in a notebook, on Spark.
+
+A session, from data to matches:
+
+    import cepkit as ck
+
+    stream = ck.events("trades.parquet", time="ts", type="ticker")
+    pattern = ck.parse("PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 5 minutes")
+    statistics = ck.profile(stream, pattern)
+    plan = ck.choose_plan(pattern, statistics)
+    matches = ck.detect(stream, pattern, plan)
+    matches.explain()
+
+The names below are loaded on first use, so that importing cepkit costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cepkit.api import choose_plan as choose_plan
+    from cepkit.api import compare_plans as compare_plans
+    from cepkit.api import detect as detect
+    from cepkit.api import draw as draw
+    from cepkit.api import events as events
+    from cepkit.api import parse as parse
+    from cepkit.api import profile as profile
+    from cepkit.api import register_function as register_function
+    from cepkit.api import sample_stocks as sample_stocks
+    from cepkit.errors import CepkitError as CepkitError
+    from cepkit.spark.session import get_session as get_session
+    from cepkit.statistics.model import Statistics as Statistics
+
+_HOMES = {
+    "cepkit.api": (
+        "choose_plan",
+        "compare_plans",
+        "detect",
+        "draw",
+        "events",
+        "parse",
+        "profile",
+        "register_function",
+        "sample_stocks",
+    ),
+    "cepkit.errors": ("CepkitError",),
+    "cepkit.spark.session": ("get_session",),
+    "cepkit.statistics.model": ("Statistics",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [*_HOME_OF, "builder"]  # noqa: PLE0604 - the names of the table above
+
+try:
+    __version__ = version("cepkit")
+except PackageNotFoundError:  # a checkout that was never installed
+    __version__ = "0"
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    if name == "builder":
+        return import_module("cepkit.pattern.builder")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'cepkit' has no attribute '{name}'")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

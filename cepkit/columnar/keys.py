@@ -29,6 +29,8 @@ def dense_keys(columns: Sequence[Column]) -> tuple[list[Codes], int]:
         PatternError: The columns hold what cannot be equal, as texts and numbers.
     """
     kinds = {column.kind for column in columns}
+    if "null" in kinds:  # nothing is equal to a value that is nowhere
+        return [np.full(len(column.values), -1, dtype=np.int32) for column in columns], 0
     if kinds == {"text"}:
         return _text_keys(columns)
     if "text" in kinds or "array" in kinds or ("boolean" in kinds and len(kinds) > 1):

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Kind: TypeAlias = Literal["float", "integer", "boolean", "text", "timestamp", "array"]
+Kind: TypeAlias = Literal["float", "integer", "boolean", "text", "timestamp", "array", "null"]
 
 MISSING_INTEGER = np.iinfo(np.int64).min
 """Stands for null in integer and timestamp columns."""
@@ -31,7 +31,8 @@ class Column:
         kind: What the values are.
         values: float: float64; integer and timestamp (microseconds since 1970): int64;
             boolean: int8 (1, 0); text: int32 codes into `dictionary`; array: float64 with
-            a row for each event, all of one length.
+            a row for each event, all of one length; null (no value at all, so that nothing is
+            known of its kind): NaN.
         dictionary: The distinct texts in ascending order (object array of str), so that codes
             compare as the texts do; empty for other kinds.
         has_missing: Whether any value is missing.
@@ -53,7 +54,7 @@ class Column:
     def missing(self) -> npt.NDArray[np.bool_]:
         """Return, for each event, whether its value is missing."""
         match self.kind:
-            case "float":
+            case "float" | "null":
                 return np.asarray(np.isnan(self.values))
             case "array":
                 return np.asarray(np.isnan(self.values).all(axis=1))

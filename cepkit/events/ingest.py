@@ -143,6 +143,8 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
             expected="numbers, texts, truth values, times or lists of numbers",
             hint="it can still be carried to the output; or take out the part that you need",
         )
+    if pa.types.is_null(kind):
+        return Column("null", np.full(len(column), np.nan), has_missing=True)
     if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
         return attribute(column.cast(kind.value_type), name, schema)
     if pa.types.is_dictionary(kind) or is_text(kind):
@@ -228,13 +230,17 @@ def _floats(array: pa.Array) -> Floats:
 
 
 def _padded(array: pa.Array, name: str) -> Floats:
-    """Return lists of numbers as rows of one width, NaN where a list has ended."""
+    """Return lists of numbers as rows of one width, NaN where a list has ended.
+
+    A list with a missing number is missing as a whole, so that NaN can stand for the end.
+    """
     lengths = pc.list_value_length(array).fill_null(0).to_numpy()
     flat = _floats(array.flatten())
     width = int(lengths.max()) if len(lengths) else 0
     cells = width * len(array)
     if cells == len(flat):
-        return flat.reshape(len(array), width)
+        rows = flat.reshape(len(array), width)
+        return np.where(np.isnan(rows).any(axis=1, keepdims=True), np.nan, rows)
     if cells > _MAX_PADDED_VALUES and cells > 4 * len(flat):
         raise LimitError(
             f"the lists in '{name}' differ too much in length: the longest has {width} numbers,"
@@ -242,5 +248,7 @@ def _padded(array: pa.Array, name: str) -> Floats:
             hint="cut the lists to the length that the condition needs",
         )
     rows = np.full((len(array), width), np.nan)
-    rows[np.arange(width) < lengths[:, np.newaxis]] = flat
+    inside = np.arange(width) < lengths[:, np.newaxis]
+    rows[inside] = flat
+    rows[(np.isnan(rows) & inside).any(axis=1)] = np.nan
     return rows

@@ -36,7 +36,8 @@ Read: TypeAlias = Callable[[str, str], Column]
 
 Truth: TypeAlias = npt.NDArray[np.bool_]
 
-_NUMBERS = ("float", "integer", "timestamp")
+_INTEGERS = ("integer", "timestamp")
+_NUMBERS = ("float", *_INTEGERS, "null")
 _COMPARE: dict[ComparisonOperator, Callable[[Any, Any], Any]] = {
     "<": np.less,
     "<=": np.less_equal,
@@ -121,7 +122,7 @@ def value(expression: Expression, read: Read) -> Column:
 def _constant(constant: int | float | str | bool | None) -> Column:
     match constant:
         case None:
-            return Column("float", np.array([np.nan]), has_missing=True)
+            return Column("null", np.array([np.nan]), has_missing=True)
         case bool():
             return Column("boolean", np.array([constant], dtype=np.int8))
         case int():
@@ -144,7 +145,7 @@ def as_floats(column: Column, place: Expression | None = None) -> npt.NDArray[np
         PatternError: The column holds texts or arrays; the error points at `place`.
     """
     match column.kind:
-        case "float":
+        case "float" | "null":
             return column.values  # type: ignore[return-value]
         case "integer" | "timestamp" | "boolean":
             floats = column.values.astype(np.float64)
@@ -164,7 +165,7 @@ def _arithmetic(operator: str, left: Column, right: Column, place: Expression) -
             raise PatternError(
                 f"'{operator}' is applied to a {side.kind}", expected="numbers", span=place.span
             )
-    if operator != "/" and left.kind != "float" and right.kind != "float":
+    if operator != "/" and left.kind in _INTEGERS and right.kind in _INTEGERS:
         return _integer_arithmetic(operator, left, right)
     x, y = as_floats(left), as_floats(right)
     with np.errstate(all="ignore"):
@@ -208,10 +209,9 @@ def _call(function: str, given: list[Column], place: Expression) -> Column:
         return _call_registered(function, given, place)
     if function == "corr":
         return _correlation(given[0], given[1], place)
-    if function in ("abs", "least", "greatest") and all(c.kind != "float" for c in given):
+    if function in ("abs", "least", "greatest") and all(c.kind in _INTEGERS for c in given):
         missing: Truth = np.zeros(1, dtype=np.bool_)
         for column in given:
-            as_floats(column, place)  # refuses what is no number
             if column.has_missing:
                 missing = missing | column.missing()
         result = given[0].values.astype(np.int64)
@@ -224,6 +224,9 @@ def _call(function: str, given: list[Column], place: Expression) -> Column:
         if some:
             result = np.where(missing, MISSING_INTEGER, result)
         return Column("integer", result, has_missing=some)
+    for column in given:
+        if column.kind not in _NUMBERS:
+            raise PatternError(f"{function} of a {column.kind}", expected="numbers", span=place.span)
     numbers = [as_floats(column, place) for column in given]
     with np.errstate(all="ignore"):
         match function:
@@ -307,9 +310,8 @@ def _call_registered(function: str, given: list[Column], place: Expression) -> C
 
 def _compare(operator: ComparisonOperator, left: Column, right: Column, place: Expression) -> Truth:
     compare = _COMPARE[operator]
-    for side, other in ((left, right), (right, left)):
-        if side.kind == "float" and len(side.values) == 1 and np.isnan(side.values[0]):
-            return np.zeros(len(other.values), dtype=np.bool_)  # compared with NULL
+    if "null" in (left.kind, right.kind):
+        return np.zeros(1, dtype=np.bool_)
     if left.kind == "timestamp" and right.kind == "text":
         right = _as_timestamps(right, place)
     elif left.kind == "text" and right.kind == "timestamp":
@@ -324,7 +326,7 @@ def _compare(operator: ComparisonOperator, left: Column, right: Column, place: E
             expected="two numbers, two texts, two truth values or two times",
             span=place.span,
         )
-    if left.kind == "float" or right.kind == "float":
+    if "float" in (left.kind, right.kind):
         x, y = as_floats(left), as_floats(right)
         # NaN differs from everything in NumPy; missing differs from nothing here.
         return (x < y) | (x > y) if operator == "!=" else np.asarray(compare(x, y))

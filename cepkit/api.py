@@ -1,0 +1,216 @@
+"""The verbs: what a user calls. Each checks its arguments and hands over to the part that knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from cepkit.errors import StatisticsError, StreamError
+from cepkit.events.stream import Stream
+from cepkit.events.stream import events as events
+from cepkit.pattern.builder import as_query
+from cepkit.pattern.checks import check_attributes
+from cepkit.pattern.functions import register_function as register_function
+from cepkit.pattern.query import Query
+from cepkit.plan.checks import as_plan
+from cepkit.planners import compare, contract
+from cepkit.planners import choose as choosing
+from cepkit.statistics.model import Statistics
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from plotly.graph_objects import Figure
+
+    from cepkit.columnar.matches import Matches
+    from cepkit.plan.nodes import OrderPlan, Plan
+    from cepkit.planners.compare import PlanComparison
+    from cepkit.spark.batch import SparkMatches
+
+Pattern: TypeAlias = "str | Query | Any"
+"""A query, its text, or what the builder makes."""
+
+
+def parse(text: str) -> Query:
+    """Return the query that a text says.
+
+    Args:
+        text: As docs/pattern-language.md describes.
+
+    Raises:
+        PatternSyntaxError: The text does not follow the grammar; the message underlines the place.
+        PatternError: It does, but means nothing, as a condition on an unknown variable.
+    """
+    from cepkit.pattern.parser import parse as parse_text
+
+    return parse_text(text)
+
+
+def profile(stream: Stream, pattern: Pattern, *, seed: int = 0) -> Statistics:
+    """Measure what plans depend on: arrival rates and the selectivities of conditions.
+
+    Args:
+        stream: From `events`; on Spark the measuring runs there, over a sample of time slices.
+        pattern: The query, or its text.
+        seed: Of the sample; the same seed gives the same statistics.
+
+    Returns:
+        Rates in events per second, selectivities with their standard errors, and what the
+        stream is like: events, dropped rows, first and last time, types that never occur.
+
+    Raises:
+        PatternError: The pattern reads a column that the stream does not have.
+    """
+    from cepkit.events.warnings import warn_of_absent, warn_of_dropped
+
+    query = _checked(stream, pattern)
+    if stream.place == "spark":
+        from cepkit.spark.profile import profile as profile_on_spark
+
+        statistics = profile_on_spark(stream, query, seed=seed)
+    else:
+        from cepkit.statistics.estimate import attributes_read, estimate
+
+        statistics = estimate(stream.columns(attributes_read(query)), query, seed=seed)
+    warn_of_dropped(statistics.dropped)
+    warn_of_absent(statistics.never_occurring, ())
+    return statistics
+
+
+def choose_plan(
+    pattern: Pattern,
+    statistics: Statistics,
+    planner: str | contract.Planner = "greedy",
+) -> Plan:
+    """Return the plan that a planner makes.
+
+    Args:
+        pattern: The query, or its text.
+        statistics: From `profile`, or made by hand.
+        planner: A name, as `compare_plans` shows them, or a planner of one's own.
+
+    Raises:
+        PlanError: No planner has that name.
+        StatisticsError: The statistics are not about the pattern's variables.
+    """
+    return choosing.choose_plan(as_query(pattern), _statistics(statistics), planner)
+
+
+def compare_plans(
+    pattern: Pattern,
+    statistics: Statistics,
+    planners: Sequence[str | contract.Planner] | None = None,
+) -> PlanComparison:
+    """Return the plans of several planners with their costs, the cheapest marked.
+
+    Args:
+        pattern: The query, or its text.
+        statistics: From `profile`, or made by hand.
+        planners: Which; None for all.
+    """
+    return compare.compare_plans(as_query(pattern), _statistics(statistics), planners)
+
+
+def detect(
+    stream: Stream,
+    pattern: Pattern,
+    plan: Plan | OrderPlan | Sequence[str] | None = None,
+    *,
+    limit: int | None = None,
+    slice_seconds: float | None = None,
+) -> Matches | SparkMatches:
+    """Find all matches of a pattern.
+
+    Nothing is computed before it is asked for.
+
+    Args:
+        stream: From `events`.
+        pattern: The query, or its text.
+        plan: From `choose_plan`; or the order of the variables, as ["c", "b", "a"]; None to
+            profile the stream and take the cheapest plan.
+        limit: The most matches wanted.
+        slice_seconds: On Spark, the length of a time slice of un-keyed patterns; None chooses it
+            from the statistics so that a worker's memory is bounded.
+
+    Returns:
+        From Spark a Spark DataFrame, otherwise `Matches`; both with a struct column for each
+        variable, `match_start` and `match_end`, in no particular order, and `explain()`.
+
+    Raises:
+        PatternError: The pattern reads a column that the stream does not have, or compares what
+            cannot be compared.
+        UnsupportedError: The pattern has a part that this release cannot detect.
+        PlanError: The plan is not one of this pattern.
+    """
+    query = _checked(stream, pattern)
+    if limit is not None and limit < 0:
+        raise StreamError(f"a limit of {limit} matches", expected="0 or more")
+    if slice_seconds is not None and not slice_seconds > 0:
+        raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
+    from cepkit.columnar.program import refuse_unsupported
+    from cepkit.pattern.normal_form import normal_form
+
+    for branch in normal_form(query):
+        refuse_unsupported(branch)
+    chosen = (
+        choosing.choose_plan(query, profile(stream, query))
+        if plan is None
+        else as_plan(plan, query)
+    )
+    if stream.place == "spark":
+        from cepkit.spark.batch import detect as detect_on_spark
+
+        return detect_on_spark(stream, query, chosen, slice_seconds=slice_seconds, limit=limit)
+    from cepkit.columnar.matches import Matches
+
+    return Matches(stream, query, chosen, limit=limit)
+
+
+def _checked(stream: Stream, pattern: Pattern) -> Query:
+    if not isinstance(stream, Stream):
+        raise StreamError(
+            f"a {type(stream).__name__} where a stream belongs",
+            hint="cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path",
+        )
+    query = as_query(pattern)
+    check_attributes(query, stream.column_names)
+    return query
+
+
+def _statistics(statistics: Statistics) -> Statistics:
+    if not isinstance(statistics, Statistics):
+        raise StatisticsError(
+            f"a {type(statistics).__name__} where statistics belong",
+            hint="cepkit.profile(stream, pattern) measures them",
+        )
+    return statistics
+
+
+def draw(thing: object, **options: Any) -> Figure:  # noqa: ANN401 - each figure has its own
+    """Return a figure of `thing`; it is returned, never shown as a side effect.
+
+    Args:
+        thing: A query, a plan, statistics, a comparison of plans, matches or an explanation.
+        **options: Those of the figure: see `cepkit.figures`.
+
+    Raises:
+        CepkitError: There is no figure for such a thing.
+    """
+    from cepkit.figures import draw as draw_figure
+
+    return draw_figure(thing, **options)
+
+
+def sample_stocks(n: int = 200_000, *, seed: int = 7) -> pd.DataFrame:
+    """Return made-up stock trades to try things on: drifting, bursty, with a rare ticker.
+
+    Args:
+        n: How many.
+        seed: Of the random generator.
+
+    Returns:
+        Columns ts (UTC), ticker, price, difference (from the ticker's price before), volume.
+    """
+    from cepkit.events.generators import stock_events
+
+    frame: pd.DataFrame = stock_events(n, seed=seed).to_pandas()
+    return frame

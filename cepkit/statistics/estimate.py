@@ -1,0 +1,337 @@
+"""Statistics measured on events in memory: rates and filters counted, selectivities sampled.
+
+A selectivity is the share of combinations that satisfy some conditions among those that lie
+inside the window, in the pattern's order and in one partition. The first two events of a
+combination are drawn uniformly among all such pairs, every further one uniformly in its scope
+with the size of the scope as weight, so the estimate is unbiased however bursty the stream is.
+Slices are measured one by one and added up, in this process or by Spark's workers.
+Cost: O(n log n) for the scopes and O(sample) for each set of variables with conditions.
+Source of the quantities: JOIN, section 4.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.events.columns import Column, Dropped, EventColumns
+from cepkit.pattern.conditions import attributes_of, variables_of
+from cepkit.pattern.evaluation import truth
+from cepkit.pattern.nodes import Event, events_of
+from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.query import Query
+from cepkit.pattern.rewrite import without_not
+from cepkit.statistics.model import Selectivity, Statistics
+
+Rows = npt.NDArray[np.int64]
+SAMPLE = 20_000
+"""Combinations drawn for each set of variables: a share of 1/2 is then known to about 0.0035."""
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """What one pass over a whole stream counts.
+
+    Attributes:
+        counts: The events of each type.
+        dropped: The rows that are no events.
+        first: The time of the first event in microseconds, None without events.
+        last: The time of the last one.
+        same_key: The share of pairs of events that are in one partition.
+    """
+
+    counts: Mapping[str, int]
+    dropped: Dropped = field(default_factory=Dropped)
+    first: int | None = None
+    last: int | None = None
+    same_key: float = 1.0
+
+    @property
+    def events(self) -> int:
+        """The events of all types."""
+        return sum(self.counts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What one slice says about one set of variables.
+
+    Attributes:
+        combinations: How many there are in the slice (for a single variable: events).
+        drawn: How many were looked at.
+        weight: The sum of their weights.
+        held: The sum of the weights of those that satisfy the conditions.
+        squares: The sum of the squares of the weights.
+    """
+
+    variables: frozenset[str]
+    combinations: float
+    drawn: int
+    weight: float
+    held: float
+    squares: float
+
+
+def attributes_read(query: Query) -> frozenset[str]:
+    """Return the columns that measuring `query` needs beside time and type."""
+    read = attributes_of(query.where) if query.where is not None else ()
+    return frozenset(name for _, name in read) | frozenset(query.partition_by)
+
+
+def census(columns: EventColumns, query: Query) -> Census:
+    """Count a stream in memory."""
+    counts = np.bincount(columns.types, minlength=len(columns.type_names)).tolist()
+    first, last = (int(columns.ts[0]), int(columns.ts[-1])) if len(columns) else (None, None)
+    keys = _partition(columns, query.partition_by)
+    shares = np.bincount(keys) / max(1, len(columns)) if query.partition_by else np.ones(1)
+    same_key = float((shares * shares).sum()) if len(columns) else 1.0
+    return Census(
+        dict(zip(columns.type_names, counts, strict=True)), columns.dropped, first, last, same_key
+    )
+
+
+def tally_slice(
+    columns: EventColumns,
+    query: Query,
+    *,
+    seed: int,
+    sample: int = SAMPLE,
+    owned_from: int | None = None,
+) -> tuple[Tally, ...]:
+    """Measure the conditions of `query` on the events of one slice.
+
+    Args:
+        columns: The events, with the attributes of `attributes_read`.
+        query: The pattern.
+        seed: Of the draws; the same seed on the same events gives the same numbers.
+        sample: Combinations to draw for each set of variables.
+        owned_from: Where the slice begins, in microseconds; events before it only complete
+            combinations whose first-drawn event is in the slice.
+    """
+    tallies: dict[frozenset[str], Tally] = {}
+    keys = _partition(columns, query.partition_by)
+    for branch in normal_form(query):
+        sets = {variables_of(c) for c in branch.conditions if variables_of(c)}
+        members: dict[str, Rows] = {}
+        for event in branch.positive + branch.negated:
+            rows = _rows(columns, event)
+            alone = frozenset((event.variable,))
+            members[event.variable] = _passing(columns, branch, event.variable, rows)
+            if alone in sets and alone not in tallies:
+                owned = rows if owned_from is None else rows[columns.ts[rows] >= owned_from]
+                kept = members[event.variable]
+                kept = kept if owned_from is None else kept[columns.ts[kept] >= owned_from]
+                n = len(owned)
+                tallies[alone] = Tally(alone, n, n, float(n), float(len(kept)), float(n))
+        for names in sorted(sets, key=sorted):
+            if len(names) > 1 and names not in tallies:
+                rng = np.random.default_rng([seed, *"".join(sorted(names)).encode()])
+                tallies[names] = _sampled(
+                    names, columns, branch, members, keys, rng, sample, owned_from
+                )
+    return tuple(tallies.values())
+
+
+def combine(query: Query, counted: Census, slices: Iterable[Iterable[Tally]]) -> Statistics:
+    """Return the statistics that the census and the measured slices give.
+
+    Where no combination satisfied the conditions the share is half a combination of those drawn:
+    zero would make every plan free.
+
+    Args:
+        query: The pattern.
+        counted: The whole stream.
+        slices: The tallies of each measured slice; each weighs as much as it has combinations.
+    """
+    by_set: dict[frozenset[str], list[Tally]] = {}
+    for tallies in slices:
+        for tally in tallies:
+            by_set.setdefault(tally.variables, []).append(tally)
+    span = 0.0 if counted.first is None or counted.last is None else counted.last - counted.first
+    rates = {}
+    for event in events_of(query.structure):
+        types = counted.counts if event.types is None else event.types
+        total = sum(counted.counts.get(name, 0) for name in types)
+        # One moment has no rate; as if it were a second.
+        rates[event.variable] = total / (span / 1e6 if span else 1.0)
+    shares = {names: _share(tallies) for names, tallies in by_set.items()}
+    named = {name for event in events_of(query.structure) for name in event.types or ()}
+    return Statistics(
+        rates,
+        {min(names): found.share for names, found in shares.items() if len(names) == 1},
+        {names: found for names, found in shares.items() if len(names) > 1},
+        counted.same_key,
+        counted.events,
+        counted.dropped,
+        counted.first,
+        counted.last,
+        tuple(sorted(name for name in named if not counted.counts.get(name))),
+    )
+
+
+def estimate(columns: EventColumns, query: Query, *, seed: int = 0) -> Statistics:
+    """Measure a stream in memory."""
+    return combine(query, census(columns, query), [tally_slice(columns, query, seed=seed)])
+
+
+def _share(tallies: list[Tally]) -> Selectivity:
+    combinations = sum(t.combinations for t in tallies)
+    drawn = sum(t.drawn for t in tallies)
+    if not drawn or not combinations:
+        return Selectivity(1.0, pairs=0)
+    measured = [t for t in tallies if t.weight > 0]
+    total = sum(t.combinations for t in measured)
+    share = sum(t.combinations * t.held / t.weight for t in measured) / total if total else 0.0
+    everything = drawn >= combinations
+    # A slice's draws are independent; slices weigh as much as they have combinations.
+    variance = sum(
+        (t.combinations / total) ** 2 * share * (1 - share) * t.squares / t.weight**2
+        for t in measured
+    )
+    if share == 0 and not everything:
+        share = 0.5 / (drawn + 1)
+    return Selectivity(
+        min(1.0, share), None if everything else drawn, 0.0 if everything else math.sqrt(variance)
+    )
+
+
+def _rows(columns: EventColumns, event: Event) -> Rows:
+    if event.types is None:
+        return np.arange(len(columns))
+    wanted = np.array([name in event.types for name in columns.type_names], dtype=np.bool_)
+    return np.flatnonzero(wanted[columns.types]) if len(wanted) else np.empty(0, np.int64)
+
+
+def _passing(columns: EventColumns, branch: Branch, variable: str, rows: Rows) -> Rows:
+    for condition in branch.conditions_between(variable, variable):
+        held = truth(without_not(condition), _reader(columns, {variable: rows}), len(rows))
+        rows = rows[held]
+    return rows
+
+
+def _reader(columns: EventColumns, rows: Mapping[str, Rows]) -> Any:
+    def read(variable: str, attribute: str) -> Column:
+        return columns.attributes[attribute].take(rows[variable])
+
+    return read
+
+
+def _partition(columns: EventColumns, attributes: tuple[str, ...]) -> npt.NDArray[np.int64]:
+    """Return the number of the partition of each event; missing agrees with missing."""
+    codes = np.zeros(len(columns), dtype=np.int64)
+    for name in attributes:
+        column = columns.attributes[name]
+        missing = column.missing()
+        _, one = np.unique(np.where(missing, 0, column.values), return_inverse=True)
+        joined = codes * (2 * len(columns) + 2) + 2 * one + missing
+        _, codes = np.unique(joined, return_inverse=True)
+    return codes
+
+
+def _sampled(
+    names: frozenset[str],
+    columns: EventColumns,
+    branch: Branch,
+    members: Mapping[str, Rows],
+    keys: npt.NDArray[np.int64],
+    rng: np.random.Generator,
+    sample: int,
+    owned_from: int | None,
+) -> Tally:
+    nothing = Tally(names, 0.0, 0, 0.0, 0.0, 0.0)
+    # Rarest first: its scopes are the fewest to look up.
+    order = sorted(names, key=lambda name: (len(members[name]), name))
+    first = members[order[0]]
+    if owned_from is not None:
+        first = first[columns.ts[first] >= owned_from]
+    scope = _Ranges(columns, branch, keys)
+    bound = {order[0]: first}
+    low, high, rows = scope.of(order[1], bound, members[order[1]])
+    widths = high - low
+    ends = np.cumsum(widths)
+    combinations = int(ends[-1]) if len(ends) else 0
+    if not combinations:
+        return nothing
+    if combinations <= sample:
+        drawn = np.arange(combinations)
+    else:
+        drawn = np.sort(rng.integers(0, combinations, sample))
+    which = np.searchsorted(ends, drawn, side="right")
+    bound = {
+        order[0]: first[which],
+        order[1]: rows[low[which] + drawn - (ends[which] - widths[which])],
+    }
+    weights = np.ones(len(drawn))
+    for name in order[2:]:
+        low, high, rows = scope.of(name, bound, members[name])
+        widths = np.maximum(high - low, 0)
+        weights = weights * widths
+        some = widths > 0
+        bound = {variable: chosen[some] for variable, chosen in bound.items()}
+        weights, low, widths = weights[some], low[some], widths[some]
+        bound[name] = rows[low + (rng.random(len(low)) * widths).astype(np.int64)]
+    held = np.ones(len(weights), dtype=np.bool_)
+    for condition in branch.conditions:
+        if variables_of(condition) == names:
+            held &= truth(without_not(condition), _reader(columns, bound), len(weights))
+    # One event cannot be two of a combination.
+    apart = np.ones(len(weights), dtype=np.bool_)
+    for i, one in enumerate(order):
+        for other in order[:i]:
+            apart &= bound[one] != bound[other]
+    weights = weights * apart
+    exact = len(drawn) if len(order) == 2 else 0
+    return Tally(
+        names,
+        float(combinations),
+        min(exact or len(drawn), combinations),
+        float(weights.sum()),
+        float(weights[held].sum()),
+        float((weights * weights).sum()),
+    )
+
+
+class _Ranges:
+    """Where, among one variable's events, those in scope of bound events begin and end."""
+
+    def __init__(self, columns: EventColumns, branch: Branch, keys: npt.NDArray[np.int64]) -> None:
+        self._ts, self._keys, self._branch = columns.ts, keys, branch
+        span = int(columns.ts[-1] - columns.ts[0]) if len(columns) else 0
+        window = branch.window
+        self._window = (
+            min(span, window.microseconds - window.exclusive)
+            if isinstance(window, TimeWindow)
+            else span
+        )
+        # One number orders by (partition, time); a gap between partitions keeps scopes inside.
+        self._origin = int(columns.ts[0]) if len(columns) else 0
+        self._stride = 2 * span + 4
+
+    def _rank(self, keys: npt.NDArray[np.int64], ts: Rows) -> Rows:
+        return keys * self._stride + (ts - self._origin)
+
+    def of(self, name: str, bound: Mapping[str, Rows], rows: Rows) -> tuple[Rows, Rows, Rows]:
+        """Return begins, ends, and the rows of `name` that they count in."""
+        ranks = self._rank(self._keys[rows], self._ts[rows])
+        order = np.argsort(ranks, kind="stable")
+        times = {v: self._ts[chosen] for v, chosen in bound.items()}
+        low = np.maximum.reduce(list(times.values())) - self._window
+        high = np.minimum.reduce(list(times.values())) + self._window + 1
+        for variable, ts in times.items():
+            if variable in self._branch.before(name):
+                low = np.maximum(low, ts + 1)
+            if variable in self._branch.after(name):
+                high = np.minimum(high, ts)
+        keys = self._keys[next(iter(bound.values()))]
+        limit = self._origin + self._stride - 2
+        low = np.clip(low, self._origin, limit)
+        high = np.clip(high, self._origin, limit)
+        begins = np.searchsorted(ranks[order], self._rank(keys, low))
+        ends = np.searchsorted(ranks[order], self._rank(keys, high))
+        return begins, np.maximum(begins, ends), rows[order]
