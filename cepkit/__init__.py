@@ -60,7 +60,7 @@ except PackageNotFoundError:  # a checkout that was never installed
     __version__ = "0"
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
+def __getattr__(name: str) -> Any:
     if name == "builder":
         return import_module("cepkit.pattern.builder")
     if name not in _HOME_OF:

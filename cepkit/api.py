@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cepkit.errors import StatisticsError, StreamError
-from cepkit.events.stream import Stream
-from cepkit.events.stream import events as events
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.checks import check_attributes
 from cepkit.pattern.functions import register_function as register_function
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
-from cepkit.planners import compare, contract
 from cepkit.planners import choose as choosing
+from cepkit.planners import compare, contract
 from cepkit.statistics.model import Statistics
+from cepkit.stream.stream import Stream
+from cepkit.stream.stream import events as events
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,7 @@ def profile(stream: Stream, pattern: Pattern, *, seed: int = 0) -> Statistics:
     Raises:
         PatternError: The pattern reads a column that the stream does not have.
     """
-    from cepkit.events.warnings import warn_of_absent, warn_of_dropped
+    from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
 
     query = _checked(stream, pattern)
     if stream.place == "spark":
@@ -185,7 +185,7 @@ def _statistics(statistics: Statistics) -> Statistics:
     return statistics
 
 
-def draw(thing: object, **options: Any) -> Figure:  # noqa: ANN401 - each figure has its own
+def draw(thing: object, **options: Any) -> Figure:
     """Return a figure of `thing`; it is returned, never shown as a side effect.
 
     Args:
@@ -210,7 +210,7 @@ def sample_stocks(n: int = 200_000, *, seed: int = 7) -> pd.DataFrame:
     Returns:
         Columns ts (UTC), ticker, price, difference (from the ticker's price before), volume.
     """
-    from cepkit.events.generators import stock_events
+    from cepkit.stream.generators import stock_events
 
     frame: pd.DataFrame = stock_events(n, seed=seed).to_pandas()
     return frame

@@ -17,7 +17,7 @@ from cepkit.columnar.backend import Kernels
 from cepkit.columnar.candidates import Candidates, gather
 from cepkit.columnar.numbers import as_exact_floats, stays_exact
 from cepkit.columnar.program import Band, Bound, Program, Step
-from cepkit.events.columns import EventColumns
+from cepkit.stream.columns import EventColumns
 from cepkit.pattern.conditions import (
     Call,
     Comparison,

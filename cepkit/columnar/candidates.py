@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cepkit.columnar.backend import Kernels
 from cepkit.columnar.keys import dense_keys, partition_keys
 from cepkit.columnar.program import Member, Program, Step
-from cepkit.events.columns import Column, EventColumns
+from cepkit.stream.columns import Column, EventColumns
 from cepkit.pattern.evaluation import truth
 
 Ints = npt.NDArray[np.int32]

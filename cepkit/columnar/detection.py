@@ -15,7 +15,7 @@ from cepkit.columnar.binding import bind
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.program import Program
 from cepkit.columnar.run import Block, Run
-from cepkit.events.columns import EventColumns
+from cepkit.stream.columns import EventColumns
 
 SLICE_ROWS = 1 << 20
 """Events of a slice, unless the window holds so many that the overlap would cost too much."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from cepkit.errors import PatternError
-from cepkit.events.columns import Column
+from cepkit.stream.columns import Column
 from cepkit.pattern.evaluation import as_floats, common_codes
 
 Codes = npt.NDArray[np.int32]

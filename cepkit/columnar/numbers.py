@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.events.columns import Column
+from cepkit.stream.columns import Column
 from cepkit.pattern.conditions import (
     Arithmetic,
     Attribute,

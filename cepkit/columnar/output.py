@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepkit.columnar.run import Block
-from cepkit.events.columns import EventColumns
+from cepkit.stream.columns import EventColumns
 
 START, END = "match_start", "match_end"
 ROWS = 1 << 16

@@ -27,7 +27,7 @@ from cepkit.columnar.binding import (
 )
 from cepkit.columnar.candidates import Candidates
 from cepkit.columnar.counters import StepCounters
-from cepkit.events.columns import Column
+from cepkit.stream.columns import Column
 from cepkit.pattern.evaluation import as_floats, truth, value
 
 Ints = npt.NDArray[np.int32]

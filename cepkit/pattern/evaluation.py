@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import PatternError, UnsupportedError
-from cepkit.events.columns import MISSING_INTEGER, Column
+from cepkit.stream.columns import MISSING_INTEGER, Column
 from cepkit.pattern import functions
 from cepkit.pattern.conditions import (
     Aggregate,

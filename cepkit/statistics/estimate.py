@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.events.columns import Column, Dropped, EventColumns
+from cepkit.stream.columns import Column, Dropped, EventColumns
 from cepkit.pattern.conditions import attributes_of, variables_of
 from cepkit.pattern.evaluation import truth
 from cepkit.pattern.nodes import Event, events_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 
 from cepkit.errors import StatisticsError, nearest
-from cepkit.events.columns import Dropped
+from cepkit.stream.columns import Dropped
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 _Z95 = 1.959963984540054

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from cepkit.errors import StatisticsError
-from cepkit.events.columns import Dropped
+from cepkit.stream.columns import Dropped
 from cepkit.statistics.model import Selectivity, Statistics
 
 FORMAT = "cepkit statistics 1"

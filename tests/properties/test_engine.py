@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cepkit.columnar.backend import Backend
 from cepkit.columnar.matches import Matches
 from cepkit.errors import PatternError
-from cepkit.events.stream import events
+from cepkit.stream.stream import events
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.nodes import OrderPlan, Plan

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepkit.errors import StatisticsError
-from cepkit.events.columns import Dropped
+from cepkit.stream.columns import Dropped
 from cepkit.statistics import Selectivity, Statistics
 
 MEASURED = Statistics(

@@ -7,7 +7,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 from cepkit.errors import StreamError
-from cepkit.events import events, readers
+from cepkit.stream import events, readers
 
 TEXT = "ts,kind,x\n2024-01-01T00:00:00,B,1\n2024-01-01T00:00:02,A,\n2024-01-01T00:00:01,,3\n"
 

@@ -1,7 +1,7 @@
 """Streams made to measure: the benchmark stream and a day at a stock exchange.
 
 Both are functions of their arguments and a seed, and give the same table for the same NumPy.
-From a terminal: ``python -m cepkit.events.generators stocks --events 2000 --out stocks.csv``.
+From a terminal: ``python -m cepkit.stream.generators stocks --events 2000 --out stocks.csv``.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: Of the command line; None for those that the program was started with.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m cepkit.events.generators", description="Write a generated stream to a file."
+        prog="python -m cepkit.stream.generators", description="Write a generated stream to a file."
     )
     parser.add_argument("stream", choices=("stocks", "zipf"))
     parser.add_argument("--events", type=int, default=200_000, help="how many (default 200000)")

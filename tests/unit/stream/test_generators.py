@@ -3,8 +3,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
 
-from cepkit.events import events
-from cepkit.events.generators import TICKERS, main, stock_events, zipf_events
+from cepkit.stream import events
+from cepkit.stream.generators import TICKERS, main, stock_events, zipf_events
 
 
 @pytest.mark.parametrize("generate", [zipf_events, stock_events])

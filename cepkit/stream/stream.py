@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from cepkit.errors import StreamError, UnsupportedError
-from cepkit.events import readers
-from cepkit.events.columns import EventColumns
-from cepkit.events.ingest import event_columns, is_readable
-from cepkit.events.preview import Preview, shown_columns
-from cepkit.events.schema import UNIT_NAMES, Schema
-from cepkit.events.times import microseconds
+from cepkit.stream import readers
+from cepkit.stream.columns import EventColumns
+from cepkit.stream.ingest import event_columns, is_readable
+from cepkit.stream.preview import Preview, shown_columns
+from cepkit.stream.schema import UNIT_NAMES, Schema
+from cepkit.stream.times import microseconds
 
 Place = Literal["local", "spark"]
 

@@ -1,7 +1,7 @@
 import pytest
 
 from cepkit.errors import StreamError
-from cepkit.events import Schema
+from cepkit.stream import Schema
 
 
 def test_carried_columns_are_time_type_and_what_was_asked_for_in_source_order():

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepkit.errors import StreamError
-from cepkit.events import MISSING_INTEGER
-from cepkit.events.time_zones import instants
-from cepkit.events.times import microseconds
+from cepkit.stream import MISSING_INTEGER
+from cepkit.stream.time_zones import instants
+from cepkit.stream.times import microseconds
 
 EPOCH = dt.datetime(1970, 1, 1)
 EPOCH_UTC = EPOCH.replace(tzinfo=dt.UTC)

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from cepkit.errors import StreamError, UnsupportedError
-from cepkit.events import Stream, events
-from cepkit.events.stream import is_spark
+from cepkit.stream import Stream, events
+from cepkit.stream.stream import is_spark
 
 FRAME = pd.DataFrame(
     {
@@ -214,5 +214,5 @@ def test_spark_columns_are_checked():
 
 
 def test_the_package_does_not_load_spark():
-    code = "import sys, cepkit.events as e; sys.exit('pyspark' in sys.modules)"
+    code = "import sys, cepkit.stream as e; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

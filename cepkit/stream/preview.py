@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cepkit.events.schema import Schema
+from cepkit.stream.schema import Schema
 
 # With every character escaped to six, a page of these stays below 20 kB.
 _ROWS = 5

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
-from cepkit.events.arrow import ArrowColumn, nulls, raw, single
-from cepkit.events.columns import MISSING_INTEGER
-from cepkit.events.time_zones import instants, is_utc
+from cepkit.stream.arrow import ArrowColumn, nulls, raw, single
+from cepkit.stream.columns import MISSING_INTEGER
+from cepkit.stream.time_zones import instants, is_utc
 
 Integers = npt.NDArray[np.int64]
 

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepkit.errors import StreamError
-from cepkit.events.arrow import ArrowColumn, is_text, nulls, raw, single
-from cepkit.events.columns import MISSING_INTEGER
-from cepkit.events.schema import UNIT_NAMES, UNITS
-from cepkit.events.time_texts import parse_times
-from cepkit.events.time_zones import instants, is_utc
+from cepkit.stream.arrow import ArrowColumn, is_text, nulls, raw, single
+from cepkit.stream.columns import MISSING_INTEGER
+from cepkit.stream.schema import UNIT_NAMES, UNITS
+from cepkit.stream.time_texts import parse_times
+from cepkit.stream.time_zones import instants, is_utc
 
 Integers = npt.NDArray[np.int64]
 

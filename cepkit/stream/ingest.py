@@ -28,11 +28,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import LimitError, StreamError
-from cepkit.events.arrow import ArrowColumn, is_text, nulls, raw, single
-from cepkit.events.columns import MISSING_INTEGER, Column, Dropped, EventColumns
-from cepkit.events.schema import Schema
-from cepkit.events.texts import compact, encode, type_codes
-from cepkit.events.times import microseconds
+from cepkit.stream.arrow import ArrowColumn, is_text, nulls, raw, single
+from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped, EventColumns
+from cepkit.stream.schema import Schema
+from cepkit.stream.texts import compact, encode, type_codes
+from cepkit.stream.times import microseconds
 
 Floats = npt.NDArray[np.float64]
 

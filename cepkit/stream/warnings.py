@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 
 from cepkit.errors import nearest
-from cepkit.events.columns import Dropped
+from cepkit.stream.columns import Dropped
 
 
 class StreamWarning(UserWarning):

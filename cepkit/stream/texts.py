@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
-from cepkit.events.arrow import ArrowColumn, is_text, nulls, raw, single
+from cepkit.stream.arrow import ArrowColumn, is_text, nulls, raw, single
 
 Codes = npt.NDArray[np.int32]
 Texts = npt.NDArray[np.object_]

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepkit.errors import LimitError, StreamError
-from cepkit.events import MISSING_INTEGER, Dropped, Schema, event_columns, from_batches
-from cepkit.events.ingest import attribute
+from cepkit.stream import MISSING_INTEGER, Dropped, Schema, event_columns, from_batches
+from cepkit.stream.ingest import attribute
 
 SCHEMA = Schema("ts", "kind", unit="us")
 
