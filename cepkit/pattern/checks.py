@@ -420,7 +420,8 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
         if aggregate.function != "count" and aggregate.attribute is None:
             raise PatternError(
                 f"AGG {aggregate.function.upper()} of no attribute",
-                expected=f"an attribute, as in {aggregate.function.upper()}({names[0]}.price)",
+                expected=f"an attribute, as in {aggregate.function.upper()}"
+                f"({variable or names[0]}.price)",
                 span=aggregate.span,
             )
     if query.group_by and not query.aggregates:

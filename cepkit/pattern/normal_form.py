@@ -131,8 +131,9 @@ def count_branches(structure: Structure) -> int:
 def normal_form(query: Query) -> tuple[Branch, ...]:
     """Return the branches of `query`, in the order of its text; their union is its meaning.
 
-    A condition belongs to every branch that has all of its variables. No match is found by two
-    branches: they differ in the variables they bind.
+    A condition belongs to every branch that has all of its variables. Two branches bind different
+    variables, so that no match is found twice - except where an OR chooses between absences only,
+    as in AND(A a, OR(NOT(B b), NOT(C c))): there the union has to drop what is found again.
 
     Args:
         query: A query that passed `checks.check`.
