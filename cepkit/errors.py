@@ -22,6 +22,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean '{by_folded[close[0]]}'?" if close else None
 
 
+_LONGEST_LINE = 160
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A place in a pattern's text: the characters from `start` up to, not including, `end`."""
@@ -44,8 +47,13 @@ class Span:
         """Return the line of the place with carets below it, ready to print."""
         begin = self.text.rfind("\n", 0, self.start) + 1
         stop = self.text.find("\n", self.start)
-        line = self.text[begin : stop if stop >= 0 else len(self.text)]
-        width = max(1, min(self.end, begin + len(line)) - self.start)
+        stop = stop if stop >= 0 else len(self.text)
+        # Of a very long line only what is near the place, so that the message can be read.
+        if stop - begin > _LONGEST_LINE:
+            begin = max(begin, min(self.start - _LONGEST_LINE // 2, stop - _LONGEST_LINE))
+            stop = min(stop, begin + _LONGEST_LINE)
+        line = self.text[begin:stop]
+        width = max(1, min(self.end, stop) - self.start)
         # Tabs stay tabs in the margin, so that the carets stand below what they mean.
         margin = "".join("\t" if c == "\t" else " " for c in line[: self.start - begin])
         return f"  {line}\n  {margin}{'^' * width}"
