@@ -25,18 +25,42 @@ from cepkit.pattern.parser import parse, parse_aggregates, parse_condition, pars
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import to_text
 from cepkit.pattern.query import Query
-from cepkit.pattern.terms import Term, expression_of
+from cepkit.pattern.terms import (
+    Term,
+    Variable,
+    avg,
+    count,
+    expression_of,
+    first,
+    fn,
+    last,
+    max_,
+    min_,
+    sum_,
+    var,
+)
 
 __all__ = [
     "Pattern",
+    "Term",
+    "Variable",
     "and_",
     "any_event",
     "as_query",
+    "avg",
+    "count",
     "event",
+    "first",
+    "fn",
     "kl",
+    "last",
+    "max_",
+    "min_",
     "not_",
     "or_",
     "seq",
+    "sum_",
+    "var",
 ]
 
 

@@ -67,13 +67,14 @@ def structure_text(structure: Structure) -> str:
     match structure:
         case Event(variable, None):
             return f"ANY {name_text(variable)}"
-        case Event(variable, types) if len(types) == 1:
-            (only,) = types
-            return (
-                name_text(only) if only == variable else f"{name_text(only)} {name_text(variable)}"
-            )
         case Event(variable, types):
-            return f"{name_text(variable)} IN ({', '.join(map(name_text, sorted(types)))})"
+            assert types is not None
+            if types == {variable}:
+                return name_text(variable)
+            listed = [name_text(name) for name in sorted(types)]
+            if len(listed) == 1:
+                return f"{listed[0]} {name_text(variable)}"
+            return f"{name_text(variable)} IN ({', '.join(listed)})"
         case Seq(items):
             return f"SEQ({', '.join(map(structure_text, items))})"
         case And(items):

@@ -31,11 +31,11 @@ _GROUPS: tuple[tuple[frozenset[str], frozenset[str], str], ...] = (
         _STRUCTURES | {"QUOTED", "STRING"},
         "an event as in MSFT a, or one of SEQ, AND, OR, NOT, KL",
     ),
-    (frozenset({"NUMBER", "NAME", "NOT"}), _VALUES | {"NOT"}, "a condition or a value"),
+    (frozenset({"NUMBER", "NAME", "NOT"}), _VALUES | {"NOT"}, "a condition"),
     (frozenset({"NUMBER", "NAME"}), _VALUES, "a value"),
     (frozenset({"LESS"}), _COMPARISONS | _ARITHMETIC, "a comparison"),
     (frozenset({"PLUS"}), _ARITHMETIC, "an operator"),
-    (frozenset({"AND", "OR"}), frozenset({"AND", "OR"}), "AND or OR"),
+    (frozenset({"AND", "OR"}), frozenset({"AND", "OR"}), "AND, OR"),
 )
 _WORDS = {
     "_PATTERN": "PATTERN",
@@ -50,11 +50,11 @@ _WORDS = {
     "QUOTED": "a name in double quotes",
     "STRING": "a text in single quotes",
     "NUMBER": "a number",
+    "_COMMA": "','",
     "_LPAR": "'('",
     "_RPAR": "')'",
     "_LBRACE": "'{'",
     "_RBRACE": "'}'",
-    "_COMMA": "','",
     "_DOT": "'.'",
     "STAR": "'*'",
 }
@@ -77,6 +77,10 @@ _FOREIGN = {
     "[": "lists and sets stand in round brackets: IN (1, 2)",
     "]": "lists and sets stand in round brackets: IN (1, 2)",
     ":": "a variable stands after its type: MSFT a",
+    "LIKE": "there is no LIKE: compare whole texts, or register a function of your own",
+    "ORDER": "matches have no order of their own; sort the result",
+    "LIMIT": "a limit is an argument of detect, not a part of the pattern",
+    "HAVING": "all conditions stand in WHERE",
     "`": "names with unusual characters stand in double quotes",
 }
 _TOKEN = re.compile(
@@ -144,7 +148,8 @@ class _Report:
         told = []
         for needed, members, words in _GROUPS:
             if needed <= rest:
-                told.append(words)
+                inside = words == "a condition" and self.before and self.before[-1][0] == "("
+                told.append("a condition or a value" if inside else words)
                 rest -= members
         # "Quoted" is another way to write a name, worth telling only where names are not.
         if rest & {"TYPE", "VARIABLE", "COLUMN", "ATTRIBUTE", "NAME"}:
@@ -189,11 +194,17 @@ class _Report:
             )
         if character.isascii() or character.isalnum():
             return None
+        hint = "a name with unusual characters stands in double quotes"
+        match unicodedata.category(character):
+            case "Pd":
+                hint = "replace it by -"
+            case "Cf" | "Cc":
+                hint = "it is invisible; delete it"
         name = unicodedata.name(character, "no printable character")
         return PatternSyntaxError(
             f"the character U+{ord(character):04X} ({name}) is not expected here",
             expected=self._expected(),
-            hint="a name with unusual characters stands in double quotes",
+            hint=hint,
             span=self._span(),
         )
 
@@ -228,7 +239,7 @@ class _Report:
 
     def _foreign(self) -> Iterator[str]:
         around = self.text[max(0, self.position - 1) : self.position + 2]
-        for pair in (around[:2], around[1:3], around[1:2]):
+        for pair in (self.found.upper(), around[:2], around[1:3], around[1:2]):
             if pair in _FOREIGN and self.found:
                 yield _FOREIGN[pair]
         for word in reversed(self.before):
@@ -246,7 +257,7 @@ class _Report:
         if self.found in _OPENING and not any(o[0] == _OPENING[self.found] for o in opened):
             yield f"no '{_OPENING[self.found]}' is open here"
         clause = is_reserved(self.found) and f"_{self.found.upper()}" in _CLAUSES
-        if opened and (not self.found or clause):
+        if opened and (not self.found or (clause and "_RPAR" in self.accepts)):
             place = Span(self.text, *opened[-1].span())
             yield (
                 f"the '{opened[-1][0]}' in line {place.line}, column {place.column} is never closed"
@@ -258,13 +269,14 @@ class _Report:
             yield nearest(self.before[-1][0], ("SEQ", "AND", "OR", "NOT", "KL")) or (
                 "events are combined by SEQ, AND, OR, NOT and KL"
             )
-        keywords = [w for w in RESERVED if w in self.accepts or f"_{w}" in self.accepts]
-        for word in (self.found, self.before[-1][0] if self.before else ""):
-            if is_word(word) and not is_reserved(word) and len(word) > 1:
-                candidates = keywords if word is self.found else list(RESERVED)
-                hint = nearest(word, candidates)
-                if hint:
-                    yield hint
+        keywords = [w for w in RESERVED if {w, f"_{w}"} & self.accepts]
+        hint = nearest(self.found, keywords) if is_word(self.found) else None
+        if hint and len(self.found) > 1 and not is_reserved(self.found):
+            yield hint
+        # "PATTERN A WITHN 4 hours" reads WITHN as a variable and stumbles over the 4.
+        after_event = {"_WHERE", "$END"} <= self.accepts and not {"AND", "EXCLUSIVE"} & self.accepts
+        if after_event and self.before:
+            yield from filter(None, [nearest(self.before[-1][0], [c[1:] for c in _CLAUSES])])
         if "_PATTERN" in self.accepts:
             yield f"a pattern begins with PATTERN, as in {_EXAMPLE}"
 
@@ -272,10 +284,14 @@ class _Report:
         begins = is_word(self.found) and not is_reserved(self.found)
         begins = begins or self.found[:1] in ("'", '"') or self.found.isdigit()
         starts = begins or self.found in ("(", "-") or self.found.upper() in ("NOT", "SEQ", "KL")
-        if "AND" in self.accepts and "LESS" in self.accepts and starts:
+        if "LESS" in self.accepts and starts and not self._compared():
+            yield "is a comparison such as < or = missing?"
+        elif {"AND", "LESS"} <= self.accepts and starts:
             yield "is AND missing between two conditions?"
         elif "_COMMA" in self.accepts and starts:
             yield "is a ',' missing?"
+        elif self.found == "," and "AND" in self.accepts and "LESS" not in self.accepts:
+            yield "a range is written BETWEEN 1 AND 2"
         elif self.found == "," and "AND" in self.accepts:
             yield "conditions are joined by AND, not by commas"
         elif self.found == "," and {"_WHERE", "$END"} <= self.accepts:
@@ -283,12 +299,30 @@ class _Report:
         elif self.found == ")" and self.before and self.before[-1][0] == ",":
             yield "is there a ',' too many?"
 
+    def _compared(self) -> bool:
+        """Return whether the condition that the found word follows has a comparison already."""
+        for word in reversed(self.before):
+            if word[0].upper() in ("AND", "OR", "NOT", "WHERE"):
+                return False
+            if word[0] in ("<", ">", "=") or word[0].upper() in ("IN", "IS", "BETWEEN"):
+                return True
+        return False
+
     def _places(self) -> Iterator[str]:
+        last = self.before[-1][0].upper() if self.before else ""
+        if self.accepts == {"_LPAR"} and last in ("NOT", "KL"):
+            yield f"write {last}(B b)"
+        if self.accepts == {"_LPAR"} and last == "IN":
+            if any(word[0].upper() == "WHERE" for word in self.before):
+                yield "values are listed in brackets: IN (1, 2)"
+            yield 'types are listed as a IN (A, B); as a name IN stands in double quotes: "IN"'
         if self.found == "-" and "NUMBER" in self.accepts:
             yield "a window cannot be negative"
         if "EXCLUSIVE" in self.accepts and self.found[:1].isdigit():
             yield "a duration is one number and one unit: write 90 minutes for 1 hour 30 minutes"
-        if self.found == "." and "_GROUP" in self.accepts:
+        if self.found == "." and "LESS" in self.accepts:
+            yield 'an attribute is one name; one with a dot in it stands in double quotes: a."x.y"'
+        elif self.found == "." and "_GROUP" in self.accepts:
             yield "an attribute that all events have is named without a variable"
         named = self.accepts & {"TYPE", "VARIABLE", "COLUMN", "NAME"}
         if named and is_reserved(self.found) and f"_{self.found.upper()}" not in _CLAUSES[:3]:
