@@ -1,0 +1,183 @@
+"""Hypothesis strategies for arbitrary `Query` values: every node, nasty names, nasty texts.
+
+They are about the language only: what is drawn passes `checks.check` and may be silly. The
+strategies for queries that are to be detected live in tests/strategies.py.
+"""
+
+from __future__ import annotations
+
+import string
+
+from hypothesis import strategies as st
+
+from cepkit.pattern.conditions import (
+    Aggregate,
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Attribute,
+    Between,
+    Call,
+    Comparison,
+    Complement,
+    InList,
+    IsNull,
+    Literal,
+    Negative,
+)
+from cepkit.pattern.names import RESERVED
+from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.query import Query
+
+_INT64 = 2**63
+
+# Keywords in all cases, units, functions, near-keywords, and whatever unicode has to offer.
+nasty_texts = st.one_of(
+    st.text(max_size=6),
+    st.sampled_from(["'", '"', "''", '""', "a'b", 'a"b', "--", "# no", "a\nb", "a\r\n", "\t", " "]),
+    st.sampled_from([*RESERVED, *map(str.lower, RESERVED), *map(str.title, RESERVED)]),
+    st.sampled_from(["count", "COUNT", "sum", "abs", "hours", "events", "1a", "é", "e\u0301"]),
+    st.sampled_from(
+        ["\u017feq", "\u212al", "\u0131n", "\u0130N", "WHERE\u0301", "_", "a-b", "a.b", "\ufeff"]
+    ),
+)
+plain_names = st.text(string.ascii_letters, min_size=1, max_size=3)
+names = plain_names | nasty_texts
+variables = names.filter(bool)
+
+literals = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-_INT64, _INT64 - 1),
+    st.integers(-3, 3),
+    st.floats(allow_nan=False, allow_infinity=False),
+    nasty_texts,
+).map(Literal)
+
+
+@st.composite
+def structures(draw: st.DrawFn, depth: int = 3) -> object:
+    """Draw a structure with at least one positive event in every branch."""
+    used: set[str] = set()
+
+    def event() -> Event:
+        variable = draw(variables.filter(lambda name: name not in used))
+        used.add(variable)
+        types = draw(st.one_of(st.none(), st.just({variable}), st.sets(names, min_size=1)))
+        return Event(variable, None if types is None else frozenset(types))
+
+    def node(depth: int, *, may_be_absent: bool) -> object:
+        kinds = ["event", "kleene"] + ["not"] * may_be_absent
+        kinds += ["seq", "and", "or"] * (depth > 0)
+        kind = draw(st.sampled_from(kinds))
+        if kind == "event":
+            return event()
+        if kind == "not":
+            return Not(event())
+        if kind == "kleene":
+            least = draw(st.integers(1, 5))
+            most = draw(st.none() | st.integers(least, least + 5))
+            return Kleene(event(), least, most)
+        count = draw(st.integers(1, 3))
+        if kind == "or":
+            return Or(tuple(node(depth - 1, may_be_absent=may_be_absent) for _ in range(count)))
+        present = draw(st.integers(0, count - 1))
+        items = tuple(
+            node(depth - 1, may_be_absent=may_be_absent or i != present) for i in range(count)
+        )
+        return Seq(items) if kind == "seq" else And(items)
+
+    return node(depth, may_be_absent=False)
+
+
+def _calls(values: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.one_of(
+        st.tuples(st.sampled_from(["abs", "sqrt", "log"]), st.tuples(values)),
+        st.tuples(st.sampled_from(["least", "greatest"]), st.lists(values, min_size=2, max_size=3)),
+        st.tuples(st.just("corr"), st.tuples(values, values)),
+        # Registered by tests/properties/test_round_trip.py
+        st.tuples(st.sampled_from(["spread", "between", "\u2130"]), st.lists(values, max_size=2)),
+    ).map(lambda call: Call(call[0], tuple(call[1])))
+
+
+def _conditions_about(single: list[str], repeated: list[str]) -> st.SearchStrategy[object]:
+    atoms: list[st.SearchStrategy[object]] = [literals]
+    if single or repeated:
+        atoms.append(st.builds(Attribute, st.sampled_from(single + repeated), names))
+    if repeated:
+        kleene = st.sampled_from(repeated)
+        functions = st.sampled_from(["sum", "avg", "min", "max", "first", "last", "count"])
+        atoms.append(st.builds(Aggregate, functions, kleene, names))
+        atoms.append(st.builds(Aggregate, st.just("count"), kleene))
+    values = st.recursive(
+        st.one_of(atoms),
+        lambda inner: st.one_of(
+            st.builds(Negative, inner),
+            st.builds(Arithmetic, st.sampled_from("+-*/%"), inner, inner),
+            _calls(inner),
+        ),
+        max_leaves=6,
+    )
+    comparisons = st.one_of(
+        st.builds(Comparison, st.sampled_from(["<", "<=", "=", "!=", ">=", ">"]), values, values),
+        st.builds(
+            InList, values, st.lists(values, min_size=1, max_size=3).map(tuple), st.booleans()
+        ),
+        st.builds(Between, values, values, values, st.booleans()),
+        st.builds(IsNull, values, st.booleans()),
+        st.sampled_from([Literal(True), Literal(False), Literal(None), Call("spread", ())]),
+        *atoms[1:2],
+    )
+    return st.recursive(
+        comparisons,
+        lambda inner: st.one_of(
+            st.lists(inner, min_size=2, max_size=3).map(lambda items: AllOf(tuple(items))),
+            st.lists(inner, min_size=2, max_size=3).map(lambda items: AnyOf(tuple(items))),
+            st.builds(Complement, inner),
+        ),
+        max_leaves=5,
+    )
+
+
+windows = st.one_of(
+    st.none(),
+    st.builds(TimeWindow, st.integers(0, _INT64 - 1), st.booleans()),
+    st.builds(
+        TimeWindow, st.sampled_from([0, 1, 1000, 3_600_000_000, 604_800_000_000]), st.booleans()
+    ),
+    st.builds(CountWindow, st.integers(1, _INT64 - 1), st.booleans()),
+)
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> Query:
+    """Draw any query that passes `checks.check`."""
+    structure = draw(structures())
+    # A condition is about events that one match has together, and at most one absent event.
+    branch = draw(st.sampled_from(normal_form(Query(structure))))
+    repeated = [name for name, _, _ in branch.repeated]
+    single = [event.variable for event in (*branch.positive, *branch.negated[:1])]
+    single = [name for name in single if name not in repeated]
+    where = draw(st.none() | _conditions_about(single, repeated))
+    columns = st.lists(names, max_size=2).map(tuple)
+    partition_by = draw(columns)
+    strategies = [s for s in Strategy if partition_by or s is not Strategy.PARTITION_CONTIGUITY]
+    positive = st.sampled_from([event.variable for event in branch.positive])
+    aggregate = st.one_of(
+        st.builds(
+            Aggregate, st.sampled_from(["count", "sum", "avg", "min", "max"]), positive, names
+        ),
+        st.builds(Aggregate, st.just("count"), st.none() | positive),
+    )
+    aggregates = tuple(draw(st.lists(aggregate, max_size=2)))
+    return Query(
+        structure,
+        where,
+        draw(windows),
+        draw(st.sampled_from(strategies)),
+        partition_by,
+        aggregates,
+        draw(columns) if aggregates else (),
+    )

@@ -1,0 +1,153 @@
+"""The builder gives the values that the text gives."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from cepkit.errors import PatternError
+from cepkit.pattern.builder import (
+    and_,
+    any_event,
+    as_query,
+    avg,
+    count,
+    event,
+    fn,
+    kl,
+    max_,
+    not_,
+    or_,
+    seq,
+    sum_,
+    var,
+)
+from cepkit.pattern.parser import parse, parse_condition
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.terms import expression_of
+
+a, b, c = var("a"), var("b"), var("c")
+NAN = float("nan")
+PAIR = seq(event("a", "A"), event("b", "B"))
+
+
+def test_a_whole_query():
+    built = (
+        seq(event("a", "MSFT"), not_(any_event("x")), kl(event("b", "GOOG", "AAPL"), 2, 5))
+        .where(a.price < 3, avg(b.price) > a.price)
+        .where("count(b) > 2")
+        .within("4 hours", exclusive=True)
+        .strategy("skip-till-next-match")
+        .partition_by("exchange", "day")
+        .agg(count(), sum_(b.volume), "MIN(a.price)")
+        .group_by("sector")
+    )
+    text = """PATTERN SEQ(MSFT a, NOT(ANY x), KL(b IN (AAPL, GOOG)){2,5})
+        WHERE a.price < 3 AND avg(b.price) > a.price AND count(b) > 2
+        WITHIN 4 hours EXCLUSIVE STRATEGY skip-till-next-match PARTITION BY exchange, day
+        AGG COUNT, SUM(b.volume), MIN(a.price) GROUP BY sector"""
+    assert built.query == parse(text)
+    assert parse(str(built)) == built.query
+
+
+def test_nesting():
+    built = and_(event("A"), or_(event("b", "B"), seq(event("c", "C"), any_event("d"))))
+    assert built.query == parse("PATTERN AND(A, OR(B b, SEQ(C c, ANY d)))")
+
+
+@pytest.mark.parametrize(
+    ("term", "text"),
+    [
+        ((a.x < b.x) & (b.x < 3) & ~(a.x == b.x), "a.x < b.x AND b.x < 3 AND NOT a.x = b.x"),
+        ((a.x < 1) | (a.x > 2) | (a.x != 3), "a.x < 1 OR a.x > 2 OR a.x != 3"),
+        ((a.x <= 1) & ((a.x >= 2) | a.flag), "a.x <= 1 AND (a.x >= 2 OR a.flag)"),
+        (1 + a.x * 2 - b["in"] / -3 > abs(b.y), "1 + a.x * 2 - b.in / -3 > abs(b.y)"),
+        (2 - a.x % 2 == -b.x, "2 - a.x % 2 = -b.x"),
+        (a["b c"].is_in(["x", 1]), "a.\"b c\" IN ('x', 1)"),
+        (a.x.not_in((True, None)), "a.x NOT IN (TRUE, NULL)"),
+        (a.x.between(1, b.x), "a.x BETWEEN 1 AND b.x"),
+        (a.x.not_between(1, 2), "a.x NOT BETWEEN 1 AND 2"),
+        (a.x.is_null(), "a.x IS NULL"),
+        (a.x.is_not_null(), "a.x IS NOT NULL"),
+        (fn("least", a.x, 1) < max_(b.x), "least(a.x, 1) < max(b.x)"),
+        (fn("mine", "t") == count(b), "mine('t') = count(b)"),
+        (a.x < np.float64(0.5), "a.x < 0.5"),
+        (a.x < np.int32(7), "a.x < 7"),
+        (a.x > 7, "a.x > 7"),
+    ],
+)
+def test_conditions(term, text):
+    assert expression_of(term) == parse_condition(text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "window"),
+    [
+        (PAIR.within("90 min"), TimeWindow(5_400_000_000)),
+        (PAIR.within(timedelta(days=1)), TimeWindow(86_400_000_000)),
+        (PAIR.within("100 events"), CountWindow(100)),
+        (PAIR.within(events=100, exclusive=True), CountWindow(100, True)),
+        (PAIR.within("1 s exclusive"), TimeWindow(1_000_000, True)),
+    ],
+)
+def test_windows(pattern, window):
+    assert pattern.query.window == window
+
+
+def test_nothing_is_changed_by_a_further_step():
+    first = PAIR.where(a.x < b.x)
+    first.where(b.x < 3).strategy(Strategy.STRICT_CONTIGUITY)
+    assert first == PAIR.where(a.x < b.x)
+    assert PAIR.query.where is None
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        (lambda: a.x < b.x < c.x, "chained comparisons"),
+        (lambda: a.x < b.x and b.x < c.x, "has no truth value"),
+        (lambda: not a.x, "has no truth value"),
+        (lambda: 3 in a.x, None),
+        (lambda: list(a), None),
+        (lambda: a.x < 3 & b.x, "bracket each comparison"),
+        (lambda: a.x == None, "is_null"),  # noqa: E711
+        (lambda: a.x < b, "'b' alone is no value"),
+        (lambda: a.x < timedelta(1), "constant of the type timedelta"),
+        (lambda: a.x.is_in("abc"), "list of values"),
+        (lambda: a[0], "a column's name"),
+        (lambda: sum_(a.x + 1), "attribute of a variable"),
+        (lambda: PAIR.within(4), "duration with its unit"),
+        (PAIR.within, "window of nothing"),
+        (lambda: PAIR.within("4 h", events=3), "both"),
+        (lambda: PAIR.strategy("skip-till-next"), "did you mean"),
+        (lambda: PAIR.agg(a.x), "no aggregate"),
+        (lambda: seq(PAIR.within("1 s"), event("c", "C")), "of its own"),
+        (lambda: seq("A a"), "part of a pattern"),
+        (lambda: PAIR.where(a.x < NAN).query, "finite"),
+        (lambda: PAIR.where(a.x.is_in([])).query, "list of nothing"),
+        (lambda: seq().query, "SEQ of nothing"),
+        (lambda: PAIR.where(c.x < 3).query, "no variable of the pattern"),
+        (lambda: as_query(3), "type int"),
+    ],
+)
+def test_mistakes_are_refused(mistake, message):
+    with pytest.raises((PatternError, TypeError) if message is None else PatternError) as caught:
+        mistake()
+    if message is not None:
+        assert message in str(caught.value)
+
+
+def test_as_query_takes_text_builder_and_query():
+    query = parse("PATTERN SEQ(A a, B b)")
+    assert as_query(str(query)) == as_query(PAIR) == as_query(query) == query
+
+
+def test_patterns_and_variables_can_be_copied_and_pickled():
+    pattern = PAIR.where(a.x < 3)
+    assert pickle.loads(pickle.dumps(pattern)) == pattern
+    assert copy.deepcopy(pattern) == pattern
+    assert str(copy.copy(a).x) == "a.x"

@@ -1,0 +1,88 @@
+"""What means nothing is refused; whole messages are in tests/golden/pattern_errors.txt."""
+
+from __future__ import annotations
+
+import pytest
+
+from cepkit.errors import PatternError
+from cepkit.pattern.checks import check, check_attributes
+from cepkit.pattern.conditions import (
+    Aggregate,
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Attribute,
+    Comparison,
+    InList,
+    Literal,
+)
+from cepkit.pattern.nodes import Event, Kleene, Seq
+from cepkit.pattern.parser import parse
+from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.query import Query
+
+A = Event("a", frozenset({"A"}))
+KLEENE = Seq((A, Kleene(Event("b", frozenset({"B"})))))
+LOW = Comparison("<", Attribute("a", "x"), Literal(1))
+
+
+def _long_sum(terms: int) -> Arithmetic:
+    total = Literal(0)
+    for _ in range(terms):
+        total = Arithmetic("+", total, Attribute("a", "x"))
+    return total
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (Query(A, AllOf(())), "AND of 0 conditions"),
+        (Query(A, AnyOf((LOW,))), "OR of 1 condition"),
+        (Query(A, AllOf((LOW, AllOf((LOW,))))), "AND of 1 condition"),
+        (Query(A, InList(Attribute("a", "x"), ())), "list of nothing"),
+        (Query(A, Comparison("<", Attribute("a", "x"), Literal(float("nan")))), "constant nan"),
+        (Query(A, Comparison("<", Attribute("a", "x"), Literal(float("inf")))), "constant inf"),
+        (Query(A, Comparison("<", Attribute("a", "x"), Literal(2**63))), "64 bits"),
+        (Query(A, Comparison("<", Attribute("a", "x"), Literal(b"x"))), "type bytes"),
+        (Query(A, Comparison("<", _long_sum(100_000), Literal(1))), "100 levels"),
+        (Query(KLEENE, Comparison("<", Aggregate("sum", "b"), Literal(1))), "whole events"),
+        (Query(KLEENE, Comparison("<", Aggregate("count"), Literal(1))), "of nothing"),
+        (Query(A, aggregates=(Aggregate("sum", None, "x"),)), "of no variable"),
+        (Query(A, aggregates=(Aggregate("first", "a", "x"),)), "AGG FIRST"),
+        (Query(A, window=TimeWindow(-1)), "-1 microseconds"),
+        (Query(A, window=TimeWindow(2**63)), "292,000 years"),
+        (Query(Event("", None)), "without a variable"),
+        (Query(Event("a", frozenset())), "no types"),
+        (Query(Kleene(A, 0)), "bounds"),
+    ],
+)
+def test_queries_made_by_hand_are_checked_too(query, message):
+    with pytest.raises(PatternError, match=message):
+        check(query)
+
+
+def test_a_sum_of_ninety_terms_is_fine():
+    check(Query(A, Comparison("<", _long_sum(90), Literal(1))))
+
+
+def test_a_leading_absence_needs_one_event_beside_it():
+    parse("PATTERN AND(OR(NOT(A a), NOT(B b)), C c)")
+    with pytest.raises(PatternError, match="nothing but the absence of 'a'"):
+        parse("PATTERN AND(OR(NOT(A a), B b), NOT(C c))")
+
+
+def test_ors_that_multiply_are_refused_before_they_are_multiplied():
+    ors = ", ".join(f"OR(A a{i}, B b{i})" for i in range(200))
+    with pytest.raises(PatternError, match="choices at the ORs multiply"):
+        parse(f"PATTERN AND({ors})")
+
+
+def test_an_unknown_attribute_is_refused_at_its_place():
+    query = parse("PATTERN SEQ(A a, KL(B b)) WHERE a.price < sum(b.prize) AGG SUM(b.w) GROUP BY k")
+    check_attributes(query, ["price", "prize", "w", "k"])
+    with pytest.raises(PatternError) as caught:
+        check_attributes(query, ["price", "w", "k"])
+    assert caught.value.span.column == query.text.index("sum(") + 1
+    assert "did you mean 'price'?" in str(caught.value)
+    with pytest.raises(PatternError, match="no column 'k'"):
+        check_attributes(query, ["price", "prize", "w"])
