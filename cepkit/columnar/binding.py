@@ -17,7 +17,6 @@ from cepkit.columnar.backend import Kernels
 from cepkit.columnar.candidates import Candidates, gather
 from cepkit.columnar.numbers import as_exact_floats, stays_exact
 from cepkit.columnar.program import Band, Bound, Program, Step
-from cepkit.stream.columns import EventColumns
 from cepkit.pattern.conditions import (
     Call,
     Comparison,
@@ -28,6 +27,7 @@ from cepkit.pattern.conditions import (
 )
 from cepkit.pattern.evaluation import Read, common_codes, truth, value
 from cepkit.pattern.functions import BUILTINS
+from cepkit.stream.columns import EventColumns
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from cepkit.columnar.backend import Kernels
 from cepkit.columnar.keys import dense_keys, partition_keys
 from cepkit.columnar.program import Member, Program, Step
-from cepkit.stream.columns import Column, EventColumns
 from cepkit.pattern.evaluation import truth
+from cepkit.stream.columns import Column, EventColumns
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]

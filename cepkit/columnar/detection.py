@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from cepkit.columnar.backend import Backend, kernels
+from cepkit.columnar.backend import Backend, loops
 from cepkit.columnar.binding import bind
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.program import Program
@@ -46,8 +46,8 @@ def detect_slice(
         owned_from: Where the slice begins, in microseconds; None: with the first event.
         backend: The inner loops; None: the fastest there are.
     """
-    loops = kernels(backend)
-    yield from Run(bind(program, columns, loops, owned_from), loops, counters).blocks()
+    chosen = loops(backend)
+    yield from Run(bind(program, columns, chosen.kernels, owned_from), chosen, counters).blocks()
 
 
 def detect_columns(

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from cepkit.errors import PatternError
-from cepkit.stream.columns import Column
 from cepkit.pattern.evaluation import as_floats, common_codes
+from cepkit.stream.columns import Column
 
 Codes = npt.NDArray[np.int32]
 

@@ -20,13 +20,13 @@ from cepkit.columnar.output import Writer, output_schema
 from cepkit.columnar.program import Program, compile_branch
 from cepkit.columnar.run import Block
 from cepkit.errors import StreamError
-from cepkit.stream.columns import EventColumns
-from cepkit.stream.stream import Stream
-from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
+from cepkit.stream.columns import EventColumns
+from cepkit.stream.stream import Stream
+from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
 
 _SHOWN = 10
 

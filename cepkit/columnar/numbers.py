@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.stream.columns import Column
 from cepkit.pattern.conditions import (
     Arithmetic,
     Attribute,
@@ -20,6 +19,7 @@ from cepkit.pattern.conditions import (
     children,
 )
 from cepkit.pattern.evaluation import Read, as_floats
+from cepkit.stream.columns import Column
 
 Floats = npt.NDArray[np.float64]
 

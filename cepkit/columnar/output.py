@@ -72,8 +72,7 @@ class Writer:
             else pa.nulls(stacked.shape[1], self.schema.field(variable).type)
             for variable in self._variables
         ]
-        for name in (START, END):
-            arrays.append(self._take(self._time, ends[name]))
+        arrays += [self._take(self._time, ends[name]) for name in (START, END)]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _struct(self, rows: np.ndarray[tuple[int], np.dtype[np.integer]]) -> pa.Array:

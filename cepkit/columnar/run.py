@@ -7,15 +7,16 @@ by the number of steps, whatever the number of matches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.backend import Kernels
+from cepkit.columnar.backend import Loops
 from cepkit.columnar.binding import (
     BoundBand,
     BoundProgram,
@@ -27,8 +28,10 @@ from cepkit.columnar.binding import (
 )
 from cepkit.columnar.candidates import Candidates
 from cepkit.columnar.counters import StepCounters
-from cepkit.stream.columns import Column
+from cepkit.columnar.generated import GeneratedJoin, generate
+from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation import as_floats, truth, value
+from cepkit.stream.columns import Column
 
 Ints = npt.NDArray[np.int32]
 
@@ -75,20 +78,30 @@ class Block:
         return replace(self, _shift=self._shift + rows)
 
 
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """An inner loop for one chunk: its arguments, and what it does not check."""
+
+    join: Callable[..., tuple[int, int]]
+    arguments: tuple[npt.NDArray[Any], ...]
+    bands: Sequence[tuple[Floats, Floats, Floats]]
+    residues: Sequence[Expression]
+
+
 class Run:
     """One pass of a bound program over its slice.
 
     Args:
         bound: The program and the slice.
-        kernels: The inner loops to use.
+        loops: The inner loops to use.
         counters: One for each step; the work is added to them.
     """
 
-    def __init__(
-        self, bound: BoundProgram, kernels: Kernels, counters: Sequence[StepCounters]
-    ) -> None:
+    def __init__(self, bound: BoundProgram, loops: Loops, counters: Sequence[StepCounters]) -> None:
         self._bound = bound
-        self._kernels = kernels
+        self._loops = loops
+        self._kernels = loops.kernels
+        self._generated: dict[int, GeneratedJoin | None] = {}
         self._counters = counters
 
     def blocks(self) -> Iterator[Block]:
@@ -114,19 +127,18 @@ class Run:
         bound, counters = self._bound.steps[number], self._counters[number]
         began = perf_counter()
         low, high = self._ranges(bound, partials, size)
-        bands, late = self._band_arguments(bound.bands, partials, size)
         counters.candidates += int(np.maximum(high.astype(np.int64) - low, 0).sum())
-        join = self._kernels.JOINS[len(bands) // 3]
+        loop = self._choose_loop(number, partials, size)
         parents, found = np.empty(BUFFER, np.int32), np.empty(BUFFER, np.int32)
         done = 0
         while done < size:
-            stopped, count = join(low, high, done, parents, found, *bands)
+            stopped, count = loop.join(low, high, done, parents, found, *loop.arguments)
             if stopped == done:  # one partial match has more candidates than the buffer has room
                 room = int(high[done]) - int(low[done])
                 parents, found = np.empty(room, np.int32), np.empty(room, np.int32)
                 continue
             done = stopped
-            pairs = self._checked(number, partials, late, parents[:count], found[:count])
+            pairs = self._checked(number, partials, loop, parents[:count], found[:count])
             survivors = len(pairs[1])
             counters.survivors += survivors
             counters.peak_rows = max(counters.peak_rows, survivors)
@@ -182,21 +194,47 @@ class Run:
         self._kernels.searched_bounds(wanted, keys, new.ts, starts, out)
         return out
 
-    def _band_arguments(
-        self, bands: tuple[BoundBand, ...], partials: Partials, size: int
-    ) -> tuple[list[Floats], list[tuple[Floats, Floats, Floats]]]:
-        """Return the bands for the inner loop, and those for which it has no place."""
-        triples = []
-        for band in bands:
-            least, most = np.full(size, -np.inf), np.full(size, np.inf)
-            for side in band.sides:
-                low, high = self._side(side, partials)
-                # A NaN on either side stays: no value is in such a band.
-                least = least if low is None else np.maximum(least, low)
-                most = most if high is None else np.minimum(most, high)
-            triples.append((least, most, band.column))
+    def _choose_loop(self, number: int, partials: Partials, size: int) -> _Loop:
+        """Return the loop for a chunk, and what is left to check on what it lets through."""
+        bound = self._bound.steps[number]
+        bands = [self._limits(band, partials, size) for band in bound.bands]
+        generated = self._generate(number)
+        if generated is not None:
+            read = partial(self._column, partials)
+            triples = [array for band in bands for array in band]
+            arguments = (*triples, *generated.arguments(partials, read, size))
+            return _Loop(generated.join, arguments, [], ())
         room = len(self._kernels.JOINS) - 1
-        return [array for triple in triples[:room] for array in triple], triples[room:]
+        arguments = tuple(array for band in bands[:room] for array in band)
+        join = self._kernels.JOINS[len(bands[:room])]
+        return _Loop(join, arguments, bands[room:], bound.residues)
+
+    def _generate(self, number: int) -> GeneratedJoin | None:
+        """Return a loop written for the step, if it is worth one and there can be one."""
+        after, bound = self._loops.generate_after, self._bound.steps[number]
+        if after is None or not bound.residues or self._counters[number].candidates < after:
+            return None
+        if number not in self._generated:
+            self._generated[number] = generate(
+                bound.residues,
+                bound.step.variable,
+                self._bound.candidates,
+                bands=len(bound.bands),
+                compiled=self._loops.compiled,
+            )
+        return self._generated[number]
+
+    def _limits(
+        self, band: BoundBand, partials: Partials, size: int
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return least and greatest value for each partial match, and the column they are for."""
+        least, most = np.full(size, -np.inf), np.full(size, np.inf)
+        for side in band.sides:
+            low, high = self._side(side, partials)
+            # A NaN on either side stays: no value is in such a band.
+            least = least if low is None else np.maximum(least, low)
+            most = most if high is None else np.minimum(most, high)
+        return least, most, band.column
 
     def _side(self, side: Side, partials: Partials) -> tuple[Floats | None, Floats | None]:
         if side.band is None:
@@ -215,7 +253,7 @@ class Run:
         self,
         number: int,
         partials: Partials,
-        late: list[tuple[Floats, Floats, Floats]],
+        loop: _Loop,
         parents: Ints,
         found: Ints,
     ) -> tuple[Ints, Ints]:
@@ -230,11 +268,11 @@ class Run:
         def read(variable: str, attribute: str) -> Column:
             return candidates[variable].column(attribute).take(taken(variable))
 
-        for least, most, column in late:
+        for least, most, column in loop.bands:
             values = column[found]
             held = (values >= least[parents]) & (values <= most[parents])
             parents, found = parents[held], found[held]
-        for condition in bound.residues:
+        for condition in loop.residues:
             held = truth(condition, read, len(found))
             parents, found = parents[held], found[held]
         for other in bound.step.distinct_from:

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import PatternError, UnsupportedError
-from cepkit.stream.columns import MISSING_INTEGER, Column
 from cepkit.pattern import functions
 from cepkit.pattern.conditions import (
     Aggregate,
@@ -30,6 +29,7 @@ from cepkit.pattern.conditions import (
     Literal,
     Negative,
 )
+from cepkit.stream.columns import MISSING_INTEGER, Column
 
 Read: TypeAlias = Callable[[str, str], Column]
 """Gives the column of (variable, attribute), one row for each candidate."""
@@ -226,7 +226,8 @@ def _call(function: str, given: list[Column], place: Expression) -> Column:
         return Column("integer", result, has_missing=some)
     for column in given:
         if column.kind not in _NUMBERS:
-            raise PatternError(f"{function} of a {column.kind}", expected="numbers", span=place.span)
+            found = f"{function} of a {column.kind}"
+            raise PatternError(found, expected="numbers", span=place.span)
     numbers = [as_floats(column, place) for column in given]
     with np.errstate(all="ignore"):
         match function:

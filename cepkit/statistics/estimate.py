@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.stream.columns import Column, Dropped, EventColumns
 from cepkit.pattern.conditions import attributes_of, variables_of
 from cepkit.pattern.evaluation import truth
 from cepkit.pattern.nodes import Event, events_of
@@ -28,6 +27,7 @@ from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.statistics.model import Selectivity, Statistics
+from cepkit.stream.columns import Column, Dropped, EventColumns
 
 Rows = npt.NDArray[np.int64]
 SAMPLE = 20_000

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from cepkit.errors import StatisticsError
-from cepkit.stream.columns import Dropped
 from cepkit.statistics.model import Selectivity, Statistics
+from cepkit.stream.columns import Dropped
 
 FORMAT = "cepkit statistics 1"
 
