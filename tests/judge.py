@@ -1,0 +1,342 @@
+"""The judge of every engine: all matches by brute force, read straight off section 1.
+
+One variable after the other is given every event (a Kleene variable every set of events) that
+types, order, window and conditions allow. Slow - the product of the candidates - and meant to be
+obviously right. It shares nothing with the package but the query's node classes; judge_values.py
+is its own reading of expressions.
+
+Where section 1 of algorithms.md leaves room, the judge decides:
+
+* The window spans all events of a match, members of Kleene sets included.
+* The event that breaks a NOT is none of the match's own events, agrees with them on PARTITION BY,
+  lies within the window together with them, and fulfils every condition that mentions the absent
+  variable (with every member of a Kleene set). Each NOT is looked at by itself. Neither contiguity
+  nor consumption protects a match: any event of the stream may break a NOT.
+* A condition is a top-level conjunct of WHERE. It counts in the OR branches that have all of its
+  variables and says nothing in the others. A condition on `b.x` of a Kleene variable holds for
+  every member, with two Kleene variables for every pair; set functions see the whole set.
+* Null and NaN are one thing, in PARTITION BY too: missing agrees with missing.
+* A count window counts inside the partition where there is PARTITION BY, whatever the strategy;
+  strict-contiguity counts over the whole stream, also where there is PARTITION BY.
+* Contiguity: the arrival numbers of all events of a match, Kleene members included, have no gap.
+* skip-till-next-match orders the matches of all OR branches together, by the arrival numbers of the
+  bound variables in pattern order; a Kleene set is its arrival numbers ascending, then infinity, so
+  that a set comes before its own subsets ("takes all it can"). Equal numbers: the earlier branch.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from cepkit.pattern import conditions as c
+from cepkit.pattern import nodes
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from tests.judge_values import known, value
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from cepkit.pattern.query import Query
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event; `ts` in microseconds, `arrival` its own number in the order of arrival."""
+
+    ts: int
+    type: str
+    attributes: Mapping[str, Any] = field(hash=False)
+    arrival: int
+
+
+Match: TypeAlias = frozenset[tuple[str, int | tuple[int, ...]]]
+"""(variable, arrival number) or, for a Kleene variable, (variable, ascending arrival numbers)."""
+
+Binding: TypeAlias = dict[str, tuple[Event, ...]]
+"""For each variable its one event, or the members of its set in stream order."""
+
+
+class BudgetError(Exception):
+    """More assignments than the caller was ready to wait for."""
+
+
+def judge(events: Collection[Event], query: Query, *, budget: int | None = None) -> set[Match]:
+    """Return all matches of `query` in `events`.
+
+    Args:
+        events: The stream, in any order.
+        query: A query that passed `checks.check`.
+        budget: Give up after so many tried assignments.
+
+    Raises:
+        BudgetError: The budget did not suffice.
+    """
+    assert len({event.arrival for event in events}) == len(events), "arrival numbers are unique"
+    stream = sorted(events, key=_stream_order)
+    work = _Work(budget)
+    found: list[tuple[tuple[_Leaf, ...], Binding]] = []
+    for leaves in _choices(query.structure):
+        branch = _Branch(leaves, stream, query, work)
+        found += [(branch.positive, binding) for binding in branch.matches()]
+    if query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
+        found = _one_match_an_event(found, stream)
+    return {_identity(leaves, binding) for leaves, binding in found}
+
+
+# --- structure ---------------------------------------------------------------------------------
+
+
+class _Leaf(NamedTuple):
+    """An event of the pattern and, from the root, the operators and the items it stands in."""
+
+    variable: str
+    types: frozenset[str] | None
+    kind: Literal["one", "set", "absent"]
+    sizes: tuple[int, float]
+    path: tuple[tuple[type, int], ...]
+
+
+def _choices(
+    node: nodes.Structure, path: Any = (), kind: Any = "one"
+) -> Iterator[tuple[_Leaf, ...]]:
+    """Yield, for each way to choose at the ORs, the leaves that are left, in pattern order."""
+    match node:
+        case nodes.Event(variable, types):
+            yield (_Leaf(variable, types, kind, (1, 1), path),)
+        case nodes.Not(item):
+            yield from _choices(item, path, "absent")
+        case nodes.Kleene(item, minimum, maximum):
+            sizes = (minimum, math.inf if maximum is None else maximum)
+            for (leaf,) in _choices(item, path, "set"):
+                yield (leaf._replace(sizes=sizes),)
+        case nodes.Or(items):
+            for item in items:
+                yield from _choices(item, path)
+        case nodes.Seq(items) | nodes.And(items):
+            below = [_choices(item, (*path, (type(node), i))) for i, item in enumerate(items)]
+            for parts in product(*below):
+                yield tuple(leaf for part in parts for leaf in part)
+
+
+def _precedes(x: _Leaf, y: _Leaf) -> bool:
+    """Say whether x < y: the operator at which their ways part is a SEQ, with x's item first."""
+    parting = next(((op, i, j) for (op, i), (_, j) in zip(x.path, y.path, strict=False) if i != j))
+    return parting[0] is nodes.Seq and parting[1] < parting[2]
+
+
+def _in_order(x: _Leaf, xs: tuple[Event, ...], y: _Leaf, ys: tuple[Event, ...]) -> bool:
+    if _precedes(x, y):
+        return all(a.ts < b.ts for a in xs for b in ys)
+    if _precedes(y, x):
+        return all(b.ts < a.ts for a in xs for b in ys)
+    return True
+
+
+# --- search ------------------------------------------------------------------------------------
+
+
+class _Work:
+    def __init__(self, budget: int | None) -> None:
+        self.left = math.inf if budget is None else budget
+
+    def one_more(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise BudgetError
+
+
+class _Branch:
+    """A conjunctive pattern over a stream."""
+
+    def __init__(
+        self, leaves: tuple[_Leaf, ...], stream: list[Event], query: Query, work: _Work
+    ) -> None:
+        self.positive = tuple(leaf for leaf in leaves if leaf.kind != "absent")
+        self.absent = tuple(leaf for leaf in leaves if leaf.kind == "absent")
+        self.leaf = {leaf.variable: leaf for leaf in leaves}
+        self.stream, self.query, self.work = stream, query, work
+        self.conditions = [_Condition(part) for part in _conjuncts(query.where)]
+        self.in_stream = {event.arrival: event.arrival for event in stream}
+        self.in_partition = _numbered_by_partition(stream, query)
+        # Contiguous events of which there are at most n lie within n arrival numbers.
+        self.at_most = sum(leaf.sizes[1] for leaf in self.positive)
+
+    def matches(self) -> Iterator[Binding]:
+        """Yield every match, sets bound last."""
+        if not all(part.holds({}) for part in self.conditions if not part.variables):
+            return
+        order = sorted(self.positive, key=lambda leaf: leaf.kind == "set")
+        for binding in self._extend({}, order):
+            numbers = self._contiguous_numbers(_all_events(binding))
+            contiguous = not numbers or max(numbers) - min(numbers) + 1 == len(numbers)
+            if contiguous and not any(self._broken(leaf, binding) for leaf in self.absent):
+                yield binding
+
+    def _extend(self, binding: Binding, todo: list[_Leaf]) -> Iterator[Binding]:
+        if not todo:
+            yield binding
+            return
+        leaf, rest = todo[0], todo[1:]
+        fit = [event for event in self.stream if self._fits(leaf, (event,), binding)]
+        if leaf.kind == "one":
+            for event in fit:
+                yield from self._extend({**binding, leaf.variable: (event,)}, rest)
+            return
+        for size in range(leaf.sizes[0], int(min(leaf.sizes[1], len(fit))) + 1):
+            for members in combinations(fit, size):
+                if self._fits(leaf, members, binding, whole=True):
+                    yield from self._extend({**binding, leaf.variable: members}, rest)
+
+    def _broken(self, leaf: _Leaf, binding: Binding) -> bool:
+        return any(self._fits(leaf, (event,), binding) for event in self.stream)
+
+    def _fits(
+        self, leaf: _Leaf, members: tuple[Event, ...], bound: Binding, *, whole: bool = False
+    ) -> bool:
+        """Say whether rules 1 to 3 let `members` stand for `leaf` beside what is bound.
+
+        Conditions wait until all of their variables are bound, and those with a set function of
+        this variable until its set is `whole`.
+        """
+        if leaf.types is not None and not all(event.type in leaf.types for event in members):
+            return False
+        self.work.one_more()
+        others = _all_events(bound)
+        together = [*others, *members]
+        return (
+            not any(event is other for event in members for other in others)
+            and all(_in_order(leaf, members, self.leaf[v], events) for v, events in bound.items())
+            and len({_partition(event, self.query) for event in together}) == 1
+            and self._within_window(together)
+            and (leaf.kind == "absent" or self._may_be_contiguous(together))
+            and all(
+                condition.holds({**bound, leaf.variable: members})
+                for condition in self.conditions
+                if leaf.variable in condition.variables
+                and condition.variables <= {*bound, leaf.variable}
+                and (whole or leaf.variable not in condition.as_set)
+            )
+        )
+
+    def _within_window(self, events: list[Event]) -> bool:
+        match self.query.window:
+            case None:
+                return True
+            case TimeWindow(width, exclusive):
+                span = max(e.ts for e in events) - min(e.ts for e in events)
+                return span < width if exclusive else span <= width
+            case CountWindow(width, exclusive):
+                numbering = self.in_partition if self.query.partition_by else self.in_stream
+                numbers = [numbering[event.arrival] for event in events]
+                return max(numbers) - min(numbers) < (width - 1 if exclusive else width)
+
+    def _contiguous_numbers(self, events: list[Event]) -> list[int]:
+        """Return the numbers that must have no gap; none where the strategy lets skip."""
+        match self.query.strategy:
+            case Strategy.STRICT_CONTIGUITY:
+                return [self.in_stream[event.arrival] for event in events]
+            case Strategy.PARTITION_CONTIGUITY:
+                return [self.in_partition[event.arrival] for event in events]
+            case _:
+                return []
+
+    def _may_be_contiguous(self, events: list[Event]) -> bool:
+        numbers = self._contiguous_numbers(events)
+        return not numbers or max(numbers) - min(numbers) < self.at_most
+
+
+def _one_match_an_event(
+    found: list[tuple[tuple[_Leaf, ...], Binding]], stream: list[Event]
+) -> list[tuple[tuple[_Leaf, ...], Binding]]:
+    """Return what skip-till-next-match takes of `found`, which has earlier branches first."""
+    ending: dict[Event, list[tuple[tuple[_Leaf, ...], Binding]]] = {event: [] for event in stream}
+    for leaves, binding in found:
+        ending[max(_all_events(binding), key=_stream_order)].append((leaves, binding))
+    consumed: set[Event] = set()
+    taken = []
+    for event in stream:
+        free = [pair for pair in ending[event] if consumed.isdisjoint(_all_events(pair[1]))]
+        if free:
+            first = min(free, key=lambda pair: _arrivals(*pair))
+            taken.append(first)
+            consumed |= set(_all_events(first[1]))
+    return taken
+
+
+def _arrivals(leaves: tuple[_Leaf, ...], binding: Binding) -> list[float]:
+    numbers: list[float] = []
+    for leaf in leaves:
+        numbers += sorted(event.arrival for event in binding[leaf.variable])
+        numbers += [math.inf] if leaf.kind == "set" else []
+    return numbers
+
+
+def _identity(leaves: tuple[_Leaf, ...], binding: Binding) -> Match:
+    pairs: list[tuple[str, int | tuple[int, ...]]] = []
+    for leaf in leaves:
+        numbers = tuple(sorted(event.arrival for event in binding[leaf.variable]))
+        pairs.append((leaf.variable, numbers if leaf.kind == "set" else numbers[0]))
+    return frozenset(pairs)
+
+
+def _all_events(binding: Binding) -> list[Event]:
+    return [event for events in binding.values() for event in events]
+
+
+def _stream_order(event: Event) -> tuple[int, int]:
+    return event.ts, event.arrival
+
+
+def _partition(event: Event, query: Query) -> tuple[Any, ...]:
+    return tuple(known(event.attributes.get(name)) for name in query.partition_by)
+
+
+def _numbered_by_partition(stream: list[Event], query: Query) -> dict[int, int]:
+    """Number the events of each partition 0, 1, 2... in the order of arrival."""
+    sizes: dict[tuple[Any, ...], int] = {}
+    numbers = {}
+    for event in sorted(stream, key=lambda event: event.arrival):
+        key = _partition(event, query)
+        numbers[event.arrival] = sizes.get(key, 0)
+        sizes[key] = numbers[event.arrival] + 1
+    return numbers
+
+
+class _Condition:
+    """A conjunct of WHERE and the variables it reads: member by member, and as a whole set."""
+
+    def __init__(self, expression: c.Expression) -> None:
+        self.expression = expression
+        read = list(_reads(expression))
+        self.each = sorted({node.variable for node in read if isinstance(node, c.Attribute)})
+        self.as_set = {node.variable for node in read if isinstance(node, c.Aggregate)}
+        self.variables = {*self.each, *self.as_set}
+
+    def holds(self, bound: Binding) -> bool:
+        """Say whether the condition is true, for each choice of members."""
+        sets = {v: [event.attributes for event in bound[v]] for v in self.as_set}
+        for chosen in product(*(bound[variable] for variable in self.each)):
+            one = {v: event.attributes for v, event in zip(self.each, chosen, strict=True)}
+            if value(self.expression, one, sets) is not True:
+                return False
+        return True
+
+
+def _conjuncts(where: c.Expression | None) -> list[c.Expression]:
+    if isinstance(where, c.AllOf):
+        return [part for item in where.items for part in _conjuncts(item)]
+    return [] if where is None else [where]
+
+
+def _reads(part: object) -> Iterator[c.Attribute | c.Aggregate]:
+    if isinstance(part, c.Attribute | c.Aggregate):
+        yield part
+    elif isinstance(part, tuple):
+        for item in part:
+            yield from _reads(item)
+    elif is_dataclass(part):
+        for each in fields(part):
+            yield from _reads(getattr(part, each.name))

@@ -1,0 +1,203 @@
+"""The value of an expression, for the judge: an interpreter of conditions.py's rules.
+
+None is what is missing and the third truth value at once. It shares nothing with the package but
+the expression classes and registered user functions. What conditions.py leaves open:
+
+* `% 0` is missing like `/ 0`; `IN` and `BETWEEN` follow SQL (`1 IN (2, NULL)` is unknown).
+* `least` and `greatest` are missing where an argument is.
+* Set functions do as in SQL: `sum`, `avg`, `min`, `max` and `count(b.x)` pass over missing values
+  (none left: missing, count 0), `count(b)` counts members; `first` and `last` are the value of the
+  first and last member in stream order, missing if that one is.
+* An array is missing where it is null or has nothing but missing items; `corr` is missing where an
+  array has any missing item.
+* A user function sees missing values and decides for itself; NaN that it returns is missing.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cepkit.pattern import conditions as c
+from cepkit.pattern import functions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+
+def value(
+    expression: c.Expression,
+    one: Mapping[str, Mapping[str, Any]],
+    sets: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> Any:
+    """Return the value of `expression`, None where it is missing or unknown.
+
+    Args:
+        expression: The expression.
+        one: The attributes of the event (of a Kleene variable: the member) of each variable.
+        sets: The attributes of all members of each variable, in stream order.
+    """
+
+    def of(part: c.Expression) -> Any:
+        return value(part, one, sets)
+
+    match expression:
+        case c.Literal(constant):
+            return known(constant)
+        case c.Attribute(variable, name):
+            return known(one[variable].get(name))
+        case c.Aggregate(function, str(variable), attribute):
+            return known(_aggregate(function, sets[variable], attribute))
+        case c.Negative(operand):
+            return None if (number := of(operand)) is None else -number
+        case c.Arithmetic(sign, left, right):
+            return known(_computed(sign, of(left), of(right)))
+        case c.Call(function, arguments):
+            return known(_called(function, [of(argument) for argument in arguments]))
+        case c.Comparison(sign, left, right):
+            return _compared(sign, of(left), of(right))
+        case c.InList(operand, choices, negated):
+            equal = _any(_compared("=", of(operand), of(choice)) for choice in choices)
+            return _not(equal) if negated else equal
+        case c.Between(operand, low, high, negated):
+            above = _compared(">=", of(operand), of(low))
+            below = _compared("<=", of(operand), of(high))
+            return _any([_not(above), _not(below)]) if negated else _all([above, below])
+        case c.IsNull(operand, negated):
+            return (of(operand) is None) is not negated
+        case c.AllOf(items):
+            return _all(map(of, items))
+        case c.AnyOf(items):
+            return _any(map(of, items))
+        case c.Complement(item):
+            return _not(of(item))
+    raise TypeError(expression)
+
+
+def known(item: Any) -> Any:
+    """Return `item`, or None for what is missing: null, NaN, an array of nothing else."""
+    if isinstance(item, list | tuple | np.ndarray):
+        return item if any(known(member) is not None for member in item) else None
+    return None if isinstance(item, float) and math.isnan(item) else item
+
+
+def _not(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
+
+
+def _all(truths: Iterable[bool | None]) -> bool | None:
+    seen = list(truths)
+    return False if False in seen else None if None in seen else True
+
+
+def _any(truths: Iterable[bool | None]) -> bool | None:
+    return _not(_all(map(_not, truths)))
+
+
+def _alike(items: list[Any]) -> list[Any]:
+    """Return numbers as floats where one of them is a float."""
+    return [float(item) for item in items] if any(isinstance(i, float) for i in items) else items
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "=": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
+
+
+def _compared(sign: str, left: Any, right: Any) -> bool | None:
+    if left is None or right is None:
+        return None
+    return _COMPARISONS[sign](*_alike([left, right]))
+
+
+def _computed(sign: str, left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        return None
+    left, right = _alike([left, right])
+    match sign:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/":
+            return None if right == 0 else float(left) / float(right)
+        case "%" if right == 0 or math.isinf(left):
+            return None
+        case "%" if isinstance(left, float):
+            return math.fmod(left, right)
+        case "%":
+            return (abs(left) % abs(right)) * (1 if left >= 0 else -1)
+    raise TypeError(sign)
+
+
+def _called(function: str, arguments: list[Any]) -> Any:
+    if function not in functions.BUILTINS:
+        columns = [_column(argument) for argument in arguments]
+        return np.asarray(functions.registered_function(function)(*columns))[0].item()
+    if any(argument is None for argument in arguments):
+        return None
+    match function, arguments:
+        case "abs", [number]:
+            return abs(number)
+        case "sqrt", [number]:
+            return None if number < 0 else math.sqrt(number)
+        case "log", [number]:
+            return None if number <= 0 else math.log(number)
+        case "least", _:
+            return min(_alike(arguments))
+        case "greatest", _:
+            return max(_alike(arguments))
+        case "corr", [left, right]:
+            return _pearson(list(left), list(right))
+    raise TypeError(function)
+
+
+def _column(argument: Any) -> Any:
+    """Return what a user function gets: a column of one row, floats with NaN or texts with None."""
+    if isinstance(argument, str):
+        return np.array([argument], dtype=object)
+    return np.array([math.nan if argument is None else argument], dtype=float)
+
+
+def _pearson(left: list[Any], right: list[Any]) -> Any:
+    if len(left) != len(right) or any(known(item) is None for item in left + right):
+        return None
+    if len(set(left)) < 2 or len(set(right)) < 2:
+        return None
+    x_mean, y_mean = sum(left) / len(left), sum(right) / len(right)
+    xs, ys = [x - x_mean for x in left], [y - y_mean for y in right]
+    spread = math.sqrt(sum(x * x for x in xs)) * math.sqrt(sum(y * y for y in ys))
+    return sum(x * y for x, y in zip(xs, ys, strict=True)) / spread
+
+
+def _aggregate(function: str, members: Sequence[Mapping[str, Any]], attribute: str | None) -> Any:
+    if attribute is None:
+        return len(members)
+    values = [known(member.get(attribute)) for member in members]
+    if function in ("first", "last"):
+        return values[0] if function == "first" else values[-1]
+    present = [item for item in values if item is not None]
+    if function == "count":
+        return len(present)
+    if not present:
+        return None
+    match function:
+        case "sum":
+            return sum(present)
+        case "avg":
+            return sum(present) / len(present)
+        case "min":
+            return min(present)
+        case "max":
+            return max(present)
+    raise TypeError(function)

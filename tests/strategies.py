@@ -1,0 +1,639 @@
+"""Queries and streams for hypothesis, drawn together so that matches are frequent.
+
+`cases()` is the entrance: a query, a stream made for it, and what the judge says. Its switches name
+what the engine under test can do; without them everything that the language says is drawn. Every
+query passes `checks.check`. The simplest comes first, so that failures shrink to it: one event, no
+conditions, no window, events a second apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from hypothesis import strategies as st
+
+from cepkit.pattern import conditions as c
+from cepkit.pattern import nodes
+from cepkit.pattern.checks import check
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow, Window
+from cepkit.pattern.query import Query
+from tests.judge import BudgetError, Event, Match, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import pandas as pd
+    import pyarrow as pa
+
+    from cepkit.pattern.normal_form import Branch
+
+UNIT = 1_000_000
+"""A time step: one second. Windows are whole units, so that their edges are hit."""
+
+Operator: TypeAlias = Literal["SEQ", "AND", "OR", "NOT", "KL"]
+OPERATORS: tuple[Operator, ...] = get_args(Operator)
+
+WindowKind: TypeAlias = Literal["none", "time", "time-exclusive", "count", "count-exclusive"]
+WINDOWS: tuple[WindowKind, ...] = get_args(WindowKind)
+
+ConditionKind: TypeAlias = Literal[
+    "filter",
+    "comparison",
+    "equality",
+    "difference",
+    "three-variables",
+    "or",
+    "not",
+    "in",
+    "between",
+    "is-null",
+    "arithmetic",
+    "function",
+    "truth",
+    "constant",
+    "corr",
+    "set",
+]
+CONDITIONS: tuple[ConditionKind, ...] = get_args(ConditionKind)
+
+_NAN = float("nan")
+DOMAINS: dict[str, tuple[Any, ...]] = {
+    "x": (0, 1, 2, 3),
+    "y": (0.0, 0.5, 1.0, 2.0, 3.0, _NAN, None),
+    "z": (0, 1, 2, None),
+    "s": ("a", "b", "ab", "é", None),
+    "k": (0, 1),
+    "f": (True, False, None),
+    "h": ((1.0, 2.0, 3.0), (3.0, 1.0, 2.0), (2.0, 2.0, 2.0), (1.0, 2.0, _NAN), None),
+}
+"""The attributes of events and their values: `h` is an array, `k` a key."""
+
+TYPES = ("A", "B", "C", "D", "E")
+NOISE = "X"
+"""A type that no pattern names; only an event of any type takes it."""
+NEVER = "Z"
+"""A type that patterns name and that never occurs."""
+
+
+# --- streams -----------------------------------------------------------------------------------
+
+
+@st.composite
+def streams(
+    draw: st.DrawFn,
+    max_events: int = 40,
+    *,
+    script: tuple[str, ...] = TYPES[:3],
+    types: tuple[str, ...] = (*TYPES, NOISE),
+    attributes: Iterable[str] = DOMAINS,
+    script_weight: int = 1,
+    unsorted: bool = False,
+) -> list[Event]:
+    """Draw events in order of arrival, numbered from 0, in steps of 0 to 3 units.
+
+    Args:
+        draw: From hypothesis.
+        max_events: The greatest number of events.
+        script: Types that often follow each other in this order, over and over.
+        types: The types that stand between them.
+        attributes: The attributes that vary; the others are the same in all events.
+        script_weight: How many events follow the script for each that does not.
+        unsorted: Whether arrival may differ from the order of time.
+    """
+    varying = [st.sampled_from(DOMAINS[name]) for name in attributes]
+    # None: the next of the script.
+    a_type = st.sampled_from((*[None] * (len(types) * script_weight), *types))
+    one = st.tuples(st.sampled_from((1, 0, 0, 2, 3, 1)), a_type, *varying)
+    sizes = tuple(n for n in (0, 24, 16, 30, 8, 24) if n <= max_events)
+    rows = draw(st.lists(one, min_size=draw(st.sampled_from(sizes)), max_size=max_events))
+    fixed = {name: domain[1] for name, domain in DOMAINS.items()}
+    events, ts, place = [], 0, 0
+    for arrival, (step, given_type, *values) in enumerate(rows):
+        ts += step * UNIT
+        event_type = given_type
+        if event_type is None:
+            event_type, place = script[place % len(script)], place + 1
+        changed = dict(zip(attributes, values, strict=True))
+        events.append(Event(ts, event_type, {**fixed, **changed}, arrival))
+    if unsorted and draw(st.integers(0, 7)) == 7:
+        shuffled = draw(st.permutations(events))
+        return [Event(e.ts, e.type, e.attributes, arrival) for arrival, e in enumerate(shuffled)]
+    return events
+
+
+# --- structures --------------------------------------------------------------------------------
+
+
+@st.composite
+def structures(
+    draw: st.DrawFn,
+    operators: Iterable[Operator] = OPERATORS,
+    max_variables: int = 5,
+    *,
+    type_sets: bool = True,
+) -> nodes.Structure:
+    """Draw a structure in which every choice at the ORs leaves a positive event."""
+    allowed = frozenset(operators)
+    size = draw(st.integers(1, max_variables))
+    if not allowed & {"SEQ", "AND", "OR"}:
+        size = 1
+    return draw(_structure(0, size, allowed, positive=True, type_sets=type_sets))
+
+
+@st.composite
+def _structure(
+    draw: st.DrawFn,
+    first: int,
+    size: int,
+    allowed: frozenset[str],
+    *,
+    positive: bool,
+    type_sets: bool,
+) -> nodes.Structure:
+    """Draw a structure of variables `first` to `first + size - 1`, never absent if `positive`."""
+    if size == 1:
+        return draw(_leaf(first, allowed, positive=positive, type_sets=type_sets))
+    names = [name for name in ("SEQ", "AND", "SEQ", "OR") if name in allowed]
+    name = draw(st.sampled_from(names))
+    sizes = draw(_parts(size))
+    # One item of SEQ and AND is enough to be positive; of OR all must be.
+    anchor = draw(st.integers(0, len(sizes) - 1)) if positive and name != "OR" else None
+    items = []
+    for place, part in enumerate(sizes):
+        must = positive and (anchor is None or place == anchor)
+        items.append(draw(_structure(first, part, allowed, positive=must, type_sets=type_sets)))
+        first += part
+    kinds = {"SEQ": nodes.Seq, "AND": nodes.And, "OR": nodes.Or}
+    return kinds[name](tuple(items))
+
+
+@st.composite
+def _parts(draw: st.DrawFn, size: int) -> tuple[int, ...]:
+    """Draw two or more numbers with the sum `size`; most often all of them 1."""
+    if size == 2 or draw(st.integers(0, 2)) < 2:
+        return (1,) * size
+    left = draw(st.integers(1, size - 1))
+    if size - left > 1 and draw(st.booleans()):
+        return (left, *draw(_parts(size - left)))
+    return (left, size - left)
+
+
+@st.composite
+def _leaf(
+    draw: st.DrawFn, number: int, allowed: frozenset[str], *, positive: bool, type_sets: bool
+) -> nodes.Structure:
+    own = TYPES[number % len(TYPES)]
+    other = TYPES[(number + 1) % len(TYPES)]
+    choices: list[frozenset[str] | None] = [frozenset({own})] * 12
+    choices += [frozenset({other})] * 2
+    choices += [frozenset({own, other}), frozenset({own, NEVER}), None] if type_sets else []
+    types = draw(st.sampled_from([*choices, frozenset({own})]))
+    # Seldom, for hardly anything matches then.
+    if types == frozenset({own}) and draw(st.integers(0, 49)) == 49:
+        types = frozenset({NEVER})
+    event = nodes.Event("abcdefgh"[number], types)
+    wrappers = ["one", "one", "one"]
+    wrappers += ["NOT"] if "NOT" in allowed and not positive else []
+    wrappers += ["KL"] if "KL" in allowed else []
+    wrapper = draw(st.sampled_from(wrappers)) if len(wrappers) > 3 else "one"
+    if wrapper == "NOT":
+        return nodes.Not(event)
+    if wrapper == "KL":
+        bounds = ((1, None), (1, None), (1, 2), (2, None), (2, 3), (1, 1))
+        return nodes.Kleene(event, *draw(st.sampled_from(bounds)))
+    return event
+
+
+# --- conditions --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The variables that a condition may speak about together, absent ones last."""
+
+    single: tuple[str, ...]
+    repeated: tuple[str, ...]
+    absent: tuple[str, ...]
+
+
+_RELAXED: tuple[c.ComparisonOperator, ...] = ("<=", ">=", "!=", "<=", ">=", "<", ">", "=")
+
+
+def _numbers(variable: str, *, only: str = "xxxyz") -> st.SearchStrategy[c.Expression]:
+    return st.sampled_from(only).map(lambda name: c.Attribute(variable, name))
+
+
+def _constants(*values: Any) -> st.SearchStrategy[c.Literal]:
+    return st.sampled_from(values).map(c.Literal)
+
+
+@st.composite
+def conditions(
+    draw: st.DrawFn, names: _Names, kinds: tuple[ConditionKind, ...] = CONDITIONS
+) -> c.Expression:
+    """Draw one condition over some of the variables, at most one of them absent."""
+    known = [*names.single, *names.repeated]
+    absent = [draw(st.sampled_from(names.absent))] if names.absent else []
+    chosen = draw(st.permutations([*known, *absent]))
+    possible = [
+        kind
+        for kind in kinds
+        if len(chosen) >= {"comparison": 2, "equality": 2, "difference": 2}.get(kind, 1)
+        and (kind != "three-variables" or len(chosen) >= 3)
+        and (kind != "set" or names.repeated)
+        and (kind != "corr" or len(chosen) >= 2)
+    ]
+    # Rarer possibilities, oftener taken.
+    possible += [kind for kind in ("set", "three-variables", "comparison") if kind in possible] * 2
+    if not possible:
+        return c.Literal(True)
+    return draw(_condition(draw(st.sampled_from(possible)), tuple(chosen), names.repeated))
+
+
+@st.composite
+def _condition(
+    draw: st.DrawFn, kind: ConditionKind, chosen: tuple[str, ...], repeated: tuple[str, ...]
+) -> c.Expression:
+    first, second, third = [*chosen, *chosen, *chosen][:3]
+    sign = draw(st.sampled_from(_RELAXED))
+    one, two = draw(_numbers(first)), draw(_numbers(second))
+    match kind:
+        case "filter":
+            if draw(st.integers(0, 3)) == 3:
+                text = draw(_constants("a", "b", "aa", "", None))
+                return c.Comparison(sign, c.Attribute(first, "s"), text)
+            return c.Comparison(sign, one, draw(_constants(1, 2, 0.5, 3, -1)))
+        case "comparison":
+            if draw(st.integers(0, 5)) == 5:
+                one, two = c.Attribute(first, "s"), c.Attribute(second, "s")
+            return c.Comparison(sign, one, two)
+        case "equality":
+            name = draw(st.sampled_from("kkxszyf"))
+            return c.Comparison("=", c.Attribute(first, name), c.Attribute(second, name))
+        case "difference":
+            gap: c.Expression = c.Arithmetic("-", one, two)
+            if draw(st.booleans()):
+                gap = c.Call("abs", (gap,))
+            elif draw(st.booleans()):
+                return c.Comparison(sign, c.Arithmetic("+", one, c.Literal(1)), two)
+            sign = draw(st.sampled_from(("<=", "<", ">=", ">")))
+            return c.Comparison(sign, gap, draw(_constants(1, 2, 0.5, 0)))
+        case "three-variables":
+            whole = c.Arithmetic(draw(st.sampled_from(("+", "-"))), one, two)
+            return c.Comparison(sign, whole, draw(_numbers(third)))
+        case "or" | "not":
+            simple = st.sampled_from(("filter", "comparison", "in", "is-null", "truth", "between"))
+            some = _condition(draw(simple), chosen, repeated)
+            if kind == "not":
+                if draw(st.booleans()):
+                    return c.Complement(draw(some))
+                return c.Complement(c.AllOf((draw(some), draw(some))))
+            if draw(st.integers(0, 3)) == 3:
+                return c.AnyOf((c.AllOf((draw(some), draw(some))), c.Complement(draw(some))))
+            return c.AnyOf((draw(some), draw(some)))
+        case "in":
+            negated = draw(st.booleans())
+            if draw(st.booleans()):
+                texts = draw(st.lists(_constants("a", "ab", "é", "c"), min_size=1, max_size=3))
+                return c.InList(c.Attribute(first, "s"), tuple(texts), negated)
+            choices = _constants(0, 1, 2.0, 3) | st.sampled_from([c.Literal(None), two])
+            return c.InList(one, tuple(draw(st.lists(choices, min_size=1, max_size=3))), negated)
+        case "between":
+            low = draw(_constants(0, 1, 0.5)) if draw(st.booleans()) else two
+            high = draw(_constants(2, 3, 1.5)) if draw(st.booleans()) else draw(_numbers(third))
+            return c.Between(one, low, high, draw(st.integers(0, 3)) == 3)
+        case "is-null":
+            operand = draw(st.sampled_from((c.Attribute(first, "y"), c.Attribute(first, "s"))))
+            if draw(st.booleans()):
+                operand = c.Arithmetic(draw(st.sampled_from(("+", "/"))), one, two)
+            return c.IsNull(operand, draw(st.integers(0, 3)) != 3)
+        case "arithmetic":
+            return c.Comparison(sign, draw(_terms(one, two)), draw(_constants(1, 0, 0.5, 2)))
+        case "function":
+            return c.Comparison(sign, draw(_calls(one, two)), draw(_constants(1, 0.25, 2)))
+        case "truth":
+            truth = c.Attribute(first, "f")
+            if draw(st.booleans()):
+                return truth
+            return c.Comparison(
+                draw(st.sampled_from(("=", "!="))), truth, draw(_constants(True, False))
+            )
+        case "constant":
+            always = (c.Literal(True), c.Comparison("<", c.Literal(1), c.Literal(2)))
+            missing = c.IsNull(c.Arithmetic("/", c.Literal(1), c.Literal(0)))
+            never = (c.Literal(None), c.Literal(False))
+            return draw(st.sampled_from((*always * 3, missing, *never)))
+        case "corr":
+            both = c.Call("corr", (c.Attribute(first, "h"), c.Attribute(second, "h")))
+            # No correlation of the domain is near these.
+            return c.Comparison(sign, both, draw(_constants(-0.75, 0.25, 0.75)))
+        case "set":
+            return draw(_set_conditions(draw(st.sampled_from(repeated)), chosen))
+
+
+@st.composite
+def _terms(draw: st.DrawFn, one: c.Expression, two: c.Expression) -> c.Expression:
+    """Draw arithmetic with two operands, its small numbers exact in floats."""
+    three = c.Literal(draw(st.sampled_from((2, 0.5, -3))))
+    match draw(st.integers(0, 5)):
+        case 0:
+            return c.Arithmetic("+", one, two)
+        case 1:
+            return c.Arithmetic("*", one, c.Arithmetic("-", two, three))
+        case 2:
+            return c.Arithmetic("/", one, two)
+        case 3:
+            return c.Arithmetic("%", c.Arithmetic("-", one, two), three)
+        case 4:
+            return c.Arithmetic("%", one, two)
+        case _:
+            return c.Negative(c.Arithmetic("-", one, two))
+
+
+@st.composite
+def _calls(draw: st.DrawFn, one: c.Expression, two: c.Expression) -> c.Expression:
+    """Draw a call; roots and logarithms stay away from the constants they are compared with."""
+    gap = c.Arithmetic("-", one, two)
+    match draw(st.integers(0, 5)):
+        case 0:
+            return c.Call("least", (one, two))
+        case 1:
+            return c.Call("greatest", (one, two, c.Literal(0.5)))
+        case 2:
+            return c.Call("abs", (gap,))
+        case 3:
+            return c.Call("sqrt", (gap,))
+        case 4:
+            return c.Call("log", (one,))
+        case _:
+            return c.Call("greatest", (c.Call("abs", (gap,)), one))
+
+
+@st.composite
+def _set_conditions(draw: st.DrawFn, variable: str, chosen: tuple[str, ...]) -> c.Expression:
+    """Draw a condition with a set function of the Kleene variable."""
+    sign = draw(st.sampled_from((">=", "<=", ">", "<", "!=", "=")))
+    # Sums and averages of the domains are exact, or far from what they are compared with.
+    name = draw(st.sampled_from("xyz"))
+    function = draw(st.sampled_from(("sum", "avg", "min", "max", "first", "last", "count")))
+    whole = c.Aggregate(function, variable, name)
+    others = [other for other in chosen if other != variable]
+    match draw(st.integers(0, 5)):
+        case 0:
+            return c.Comparison(sign, c.Aggregate("count", variable), draw(_constants(2, 3)))
+        case 1:
+            return c.Comparison(sign, whole, draw(_constants(1, 2, 1.5)))
+        case 2:
+            first, last = (c.Aggregate(f, variable, "x") for f in ("first", "last"))
+            return c.Comparison(sign, first, last)
+        case 3:
+            return c.Comparison(sign, c.Attribute(variable, name), whole)
+        case 4 if others:
+            return c.Comparison(sign, whole, draw(_numbers(draw(st.sampled_from(others)))))
+        case _:
+            small = c.Comparison("<=", c.Aggregate("count", variable), c.Literal(2))
+            return c.AnyOf((small, c.Comparison(sign, whole, c.Literal(2))))
+
+
+# --- queries -----------------------------------------------------------------------------------
+
+
+@st.composite
+def windows(draw: st.DrawFn, kinds: tuple[WindowKind, ...] = WINDOWS) -> Window | None:
+    """Draw a window, seldom one that is so small that it allows one moment only."""
+    kind = draw(st.sampled_from(kinds))
+    exclusive = kind.endswith("exclusive")
+    match kind:
+        case "none":
+            return None
+        case "time" | "time-exclusive":
+            return TimeWindow(
+                draw(st.sampled_from((12, 6, 3, 20, 30, 9, 15, 1, 25, 0))) * UNIT, exclusive
+            )
+        case _:
+            return CountWindow(
+                draw(st.sampled_from((12, 6, 4, 20, 30, 9, 15, 2, 25, 1))), exclusive
+            )
+
+
+@st.composite
+def queries(
+    draw: st.DrawFn,
+    operators: Iterable[Operator] = OPERATORS,
+    max_variables: int = 5,
+    strategies: tuple[Strategy, ...] = tuple(Strategy),
+    windows: tuple[WindowKind, ...] = WINDOWS,
+    *,
+    condition_kinds: tuple[ConditionKind, ...] = CONDITIONS,
+    max_conditions: int = 3,
+    partitions: bool = True,
+    type_sets: bool = True,
+) -> Query:
+    """Draw a query that `checks.check` lets pass.
+
+    Args:
+        draw: From hypothesis.
+        operators: What the structure may consist of.
+        max_variables: The greatest number of events in it, absent ones included.
+        strategies: The selection strategies.
+        windows: The kinds of windows.
+        condition_kinds: What conditions may be about; empty for none.
+        max_conditions: The greatest number of conjuncts.
+        partitions: Whether there may be PARTITION BY.
+        type_sets: Whether an event may have several types, or any.
+    """
+    structure = draw(structures(operators, max_variables, type_sets=type_sets))
+    usable = [s for s in strategies if partitions or s is not Strategy.PARTITION_CONTIGUITY]
+    strategy = draw(st.sampled_from(usable))
+    window = draw(_windows(windows))
+    keys: tuple[str, ...] = ()
+    by_itself = partitions and draw(st.integers(0, 3)) == 3
+    if by_itself or strategy is Strategy.PARTITION_CONTIGUITY:
+        keys = draw(st.sampled_from(_KEYS))
+    bare = Query(structure, window=window, strategy=strategy, partition_by=keys)
+    branches = normal_form(bare)
+    parts = []
+    # Often no condition: then matches abound, and the structure is put to the test.
+    count = draw(st.sampled_from((0, 1, 0, 2, 1, 0, 3, 2)))
+    for _ in range(min(count, max_conditions) if condition_kinds else 0):
+        branch = draw(st.sampled_from(branches))
+        repeated = tuple(name for name, _, _ in branch.repeated)
+        single = tuple(name for name in branch.variables if name not in repeated)
+        absent = tuple(event.variable for event in branch.negated)
+        parts.append(draw(conditions(_Names(single, repeated, absent), condition_kinds)))
+    where = None if not parts else parts[0] if len(parts) == 1 else c.AllOf(tuple(parts))
+    return check(Query(structure, where, window, strategy, keys))
+
+
+_windows = windows
+_KEYS = (("k",), ("k",), ("z",), ("y",), ("s", "k"))
+
+
+# --- cases -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class Case:
+    """A query, a stream, and all matches as the judge sees them."""
+
+    query: Query
+    events: tuple[Event, ...]
+    matches: frozenset[Match]
+
+    def __repr__(self) -> str:
+        """Show the query as text and of the events what it reads; times in units."""
+        read = _attributes_read(self.query)
+        lines = [f"Case of {len(self.matches)} matches", str(self.query)]
+        for event in self.events:
+            values = " ".join(f"{name}={event.attributes[name]!r}" for name in read)
+            lines.append(f"{event.arrival}: {event.type} @{event.ts / UNIT:g} {values}".rstrip())
+        return "\n".join(lines)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """All variables that a match may bind."""
+        bound = chain.from_iterable(branch.variables for branch in normal_form(self.query))
+        return tuple(dict.fromkeys(bound))
+
+
+@st.composite
+def cases(
+    draw: st.DrawFn,
+    operators: Iterable[Operator] = OPERATORS,
+    max_variables: int = 5,
+    strategies: tuple[Strategy, ...] = tuple(Strategy),
+    windows: tuple[WindowKind, ...] = WINDOWS,
+    *,
+    max_events: int = 40,
+    unsorted: bool = False,
+    budget: int = 30_000,
+    **switches: Any,
+) -> Case:
+    """Draw a query and a stream for it.
+
+    Args:
+        draw: From hypothesis.
+        operators: See `queries`.
+        max_variables: See `queries`.
+        strategies: See `queries`.
+        windows: See `queries`.
+        max_events: The greatest number of events.
+        unsorted: Whether arrival may differ from the order of time.
+        budget: Assignments that the judge may try; the stream is cut in half until they suffice.
+        **switches: See `queries`.
+    """
+    query = draw(queries(operators, max_variables, strategies, windows, **switches))
+    branch = draw(st.sampled_from(normal_form(query)))
+    script = tuple(
+        chain.from_iterable(
+            repeat(min(event.types or TYPES[:1]), draw(st.integers(1, _most(branch, event))))
+            for event in branch.positive
+        )
+    )
+    # What the pattern names and, half as often, what it does not; one type may be missing.
+    named = {t for b in normal_form(query) for e in b.positive + b.negated for t in e.types or ()}
+    types = tuple(sorted(named - {NEVER})) * 2 + (*TYPES[:1], NOISE)
+    events = draw(
+        streams(
+            max_events,
+            script=tuple(t for t in script if t != NEVER) or TYPES[:1],
+            types=types,
+            attributes=_attributes_read(query),
+            script_weight=3 if "contiguity" in query.strategy else 1,
+            unsorted=unsorted,
+        )
+    )
+    while True:
+        try:
+            return Case(query, tuple(events), frozenset(judge(events, query, budget=budget)))
+        except BudgetError:
+            events = events[: len(events) // 2]
+
+
+def _attributes_read(query: Query) -> list[str]:
+    read = {name for _, name in c.attributes_of(query.where)} if query.where else set()
+    return [name for name in DOMAINS if name in {*read, *query.partition_by}]
+
+
+def _most(branch: Branch, event: nodes.Event) -> int:
+    return 2 if any(name == event.variable for name, _, _ in branch.repeated) else 1
+
+
+def orders(branch: Branch) -> st.SearchStrategy[tuple[str, ...]]:
+    """Draw an order of the positive variables of `branch`; the first is the pattern's own."""
+    return st.permutations(branch.variables).map(tuple)
+
+
+# --- between events and tables -----------------------------------------------------------------
+
+
+def as_table(events: Iterable[Event]) -> pa.Table:
+    """Return the events as rows in order of arrival: `id` (arrival), `ts`, `kind`, attributes."""
+    import pyarrow as pa
+
+    rows = sorted(events, key=lambda event: event.arrival)
+    kinds = {"x": pa.int64(), "y": pa.float64(), "z": pa.int64(), "s": pa.string()}
+    kinds |= {"k": pa.int64(), "f": pa.bool_(), "h": pa.list_(pa.float64())}
+    columns = {
+        "id": pa.array([event.arrival for event in rows], pa.int64()),
+        "ts": pa.array([event.ts for event in rows], pa.timestamp("us")),
+        "kind": pa.array([event.type for event in rows], pa.string()),
+    }
+    for name, kind in kinds.items():
+        columns[name] = pa.array([event.attributes.get(name) for event in rows], kind)
+    return pa.table(columns)
+
+
+def as_pandas(events: Iterable[Event]) -> pd.DataFrame:
+    """Return the same as a pandas frame, integers and truth values in nullable columns."""
+    import pandas as pd
+    import pyarrow as pa
+
+    nullable = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+    return as_table(events).to_pandas(types_mapper=nullable.get)
+
+
+def result_of(table: Any, variables: Iterable[str]) -> set[Match]:
+    """Return the matches of an engine's result in the judge's form.
+
+    Args:
+        table: An Arrow table, a pandas frame or an iterable of rows (mappings, Spark rows), with a
+            column for each variable: the event as a struct, for a Kleene variable a list of them;
+            null, or no column, where the match does not bind the variable.
+        variables: All that a match may bind.
+
+    Raises:
+        AssertionError: A match is there twice.
+    """
+    rows = table
+    if hasattr(table, "to_pylist"):
+        rows = table.to_pylist()
+    elif hasattr(table, "to_dict"):
+        rows = table.to_dict("records")
+    names = tuple(variables)
+    found = Counter(_match_of(_plain(row), names) for row in rows)
+    twice = [match for match, times in found.items() if times > 1]
+    assert not twice, f"found more than once: {twice}"
+    return set(found)
+
+
+def _match_of(row: Mapping[str, Any], variables: tuple[str, ...]) -> Match:
+    pairs: list[tuple[str, int | tuple[int, ...]]] = []
+    for variable in variables:
+        bound = row.get(variable)
+        if isinstance(bound, list | np.ndarray):
+            pairs.append((variable, tuple(sorted(int(_plain(event)["id"]) for event in bound))))
+        # A frame holds NaN where nothing is bound.
+        elif bound is not None and not isinstance(bound, float):
+            pairs.append((variable, int(_plain(bound)["id"])))
+    return frozenset(pairs)
+
+
+def _plain(row: Any) -> Mapping[str, Any]:
+    """Return a mapping also where the row is one of Spark's, which are tuples."""
+    return row.asDict() if hasattr(row, "asDict") else row
