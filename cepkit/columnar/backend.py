@@ -55,6 +55,10 @@ class Kernels(Protocol):
         """Find it by search."""
         ...
 
+    def take(self, values: npt.NDArray[Any], at: Ints) -> npt.NDArray[Any]:
+        """Return the values at some places."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Loops:

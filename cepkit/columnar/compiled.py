@@ -118,6 +118,15 @@ def searched_bounds(wanted: Times, keys: Ints, y_ts: Times, starts: Times, out: 
 
 
 @compiled
+def take(values: npt.NDArray[Any], at: Ints) -> npt.NDArray[Any]:
+    """Return `values[at]`; NumPy would first make 64-bit copies of the indices."""
+    out = np.empty(at.size, values.dtype)
+    for i in range(uintp(at.size)):
+        out[i] = values[uintp(at[i])]
+    return out
+
+
+@compiled
 def join0(low: Ints, high: Ints, first: int, parents: Ints, found: Ints) -> tuple[int, int]:
     """Write all pairs (p, y) with `low[p] <= y < high[p]`, from `first` on while there is room.
 

@@ -5,6 +5,8 @@ Same names, same arguments, same results; 5 to 10 times slower (benchmarks/engin
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -52,6 +54,11 @@ def searched_bounds(wanted: Times, keys: Ints, y_ts: Times, starts: Times, out: 
     out[:] = np.searchsorted(
         y_ranks, keys.astype(np.int64) * span + np.searchsorted(moments, wanted)
     )
+
+
+def take(values: npt.NDArray[Any], at: Ints) -> npt.NDArray[Any]:
+    """Return `values[at]`."""
+    return values[at]
 
 
 def _join(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.backend import Loops
+from cepkit.columnar.backend import Kernels, Loops
 from cepkit.columnar.binding import (
     BoundBand,
     BoundProgram,
@@ -57,6 +57,7 @@ class Block:
     """
 
     size: int
+    _kernels: Kernels
     _candidates: Mapping[str, Candidates]
     _partials: Partials
     _last: str
@@ -66,11 +67,11 @@ class Block:
 
     def events(self, variable: str) -> npt.NDArray[np.integer]:
         """Return for each match the row of the event that `variable` is bound to."""
-        rows = self._candidates[variable].rows
+        take, rows = self._kernels.take, self._candidates[variable].rows
         if variable == self._last:
-            rows = rows[self._found]
+            rows = take(rows, self._found)
         else:
-            rows = rows[self._partials[variable]][self._parents]
+            rows = take(take(rows, self._partials[variable]), self._parents)
         return rows.astype(np.int64) + self._shift if self._shift else rows
 
     def shifted(self, rows: int) -> Block:
@@ -118,7 +119,9 @@ class Run:
             self._counters[0].peak_rows = max(self._counters[0].peak_rows, len(chunk))
             if len(self._bound.steps) == 1:
                 name = first.step.variable
-                yield Block(len(chunk), self._bound.candidates, {}, name, chunk, chunk)
+                yield Block(
+                    len(chunk), self._kernels, self._bound.candidates, {}, name, chunk, chunk
+                )
             else:
                 yield from self._extend(1, {first.step.variable: chunk}, len(chunk))
 
@@ -144,12 +147,11 @@ class Run:
             counters.peak_rows = max(counters.peak_rows, survivors)
             if survivors and number == len(self._bound.steps) - 1:
                 counters.seconds += perf_counter() - began
-                yield Block(
-                    survivors, self._bound.candidates, partials, bound.step.variable, *pairs
-                )
+                known, last = self._bound.candidates, bound.step.variable
+                yield Block(survivors, self._kernels, known, partials, last, *pairs)
                 began = perf_counter()
             elif survivors:
-                longer = {variable: rows[pairs[0]] for variable, rows in partials.items()}
+                longer = {v: self._kernels.take(rows, pairs[0]) for v, rows in partials.items()}
                 longer[bound.step.variable] = pairs[1].copy()  # the buffer is filled again
                 counters.seconds += perf_counter() - began
                 yield from self._extend(number + 1, longer, survivors)
@@ -175,7 +177,7 @@ class Run:
     ) -> Ints | None:
         if isinstance(limit, Search):
             return self._searched(bound, limit, partials, tightest)
-        parts = [table.first[partials[table.variable]] for table in limit]
+        parts = [self._kernels.take(t.first, partials[t.variable]) for t in limit]
         return reduce(tightest, parts) if parts else None
 
     def _searched(
@@ -240,8 +242,8 @@ class Run:
         if side.band is None:
             rows = partials[side.variable or ""]
             return (
-                None if side.least is None else side.least[rows],
-                None if side.most is None else side.most[rows],
+                None if side.least is None else self._kernels.take(side.least, rows),
+                None if side.most is None else self._kernels.take(side.most, rows),
             )
         other = value(side.band.other, partial(self._column, partials))
         return band_limits(side.band.operator, as_floats(other))

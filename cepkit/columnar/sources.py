@@ -68,7 +68,8 @@ def correlation(x, y):
     total = 0.0
     for i in range(1, min(x.size, y.size)):
         total += x[i] * y[i]
-    return min(1.0, max(-1.0, total))
+    # min and max would take a NaN for a number
+    return total if math.isnan(total) else min(1.0, max(-1.0, total))
 
 
 @helper

@@ -1,0 +1,218 @@
+"""The engine alone, on columns in memory, one core: events per second, memory, and plan quality.
+
+The stream has 50 types with Zipf rates, a mean gap of 5 ms, 9 % equal times, a uniform price, a
+normal difference and 1,000 keys. Times are CPU times with the building of indexes included, the
+median of five runs after one that warms up. `pairs` leaves the matches as the engine holds them (a
+partial match and an event); `rows` writes out the row of every event of every match.
+
+    python -m benchmarks.engine [--events N] [--out FOLDER] [--backend plain]
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import itertools
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from benchmarks.results import show, write
+from cepkit.columnar.backend import Backend
+from cepkit.columnar.counters import StepCounters
+from cepkit.columnar.detection import counters_for, detect_columns
+from cepkit.columnar.program import Program, compile_branch
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.parser import parse
+from cepkit.stream.columns import EventColumns
+from cepkit.stream.generators import zipf_events
+from cepkit.stream.ingest import event_columns
+from cepkit.stream.schema import Schema
+
+GAP = 0.005
+"""Seconds between events, on average: a window of 200 events is 1 s."""
+RUNS = 5
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pattern, the order that is measured, and what is aimed at (events per second)."""
+
+    name: str
+    text: str
+    order: str
+    target: float | None = None
+
+
+def _ascending(window: float) -> str:
+    return (
+        "PATTERN SEQ(T01 a, T02 b, T50 c) WHERE a.price < b.price < c.price "
+        f"WITHIN {window:g} seconds"
+    )
+
+
+CASES = (
+    Case("SEQ-3, window of 200 events", _ascending(200 * GAP), "cba", 30e6),
+    Case("SEQ-3, window of 1,000 events", _ascending(1000 * GAP), "cba", 15e6),
+    Case(
+        "SEQ-4 by key, window of 20,000",
+        "PATTERN SEQ(T01 a, T02 b, T03 c, T04 d) "
+        f"WHERE a.key = b.key AND b.key = c.key AND c.key = d.key WITHIN {20_000 * GAP:g} seconds",
+        "dcba",
+        40e6,
+    ),
+    Case(
+        "AND-3, window of 200 events",
+        f"PATTERN AND(T01 a, T02 b, T50 c) WHERE a.diff < b.diff WITHIN {200 * GAP:g} seconds",
+        "cba",
+        20e6,
+    ),
+    Case(
+        "SEQ-3, no bands, window of 1,000",
+        "PATTERN SEQ(T01 a, T02 b, T50 c) WHERE abs(1.1 * a.price - b.price) < 0.5 * c.price "
+        f"AND (a.key != b.key OR a.diff < c.diff) WITHIN {1000 * GAP:g} seconds",
+        "cba",
+    ),
+)
+
+
+def columns(events: int) -> EventColumns:
+    """Return the stream in memory."""
+    table = zipf_events(events, seed=1)
+    return event_columns(table, Schema("ts", "type"), ("price", "diff", "key"))
+
+
+def program(text: str, order: Sequence[str]) -> Program:
+    """Return the program of a pattern of one branch."""
+    (branch,) = normal_form(parse(text))
+    return compile_branch(branch, tuple(order))
+
+
+def run(
+    stream: EventColumns, what: Program, backend: Backend, *, rows: bool = False
+) -> tuple[float, int, tuple[StepCounters, ...]]:
+    """Return CPU seconds, matches and counters of one run."""
+    counters = counters_for(what)
+    began = time.process_time()
+    found = 0
+    for block in detect_columns(what, stream, counters, backend=backend):
+        found += block.size
+        if rows:
+            for variable in what.variables:
+                block.events(variable)
+    return time.process_time() - began, found, counters
+
+
+def median(stream: EventColumns, what: Program, backend: Backend, *, rows: bool = False) -> Any:
+    """Return the median CPU seconds, and matches and counters, of several runs."""
+    run(stream, what, backend, rows=rows)
+    runs = [run(stream, what, backend, rows=rows) for _ in range(RUNS)]
+    return statistics.median(seconds for seconds, _, _ in runs), runs[0][1], runs[0][2]
+
+
+def throughput(stream: EventColumns, backend: Backend) -> list[dict[str, Any]]:
+    """Measure every case."""
+    table = []
+    for case in CASES:
+        what = program(case.text, case.order)
+        seconds, found, counters = median(stream, what, backend)
+        written, _, _ = median(stream, what, backend, rows=True)
+        candidates = sum(step.candidates for step in counters)
+        table.append(
+            {
+                "case": case.name,
+                "candidates": candidates,
+                "matches": found,
+                "Mev/s pairs": len(stream) / seconds / 1e6,
+                "Mev/s rows": len(stream) / written / 1e6,
+                "target": None if case.target is None else case.target / 1e6,
+                "ns/candidate": seconds * 1e9 / candidates,
+            }
+        )
+    return table
+
+
+def orders(stream: EventColumns, backend: Backend) -> list[dict[str, Any]]:
+    """Measure all orders of every case: does plan quality show?"""
+    table = []
+    for case in CASES[:4]:
+        measured = []
+        for order in itertools.permutations(sorted(case.order)):
+            seconds, _, counters = run(stream, program(case.text, order), backend)
+            candidates = sum(step.candidates for step in counters)
+            partials = sum(step.survivors for step in counters)
+            measured.append((seconds, candidates, partials, "".join(order)))
+        best, worst = min(measured), max(measured)
+        table.append(
+            {
+                "case": case.name,
+                "best": best[3],
+                "worst": worst[3],
+                "time ratio": worst[0] / best[0],
+                "candidates ratio": worst[1] / best[1],
+                "(candidates + 3 partials) ratio": (worst[1] + 3 * worst[2])
+                / (best[1] + 3 * best[2]),
+            }
+        )
+    return table
+
+
+def memory(events: int) -> list[dict[str, Any]]:
+    """Measure the peak memory above the input, each case in a process of its own (Linux)."""
+    if not Path("/proc/self/clear_refs").exists():
+        return []
+    table = []
+    for number, case in enumerate(CASES):
+        command = [sys.executable, "-m", "benchmarks.engine", "--events", str(events)]
+        answer = subprocess.run(
+            [*command, "--memory-of", str(number)], check=True, capture_output=True, text=True
+        )
+        table.append({"case": case.name, "MB above the input": float(answer.stdout), "target": 50})
+    return table
+
+
+def _memory_of(number: int, events: int) -> float:
+    """Return the peak above what was there before, in this process."""
+    what = program(CASES[number].text, CASES[number].order)
+    run(columns(20_000), what, "compiled")  # compiles
+    stream = columns(events)
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    before = _status("VmRSS")
+    run(stream, what, "compiled")
+    return (_status("VmHWM") - before) / 1024
+
+
+def _status(name: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="The engine alone, on columns in memory.")
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--backend", choices=get_args(Backend), default="compiled")
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    parser.add_argument("--memory-of", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.memory_of is not None:
+        print(_memory_of(options.memory_of, options.events))
+        return
+    stream = columns(options.events)
+    for name, title, rows in (
+        ("engine", f"The engine, {options.events:,} events", throughput(stream, options.backend)),
+        ("engine_orders", "Best and worst order", orders(stream, options.backend)),
+        ("engine_memory", "Peak memory", memory(options.events)),
+    ):
+        show(title, rows)
+        write(options.out, name, rows)
+
+
+if __name__ == "__main__":
+    main()
