@@ -1,0 +1,212 @@
+"""The command line: commands, their options and what `--help` says."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+import cepkit
+
+_EXAMPLES = """\
+examples:
+  cepkit demo
+  cepkit profile --pattern p.cep --events trades.parquet --time ts --type ticker
+  cepkit plan    --pattern p.cep --events trades.parquet --time ts --type ticker
+  cepkit detect  --pattern p.cep --events trades.parquet --time ts --type ticker --out found.parquet
+
+exit codes: 0 done, 1 an error (told on stderr), 2 a wrong command line, 130 stopped by Ctrl-C
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Points at --help instead of printing the whole usage: an error fits two lines."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message}\nHint: {self.prog} --help\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser; `run` of what it parses is the command."""
+    top = _Parser(
+        prog="cepkit",
+        description="Complex event processing: patterns of events in files, found locally or on "
+        "Spark.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"cepkit {cepkit.__version__}")
+    commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    _demo(commands)
+    _profile(commands)
+    _plan(commands)
+    _detect(commands)
+    for command in commands.choices.values():
+        command.add_argument(
+            "--traceback", action="store_true", help="on an unexpected error, show Python's trace"
+        )
+    return top
+
+
+def _demo(commands: argparse._SubParsersAction[_Parser]) -> None:
+    demo = commands.add_parser(
+        "demo",
+        help="the whole job on made-up stock trades, explained step by step",
+        description="Generate stock trades, profile them on Spark, compare plans, detect a "
+        "pattern of three trades on Spark and write a report.",
+    )
+    demo.add_argument(
+        "--events", type=_count, default=200_000, metavar="N", help="200000 if absent"
+    )
+    demo.add_argument("--seed", type=int, default=7, help="of the generator; 7 if absent")
+    demo.add_argument(
+        "--report",
+        metavar="FILE",
+        default="out/cepkit-demo.html",
+        help="where the HTML report goes; %(default)s if absent",
+    )
+    demo.set_defaults(run=_run_demo)
+
+
+def _profile(commands: argparse._SubParsersAction[_Parser]) -> None:
+    profile = commands.add_parser(
+        "profile",
+        help="measure the rates and selectivities that plans depend on",
+        description="Measure arrival rates and selectivities. --json saves them; `plan` and "
+        "`detect` read them again by --statistics.",
+    )
+    _pattern_options(profile)
+    _stream_options(profile)
+    _json_option(profile, "the statistics")
+    profile.set_defaults(run=_run_profile)
+
+
+def _plan(commands: argparse._SubParsersAction[_Parser]) -> None:
+    plan = commands.add_parser(
+        "plan",
+        help="compare the plans that the planners find, and choose one",
+        description="Compare plans by their expected cost. Needs a file of events to profile, or "
+        "--statistics.",
+    )
+    _pattern_options(plan)
+    _stream_options(plan, required=False)
+    _statistics_option(plan)
+    plan.add_argument("--planner", metavar="NAME", help="choose this planner's plan; else the best")
+    _json_option(plan, "the plans")
+    plan.set_defaults(run=_run_plan, refuse=plan.error)
+
+
+def _detect(commands: argparse._SubParsersAction[_Parser]) -> None:
+    detect = commands.add_parser(
+        "detect",
+        help="find the matches of a pattern",
+        description="Find all matches of a pattern. Without --out, the first ones and their number "
+        "are printed.",
+    )
+    _pattern_options(detect)
+    _stream_options(detect)
+    group = detect.add_argument_group(
+        "how it is evaluated; by the cheapest plan if nothing is said"
+    )
+    way = group.add_mutually_exclusive_group()
+    way.add_argument("--plan", metavar="ORDER", help='the order of the variables, as "c,b,a"')
+    way.add_argument("--planner", metavar="NAME", help="the plan of this planner")
+    _statistics_option(group)
+    output = detect.add_argument_group("output")
+    output.add_argument(
+        "--out",
+        metavar="FILE",
+        help="a .parquet file with a struct for each variable, or a flat .csv file; with --spark a "
+        "folder of such files under that name. It appears when it is whole",
+    )
+    output.add_argument("--overwrite", action="store_true", help="replace --out where it exists")
+    output.add_argument("--limit", type=_count, metavar="N", help="stop after N matches")
+    output.add_argument(
+        "--explain",
+        action="store_true",
+        help="print expected and actual work of each step, over the whole stream",
+    )
+    _json_option(output, "the number and the plan (and with --explain the steps)")
+    detect.set_defaults(run=_run_detect)
+
+
+def _pattern_options(command: argparse.ArgumentParser) -> None:
+    pattern = command.add_argument_group("pattern").add_mutually_exclusive_group(required=True)
+    pattern.add_argument("--pattern", metavar="FILE", help="a file with its text; - for stdin")
+    pattern.add_argument("--pattern-text", metavar="TEXT", help="the text itself")
+
+
+def _stream_options(command: argparse.ArgumentParser, *, required: bool = True) -> None:
+    events = command.add_argument_group("events")
+    events.add_argument(
+        "--events",
+        metavar="FILE",
+        required=required,
+        help="a CSV (also gzipped) or Parquet file, or a folder of them",
+    )
+    events.add_argument("--time", metavar="COLUMN", required=required, help="when it happened")
+    events.add_argument("--type", metavar="COLUMN", required=required, help="what happened")
+    events.add_argument("--unit", help="of numeric times since 1970: s, ms, us, ns, min, h, d")
+    events.add_argument(
+        "--timezone", metavar="ZONE", help="of times without one, as Europe/Copenhagen; else UTC"
+    )
+    engine = events.add_mutually_exclusive_group()
+    engine.add_argument(
+        "--local",
+        action="store_true",
+        help="run in this process (the default): the events must fit memory",
+    )
+    engine.add_argument(
+        "--spark", action="store_true", help="run on Spark: for more than fits, on all cores"
+    )
+
+
+def _statistics_option(command: argparse._ActionsContainer) -> None:
+    command.add_argument(
+        "--statistics", metavar="FILE", help="of `cepkit profile --json FILE`, instead of profiling"
+    )
+
+
+def _json_option(command: argparse._ActionsContainer, what: str) -> None:
+    command.add_argument(
+        "--json", metavar="FILE", help=f"write {what} as JSON; - for stdout, and nothing else there"
+    )
+
+
+def _count(text: str) -> int:
+    try:
+        number = int(text.replace("_", ""))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number") from None
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is negative")
+    return number
+
+
+# Loaded when they run: `--help` answers at once.
+
+
+def _run_demo(given: argparse.Namespace) -> None:
+    from cepkit.cli.demo import demo
+
+    demo(given.events, seed=given.seed, report=given.report)
+
+
+def _run_profile(given: argparse.Namespace) -> None:
+    from cepkit.cli import commands
+
+    commands.profile(given)
+
+
+def _run_plan(given: argparse.Namespace) -> None:
+    from cepkit.cli import commands
+
+    missing = [f"--{name}" for name in ("events", "time", "type") if getattr(given, name) is None]
+    if missing and not given.statistics:
+        given.refuse(f"nothing to plan by: {', '.join(missing)} missing, or --statistics")
+    commands.plan(given)
+
+
+def _run_detect(given: argparse.Namespace) -> None:
+    from cepkit.cli import commands
+
+    commands.detect(given)

@@ -1,0 +1,151 @@
+"""The commands on a user's own file: profile, plan, detect."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import cepkit as ck
+from cepkit.cli.inputs import open_stream, read_pattern, read_statistics
+from cepkit.cli.output import check_target, write
+from cepkit.cli.rows import first_rows, match_table
+from cepkit.cli.terminal import counted, quiet_streams, say, seconds, working
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
+from cepkit.plan.printer import one_line
+from cepkit.statistics.model import Statistics
+from cepkit.stream.stream import Stream
+
+_SHOWN = 10
+
+
+def profile(given: argparse.Namespace) -> None:
+    """Print the statistics of a stream, or save them as JSON."""
+    query = read_pattern(given)
+    stream = open_stream(given)
+    with working("profiling"):
+        statistics = ck.profile(stream, query)
+    if given.json != "-":
+        say(str(statistics))
+    if given.json:
+        _write_json(given.json, statistics.to_json())
+
+
+def plan(given: argparse.Namespace) -> None:
+    """Print the plans of all planners, and the chosen one."""
+    query = read_pattern(given)
+    comparison = ck.compare_plans(query, _measured(given, query))
+    chosen = _planned(query, comparison.rows[0].plan.statistics, given.planner)
+    if given.json != "-":
+        say(str(comparison))
+        say(f"\nchosen: {chosen}")
+    if given.json:
+        rows = [{**_plan_as_data(row.plan), "seconds": row.seconds} for row in comparison.rows]
+        found = {
+            "cost_model": comparison.cost_model,
+            "chosen": _plan_as_data(chosen),
+            "plans": rows,
+        }
+        _write_json(given.json, json.dumps(found, indent=2, ensure_ascii=False))
+
+
+def detect(given: argparse.Namespace) -> None:
+    """Find the matches of a pattern: into a file, or the first ones onto the terminal."""
+    query = read_pattern(given)
+    target = None
+    if given.out:
+        target = check_target(given.out, overwrite=given.overwrite, source=given.events)
+    stream = open_stream(given)
+    _refuse_unsupported(query)
+    begin = perf_counter()
+    chosen = _detection_plan(given, query, stream)
+    with working("detecting"):
+        matches: Any = ck.detect(stream, query, chosen, limit=given.limit)
+        rows = [] if target else first_rows(matches, _SHOWN)
+        number = write(matches, target) if target else matches.count()
+    spent = perf_counter() - begin
+    if given.json != "-":
+        if rows:
+            say(match_table(rows, query, stream.schema))
+            if number > len(rows):
+                say(f"... and {number - len(rows):,} more; --out FILE writes them all")
+            say()
+        limited = " (stopped there: --limit)" if number == given.limit else ""
+        where = f", written to {target}" if target else ""
+        say(f"{counted(number, 'match', 'matches')}{limited}{where} in {seconds(spent)}")
+        say(f"plan: {one_line(chosen)} ({chosen.planner})")
+    explanation = None
+    if given.explain:
+        with working("explaining"):
+            explanation = matches.explain()
+        if given.json != "-":
+            say(f"\n{explanation}")
+    if given.json:
+        found = {
+            "matches": number,
+            "out": str(target) if target else None,
+            "seconds": spent,
+            "plan": _plan_as_data(chosen),
+        }
+        if explanation is not None:
+            found["steps"] = json.loads(explanation.to_pandas().to_json(orient="records"))
+        _write_json(given.json, json.dumps(found, indent=2, ensure_ascii=False))
+
+
+def _measured(given: argparse.Namespace, query: Query) -> Statistics:
+    if given.statistics:
+        return read_statistics(given.statistics, query)
+    with working("profiling"):
+        return ck.profile(open_stream(given), query)
+
+
+def _planned(query: Query, statistics: Statistics | None, planner: str | None) -> Plan:
+    assert statistics is not None, "a compared plan knows the statistics that it was made with"
+    if planner:
+        return ck.choose_plan(query, statistics, planner)
+    return ck.compare_plans(query, statistics).best
+
+
+def _detection_plan(given: argparse.Namespace, query: Query, stream: Stream) -> Plan:
+    from cepkit.plan.checks import as_plan
+    from cepkit.planners.choose import get_planner
+
+    if given.plan:
+        return as_plan([name.strip() for name in given.plan.split(",")], query)
+    if given.planner:
+        get_planner(given.planner)  # a wrong name is told before minutes of profiling
+    if given.statistics:
+        return _planned(query, read_statistics(given.statistics, query), given.planner)
+    # Detection warns of the same things, and knows the types that there are.
+    with working("profiling"), quiet_streams():
+        return _planned(query, ck.profile(stream, query), given.planner)
+
+
+def _refuse_unsupported(query: Query) -> None:
+    """Refuse what cannot be detected before time is spent on a profile."""
+    from cepkit.columnar.program import refuse_unsupported
+    from cepkit.pattern.normal_form import normal_form
+
+    for branch in normal_form(query):
+        refuse_unsupported(branch)
+
+
+def _plan_as_data(plan: Plan) -> dict[str, object]:
+    cost = plan.cost
+    return {
+        "planner": plan.planner,
+        "orders": [list(order.order) for order in plan.branches],
+        # JSON has no infinity.
+        "cost": cost if cost is not None and math.isfinite(cost) else None,
+    }
+
+
+def _write_json(name: str, text: str) -> None:
+    if name == "-":
+        say(text)
+    else:
+        Path(name).write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,180 @@
+"""The demo: the whole job on made-up stock trades, with a sentence for each step."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pa_dataset
+
+import cepkit as ck
+from cepkit.cli.output import write
+from cepkit.cli.rows import match_table
+from cepkit.cli.terminal import counted, say, seconds, working
+from cepkit.errors import CepkitError
+from cepkit.plan.printer import one_line
+from cepkit.statistics.tables import text_table
+from cepkit.stream.generators import stock_events
+
+PATTERN = """\
+PATTERN SEQ(MSFT a, GOOG b, AAPL c)
+WHERE a.price < b.price AND b.price < c.price
+WITHIN 5 minutes
+"""
+
+_SHOWN, _IN_REPORT = 5, 2_000
+
+_HOW_TO_READ = """
+Candidates are pairs that a step looked at, survivors the partial matches that it kept.
+The profile takes conditions as independent of each other. Here they are not: where b is
+cheap enough for c, it seldom is dearer than a. So the last step keeps fewer than expected."""
+
+
+def demo(events: int, *, seed: int, report: str) -> None:
+    """Run the demo.
+
+    Args:
+        events: How many trades to make up.
+        seed: Of their generator.
+        report: The HTML file to write; its folder is made where it is missing.
+    """
+    target = _report_path(report)
+    begin = perf_counter()
+    steps = _Steps()
+    say("cepkit finds patterns in events. This is the whole job, from data to matches.\n")
+    with steps.step("Spark", "Start a session on the cores of this machine.") as step:
+        session: Any = ck.get_session()
+        step.say(f"Spark {session.version}")
+    with steps.step("Events", f"Make up {events:,} stock trades (seed {seed}).") as step:
+        table = stock_events(events, seed=seed)
+        stream = ck.events(session.createDataFrame(table), time="ts", type="ticker")
+        step.say(_first_events(table))
+        step.say(_tickers(table))
+    with steps.step("Pattern", "Say what to look for: trades at rising prices.") as step:
+        query = ck.parse(PATTERN)
+        step.say(PATTERN.rstrip())
+    with steps.step("Profile", "Measure how often each event comes and a condition holds.") as step:
+        statistics = ck.profile(stream, query)
+        step.say(str(statistics))
+    with steps.step(
+        "Plans", "The order of joining the events decides how much work it is."
+    ) as step:
+        comparison = ck.compare_plans(query, statistics)
+        plan = comparison.best
+        step.say(str(comparison))
+        step.say(f"\nchosen: {one_line(plan)} ({plan.planner})")
+    with (
+        tempfile.TemporaryDirectory(prefix="cepkit-demo-") as folder,
+        steps.step("Matches", "Detect by that plan on Spark, into a Parquet file.") as step,
+    ):
+        matches = ck.detect(stream, query, plan)
+        number = write(matches, Path(folder, "matches.parquet"))
+        spent = step.elapsed()
+        found = pa_dataset.dataset(Path(folder, "matches.parquet")).head(_IN_REPORT)
+        step.say(match_table(found.slice(0, _SHOWN).to_pylist(), query, stream.schema))
+        if number > _SHOWN:
+            step.say(f"... and {number - _SHOWN:,} more")
+        speed = f"{events / spent:,.0f} events/s"
+        step.say(f"\n{counted(number, 'match', 'matches')}; {speed}")
+    with steps.step("Explain", "Compare the work that was expected with what was done.") as step:
+        explanation = matches.explain()
+        step.say(str(explanation))
+        step.say(_HOW_TO_READ)
+    with steps.step("Report", "Put all of this and its figures into one file.") as step:
+        from cepkit.figures.report import write_report
+
+        write_report(
+            target,
+            query=query,
+            statistics=statistics,
+            comparison=comparison,
+            plan=plan,
+            explanation=explanation,
+            matches_frame=found.to_pandas(),
+            facts={
+                "events": f"{events:,}",
+                "matches": f"{number:,}",
+                "detection": f"{seconds(spent)}, {speed}",
+            },
+            title="cepkit demo",
+        )
+        step.say(str(target))
+    say(f"Done in {seconds(perf_counter() - begin)}. What to try next:")
+    say(_next_steps(target))
+
+
+@dataclass
+class _Step:
+    """What a step has to say; it is said when its work is done."""
+
+    lines: list[str] = field(default_factory=list)
+    begin: float = field(default_factory=perf_counter)
+
+    def say(self, text: str) -> None:
+        self.lines += text.split("\n")
+
+    def elapsed(self) -> float:
+        return perf_counter() - self.begin
+
+
+class _Steps:
+    """Numbers the steps, and tells how long each took."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    @contextlib.contextmanager
+    def step(self, title: str, sentence: str) -> Iterator[_Step]:
+        """Tell what is going to happen, and after it what came out."""
+        self._number += 1
+        say(f"{self._number}. {title}. {sentence}")
+        sys.stdout.flush()
+        step = _Step()
+        with working(f"   {title.casefold()}"):
+            yield step
+        for line in step.lines:
+            say(f"     {line}".rstrip())
+        say(f"     ({seconds(step.elapsed())})\n")
+        sys.stdout.flush()
+
+
+def _report_path(report: str) -> Path:
+    """Return where the report goes, before half a minute is spent on it."""
+    target = Path(report).expanduser()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.is_dir() or not os.access(target.parent, os.W_OK | os.X_OK):
+        raise CepkitError(f"the report cannot be written to '{report}'", hint="--report FILE")
+    return target
+
+
+def _first_events(table: pa.Table) -> str:
+    rows = table.slice(0, 3).to_pylist()
+    cells = [
+        [f"{row['ts']:%Y-%m-%d %H:%M:%S.%f}"[:-4], row["ticker"], *map(str, list(row.values())[2:])]
+        for row in rows
+    ]
+    return text_table(table.column_names, cells, left=2) + "\n..."
+
+
+def _tickers(table: pa.Table) -> str:
+    counts = {c["values"]: c["counts"] for c in pc.value_counts(table["ticker"]).to_pylist()}
+    named = ", ".join(f"{name} {counts.get(name, 0):,}" for name in ("MSFT", "GOOG", "AAPL"))
+    return f"{named}, and other tickers that the pattern does not name"
+
+
+def _next_steps(report: Path) -> str:
+    return f"""\
+  open {report} in a browser
+  cepkit demo --events 2000000                                        more events
+  cepkit detect --help                                                your own file and pattern
+  make lab                                                            notebooks, in a checkout
+  docs/pattern-language.md                                            what a pattern can say"""

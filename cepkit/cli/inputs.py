@@ -1,0 +1,90 @@
+"""What a command line names: a pattern, a stream, statistics."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import cepkit as ck
+from cepkit.errors import CepkitError, StatisticsError, nearest
+from cepkit.pattern.query import Query
+from cepkit.statistics.model import Statistics
+from cepkit.stream.stream import Stream
+
+_LARGEST_TEXT = 1 << 20
+
+
+def read_pattern(given: argparse.Namespace) -> Query:
+    """Return the query of `--pattern` or `--pattern-text`."""
+    if given.pattern_text is not None:
+        return ck.parse(given.pattern_text)
+    if given.pattern == "-":
+        return ck.parse(_decoded(sys.stdin.buffer.read(_LARGEST_TEXT), "standard input"))
+    return ck.parse(_read_text(given.pattern, "to give the pattern itself, use --pattern-text"))
+
+
+def open_stream(given: argparse.Namespace) -> Stream:
+    """Return the stream of `--events`, in this process or on Spark."""
+    said = {"time": given.time, "type": given.type, "unit": given.unit, "timezone": given.timezone}
+    if not given.spark:
+        return ck.events(given.events, **said)
+    if "://" not in given.events:
+        # The beginning of the file, read here, gives the clear errors before Spark is started.
+        ck.events(given.events, **said)
+    return ck.events(_on_spark(given.events), **said)
+
+
+def _on_spark(path: str) -> Any:
+    """Return a file as a Spark DataFrame that has the types which the local reader gives it."""
+    reader = ck.get_session().read
+    plain = path.casefold().rstrip("/")
+    is_csv = plain.endswith((".csv", ".csv.gz"))
+    if Path(path).is_dir():
+        is_csv = any(Path(path).rglob("*.csv")) or any(Path(path).rglob("*.csv.gz"))
+    if not is_csv:
+        return reader.parquet(path)
+    # Times without a zone stay so: --timezone, not the machine, says where their clock stood.
+    reader = reader.option("preferTimestampNTZ", True).option("recursiveFileLookup", True)
+    return reader.csv(path, header=True, inferSchema=True, escape='"')
+
+
+def read_statistics(path: str, query: Query) -> Statistics:
+    """Return the statistics that `cepkit profile --json` saved.
+
+    Args:
+        path: The file.
+        query: The pattern that they must be about.
+    """
+    from cepkit.pattern.nodes import events_of
+
+    statistics = ck.Statistics.from_json(_read_text(path))
+    missing = [e.variable for e in events_of(query.structure) if e.variable not in statistics.rates]
+    if missing:
+        raise StatisticsError(
+            f"the statistics of '{path}' do not know the variable '{missing[0]}'",
+            expected="statistics of the same pattern",
+        )
+    return statistics
+
+
+def _read_text(path: str, hint: str | None = None) -> str:
+    file = Path(path)
+    try:
+        with file.open("rb") as opened:
+            return _decoded(opened.read(_LARGEST_TEXT), f"'{path}'")
+    except FileNotFoundError:
+        near = None
+        if file.parent.is_dir():
+            near = nearest(file.name, (other.name for other in file.parent.iterdir()))
+        raise CepkitError(f"there is no file '{path}'", hint=near or hint) from None
+    except OSError as error:
+        raise CepkitError(f"'{path}' cannot be read: {error.strerror}") from None
+
+
+def _decoded(content: bytes, name: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise CepkitError(f"{name} is no text in UTF-8") from None

@@ -1,0 +1,124 @@
+"""Matches into a file: it is there when it is whole, and an older one stays until then."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.dataset as pa_dataset
+
+from cepkit.errors import CepkitError, UnsupportedError
+
+_SUFFIXES = (".parquet", ".pq", ".csv")
+_SPARK_IS_DONE = "_SUCCESS"
+
+
+def check_target(name: str, *, overwrite: bool, source: str | None = None) -> Path:
+    """Return the path to write to, before anything is computed.
+
+    Args:
+        name: What `--out` says.
+        overwrite: Whether what is there may be replaced.
+        source: The events, which must not be.
+
+    Raises:
+        CepkitError: It cannot, or must not, be written.
+    """
+    target = Path(name).expanduser()
+    if target.suffix.casefold() not in _SUFFIXES:
+        raise CepkitError(
+            f"'{name}' is no kind of file that can be written",
+            expected=f"a name that ends in {' or '.join(_SUFFIXES)}",
+        )
+    folder = target.parent
+    if not folder.is_dir():
+        raise CepkitError(f"'{name}' cannot be written", hint=f"there is no folder '{folder}'")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise CepkitError(f"'{name}' cannot be written: no permission in '{folder}'")
+    if source is not None and target.exists() and _inside(Path(source), target):
+        raise CepkitError(f"'{name}' holds the events themselves", hint="name another file")
+    if target.exists() and not overwrite:
+        raise CepkitError(f"'{name}' exists already", hint="--overwrite replaces it")
+    if target.is_dir() and not (target / _SPARK_IS_DONE).exists():
+        raise CepkitError(
+            f"'{name}' is a folder that cepkit did not write", hint="remove it, or name another"
+        )
+    return target
+
+
+def write(matches: Any, target: Path) -> int:
+    """Write all matches, some at a time.
+
+    Args:
+        matches: What `detect` returned; from Spark, a folder is written, without passing here.
+        target: From `check_target`.
+
+    Returns:
+        How many there are.
+    """
+    # In a folder of its own beside the target: the same disk, and gone whatever happens.
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
+        draft = Path(folder, target.name)
+        is_csv = target.suffix.casefold() == ".csv"
+        if not hasattr(matches, "batches"):
+            count = _write_on_spark(matches, draft, is_csv=is_csv)
+        elif is_csv:
+            count = _write_csv(matches, draft)
+        else:
+            count = matches.write_parquet(draft)
+        if target.is_dir():
+            shutil.rmtree(target)
+        draft.replace(target)
+    return int(count)
+
+
+def _inside(path: Path, folder: Path) -> bool:
+    path, folder = path.resolve(), folder.resolve()
+    return path == folder or folder in path.parents or path in folder.parents
+
+
+def _write_on_spark(matches: Any, draft: Path, *, is_csv: bool) -> int:
+    if not is_csv:
+        matches.write.parquet(str(draft))
+        return int(pa_dataset.dataset(draft, format="parquet").count_rows())
+    columns = []
+    for field in matches.schema.fields:
+        name = _quoted(field.name)
+        parts = [part.name for part in getattr(field.dataType, "fields", ())]
+        columns += [f"{name}.{_quoted(p)} AS {_quoted(f'{field.name}.{p}')}" for p in parts]
+        if not parts:
+            columns.append(name)
+    matches.selectExpr(*columns).write.csv(str(draft), header=True)
+    written = matches.sparkSession.read.csv(str(draft), header=True, multiLine=True)
+    return int(written.count())
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _write_csv(matches: Any, draft: Path) -> int:
+    schema = _flat(pa.RecordBatch.from_pylist([], schema=matches.schema)).schema
+    nested = [f.name for f in schema if pa.types.is_nested(f.type)]
+    if nested:
+        raise UnsupportedError(
+            f"a CSV file cannot hold '{nested[0]}', which is a list", hint="write a .parquet file"
+        )
+    written = 0
+    with draft.open("wb") as file, pa_csv.CSVWriter(file, schema) as writer:
+        for batch in matches.batches():
+            writer.write_batch(_flat(batch))
+            written += len(batch)
+    return written
+
+
+def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch with a column `a.price` for each field of each struct."""
+    table = pa.Table.from_batches([batch]).flatten()
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)

@@ -1,0 +1,93 @@
+"""Matches as a table that a person can read in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+from cepkit.pattern.conditions import attributes_of
+from cepkit.pattern.nodes import events_of
+from cepkit.pattern.query import Query
+from cepkit.statistics.tables import text_table
+from cepkit.stream.schema import Schema
+
+_WIDEST = 32
+
+
+def first_rows(matches: Any, n: int) -> list[dict[str, Any]]:
+    """Return the `n` matches that are found first, as dictionaries.
+
+    Args:
+        matches: What `detect` returned, local or from Spark.
+        n: How many at most.
+    """
+    if hasattr(matches, "batches"):
+        rows: list[dict[str, Any]] = []
+        for batch in matches.batches():
+            rows += batch.slice(0, n - len(rows)).to_pylist()
+            if len(rows) >= n:
+                break
+        return rows
+    found: list[dict[str, Any]] = matches.limit(n).toArrow().to_pylist()
+    return found
+
+
+def match_table(rows: Sequence[dict[str, Any]], query: Query, schema: Schema) -> str:
+    """Return matches as a table: for each variable its time and what conditions ask of it.
+
+    Args:
+        rows: From `first_rows`.
+        query: The pattern.
+        schema: Which column of an event is its time and which its type.
+    """
+    head = [f"{variable}.{name}" for variable, name in _shown(query, schema)]
+    cells = [
+        [_text((row[variable] or {}).get(name)) for variable, name in _shown(query, schema)]
+        for row in rows
+    ]
+    _drop_common_date(cells)
+    return text_table(head, cells, left=0)
+
+
+def _shown(query: Query, schema: Schema) -> list[tuple[str, str]]:
+    asked = attributes_of(query.where) if query.where is not None else frozenset()
+    shown = []
+    for event in events_of(query.structure):
+        shown.append((event.variable, schema.time))
+        # Where the pattern names one type, it says nothing new.
+        if event.types is None or len(event.types) != 1:
+            shown.append((event.variable, schema.type))
+        names = sorted(name for variable, name in asked if variable == event.variable)
+        shown += [(event.variable, n) for n in names if n not in (schema.time, schema.type)]
+    return shown
+
+
+def _text(value: object) -> str:
+    match value:
+        case None:
+            return "-"
+        case datetime():
+            moment = value.astimezone(UTC) if value.tzinfo else value
+            text = moment.replace(tzinfo=None).isoformat(" ")
+            return text.rstrip("0").rstrip(".") if "." in text else text
+        case date():
+            return value.isoformat()
+        case float():
+            return f"{value:.6g}"
+        case list():
+            text = ", ".join(_text(part) for part in value[:4])
+            text = f"[{text}, ...]" if len(value) > 4 else f"[{text}]"
+        case _:
+            text = str(value)
+    # What comes from a file must not steer the terminal.
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
+
+
+def _drop_common_date(cells: list[list[str]]) -> None:
+    """Leave out the date after a row's first time, where it is the same."""
+    for row in cells:
+        day = row[0][:11]
+        if len(day) == 11 and day[4] == day[7] == "-" and day[10] == " ":
+            row[1:] = [cell.removeprefix(day) for cell in row[1:]]

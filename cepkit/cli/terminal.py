@@ -1,0 +1,102 @@
+"""What a terminal shows: results on stdout; warnings, progress and errors on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from time import perf_counter
+
+from cepkit.stream.warnings import StreamWarning
+
+_PATIENCE = 2.0  # seconds after which one wants to know that something is going on
+
+
+def say(text: str = "") -> None:
+    """Write a line of the result."""
+    sys.stdout.write(f"{text}\n")
+
+
+def tell(text: str) -> None:
+    """Write a line that is not part of the result."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Show each warning about a stream once, as one line; keep others' to themselves."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        text = str(message)
+        # Who asks for Python's warnings (-W, PYTHONWARNINGS) gets them all.
+        if text not in told and (issubclass(category, StreamWarning) or sys.warnoptions):
+            told.add(text)
+            tell(f"warning: {text}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", StreamWarning)
+        warnings.showwarning = show  # set back by catch_warnings
+        yield
+
+
+@contextlib.contextmanager
+def quiet_streams() -> Iterator[None]:
+    """Leave out what a stream is warned of: the next step says it again, and better."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StreamWarning)
+        yield
+
+
+@contextlib.contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal that long work goes on, and for how long; nowhere else.
+
+    Args:
+        what: What is being done, as "detecting".
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+
+    def tick() -> None:
+        begin = perf_counter()
+        pause = _PATIENCE
+        while not done.wait(pause):
+            pause = 0.5
+            sys.stderr.write(f"\r{what} ... {perf_counter() - begin:.0f} s ")
+            sys.stderr.flush()
+
+    clock = threading.Thread(target=tick, daemon=True)
+    clock.start()
+    try:
+        yield
+    finally:
+        done.set()
+        clock.join()
+        sys.stderr.write("\r\x1b[K")  # the line is gone when the work is
+        sys.stderr.flush()
+
+
+def seconds(duration: float) -> str:
+    """Return a duration as people say it: "0.3 s", "12 s", "2 min 5 s"."""
+    if duration < 10:
+        return f"{duration:.1f} s"
+    if duration < 60:
+        return f"{duration:.0f} s"
+    return f"{int(duration // 60)} min {int(duration % 60)} s"
+
+
+def counted(number: int, thing: str, things: str | None = None) -> str:
+    """Return "1 match" or "2,000 matches".
+
+    Args:
+        number: How many.
+        thing: What one is called.
+        things: What several are called; None to add an s.
+    """
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
