@@ -62,7 +62,11 @@ def write(matches: Any, target: Path) -> int:
         How many there are.
     """
     # In a folder of its own beside the target: the same disk, and gone whatever happens.
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
+    try:
+        beside = tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise CepkitError(f"'{target}' cannot be written: {error.strerror}") from error
+    with beside as folder:
         draft = Path(folder, target.name)
         is_csv = target.suffix.casefold() == ".csv"
         if not hasattr(matches, "batches"):

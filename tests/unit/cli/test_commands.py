@@ -1,0 +1,169 @@
+"""Each command does what its help says."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+import cepkit as ck
+
+MATCHES = 9  # of the sample, as its README says
+
+
+def test_version(cepkit):
+    ran = cepkit("--version")
+    assert (ran.code, ran.out.strip()) == (0, f"cepkit {ck.__version__}")
+
+
+@pytest.mark.parametrize("command", [[], ["demo"], ["profile"], ["plan"], ["detect"]])
+def test_help(cepkit, command):
+    ran = cepkit(*command, "--help")
+    assert ran.code == 0
+    assert "usage: cepkit" in ran.out
+
+
+def test_help_names_no_command_of_later_releases(cepkit):
+    assert "aggregate" not in cepkit("--help").out
+
+
+def test_profile_prints_and_saves_the_same_statistics(on_stocks, folder):
+    ran = on_stocks("profile", "--json", "s.json")
+    assert (ran.code, ran.err) == (0, "")
+    saved = ck.Statistics.from_json(Path("s.json").read_text(encoding="utf-8"))
+    assert ran.out.strip() == str(saved)
+    assert saved.events == 2_000
+
+
+def test_profile_json_on_stdout_is_nothing_but_json(on_stocks):
+    assert json.loads(on_stocks("profile", "--json", "-").out)["events"] == 2_000
+
+
+def test_plan_compares_and_chooses(on_stocks):
+    ran = on_stocks("plan")
+    assert (ran.code, ran.err) == (0, "")
+    for planner in ("given-order", "by-frequency", "greedy"):
+        assert planner in ran.out
+    assert "c → b → a" in ran.out.split("chosen")[1]
+
+
+def test_plan_from_saved_statistics_needs_no_events(on_stocks, cepkit):
+    on_stocks("profile", "--json", "s.json")
+    saved = cepkit("plan", "--pattern", "p.cep", "--statistics", "s.json", "--json", "-")
+    assert saved.code == 0
+    found = json.loads(saved.out)
+    assert found["chosen"]["orders"] == [["c", "b", "a"]]
+    assert {plan["planner"] for plan in found["plans"]} >= {"given-order", "greedy"}
+
+
+def test_plan_of_a_named_planner(on_stocks):
+    assert "a → b → c" in on_stocks("plan", "--planner", "given-order").out.split("chosen")[1]
+
+
+def test_plan_of_neither_events_nor_statistics_is_a_wrong_command_line(cepkit):
+    ran = cepkit("plan", "--pattern", "p.cep")
+    assert ran.code == 2
+    assert "--statistics" in ran.err
+
+
+def test_detect_shows_the_first_matches_and_the_number(on_stocks):
+    ran = on_stocks("detect", "--explain")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines()[0].split() == [
+        "a.ts", "a.price", "b.ts", "b.price", "c.ts", "c.price",
+    ]  # fmt: skip
+    assert f"\n{MATCHES} matches in" in ran.out
+    assert "survivors" in ran.out
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        ["--plan", "a,b,c"],
+        ["--plan", "b, c, a"],
+        ["--planner", "given-order"],
+        ["--local"],
+        ["--timezone", "Europe/Copenhagen"],
+    ],
+)
+def test_every_way_finds_the_same(on_stocks, how):
+    assert f"\n{MATCHES} matches in" in on_stocks("detect", *how).out
+
+
+def test_detect_by_saved_statistics_does_not_profile(on_stocks, monkeypatch):
+    on_stocks("profile", "--json", "s.json")
+    monkeypatch.setattr(ck, "profile", None)
+    assert f"\n{MATCHES} matches in" in on_stocks("detect", "--statistics", "s.json").out
+
+
+def test_detect_writes_parquet(on_stocks):
+    ran = on_stocks("detect", "--out", "m.parquet")
+    assert ran.code == 0
+    assert f"{MATCHES} matches, written to m.parquet" in ran.out
+    table = pq.read_table("m.parquet")
+    assert table.column_names == ["a", "b", "c", "match_start", "match_end"]
+    assert len(table) == MATCHES
+
+
+def test_detect_writes_a_flat_csv(on_stocks):
+    on_stocks("detect", "--out", "m.csv")
+    table = pa_csv.read_csv("m.csv")
+    assert table.column_names[:3] == ["a.ts", "a.ticker", "a.price"]
+    assert len(table) == MATCHES
+
+
+def test_a_csv_of_no_matches_has_its_columns(on_stocks):
+    on_stocks("detect", "--out", "m.csv", "--limit", 0)
+    assert "c.volume" in pa_csv.read_csv("m.csv").column_names
+
+
+def test_limit_stops(on_stocks):
+    ran = on_stocks("detect", "--limit", 3, "--out", "m.parquet")
+    assert "3 matches (stopped there: --limit)" in ran.out
+    assert len(pq.read_table("m.parquet")) == 3
+
+
+def test_more_matches_than_are_shown_are_told(on_stocks):
+    text = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute"
+    assert "more; --out FILE writes them all" in on_stocks("detect", "--pattern-text", text).out
+
+
+def test_detect_as_json(on_stocks):
+    found = json.loads(on_stocks("detect", "--json", "-", "--explain").out)
+    assert found["matches"] == MATCHES
+    assert found["plan"]["orders"] == [["c", "b", "a"]]
+    assert found["steps"][-1]["survivors"] == MATCHES
+
+
+def test_the_pattern_from_stdin(on_stocks, monkeypatch):
+    text = Path("p.cep").read_bytes()
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text)))
+    assert f"\n{MATCHES} matches in" in on_stocks("detect", "--pattern", "-").out
+
+
+def test_an_older_result_is_replaced_only_when_asked(on_stocks):
+    on_stocks("detect", "--out", "m.parquet")
+    refused = on_stocks("detect", "--out", "m.parquet", "--limit", 1)
+    assert refused.code == 1
+    assert "--overwrite" in refused.err
+    assert len(pq.read_table("m.parquet")) == MATCHES
+    assert on_stocks("detect", "--out", "m.parquet", "--limit", 1, "--overwrite").code == 0
+    assert len(pq.read_table("m.parquet")) == 1
+
+
+def test_event_types_and_control_characters_are_shown_as_texts(on_stocks):
+    Path("odd.csv").write_text(
+        "ts,ticker,note\n2024-03-04T10:00:00Z,X,\x1b[31mred\n2024-03-04T10:00:01Z,Y,plain\n",
+        encoding="utf-8",
+    )
+    text = "PATTERN SEQ(a IN (X, Z), Y b) WHERE a.note != b.note"
+    ran = on_stocks("detect", "--pattern-text", text, "--events", "odd.csv")
+    assert "1 match in" in ran.out
+    assert "\x1b" not in ran.out
+    assert "a.ticker" in ran.out
+    assert "b.ticker" not in ran.out

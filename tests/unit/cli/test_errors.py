@@ -1,0 +1,232 @@
+"""What goes wrong is told in a line or two, without a trace, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import cepkit as ck
+from cepkit.cli import commands
+
+HEADER = "ts,ticker,price\n"
+
+
+@pytest.fixture
+def refused(on_stocks, folder):
+    """Run a command that must fail: exit code 1, nothing on stdout, no new file."""
+
+    def run(command: str, *more: object) -> str:
+        before = sorted(folder.rglob("*"))
+        ran = on_stocks(command, *more)
+        assert ran.code == 1, ran
+        assert ran.out == ""
+        assert ran.err.startswith("error")
+        assert "Traceback" not in ran.err
+        assert sorted(folder.rglob("*")) == before
+        return ran.err
+
+    return run
+
+
+def test_no_such_file_of_events(refused):
+    Path("trades.csv").write_text(HEADER, encoding="utf-8")
+    error = refused("detect", "--events", "trade.csv")
+    assert "there is no file 'trade.csv'" in error
+    assert "did you mean 'trades.csv'?" in error
+
+
+def test_no_such_pattern_file(refused):
+    assert "did you mean 'p.cep'?" in refused("profile", "--pattern", "q.cep")
+
+
+def test_the_pattern_where_its_file_belongs(refused):
+    error = refused("detect", "--pattern", "PATTERN SEQ(MSFT a, GOOG b)")
+    assert "--pattern-text" in error
+
+
+def test_a_pattern_file_that_is_no_text(refused):
+    Path("p.cep").write_bytes(b"\xff\xfe\x00")
+    assert "no text in UTF-8" in refused("detect")
+
+
+def test_a_missing_column(on_stocks, cepkit, folder):
+    Path("t.csv").write_text("when,ticker,price\n", encoding="utf-8")
+    ran = on_stocks("detect", "--events", "t.csv")
+    assert ran.code == 1
+    assert "the stream has no column 'ts'" in ran.err
+
+
+def test_a_column_that_only_the_pattern_knows(refused):
+    text = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.prise < b.price WITHIN 1 hour"
+    error = refused("plan", "--pattern-text", text)
+    assert "'prise'" in error
+    assert "did you mean 'price'?" in error
+    assert "^^^^^^^" in error
+
+
+def test_a_typo_in_the_pattern_is_underlined(refused):
+    Path("p.cep").write_text("PATTERN SEQ(MSFT a, GOOG b\nWITHIN 1 hour", encoding="utf-8")
+    lines = refused("detect").splitlines()
+    assert lines[0] == "error in the pattern of p.cep, line 2, column 1"
+    assert lines[1:3] == ["  WITHIN 1 hour", "  ^^^^^^"]
+
+
+def test_an_unknown_planner_is_told_before_the_profile(refused, monkeypatch):
+    monkeypatch.setattr(ck, "profile", None)
+    error = refused("detect", "--planner", "gredy")
+    assert "did you mean 'greedy'?" in error
+
+
+def test_an_order_that_is_not_the_patterns(refused):
+    assert "'x'" in refused("detect", "--plan", "a,b,x")
+
+
+def test_what_cannot_be_detected_is_refused_before_the_profile(refused, monkeypatch):
+    monkeypatch.setattr(ck, "profile", None)
+    text = "PATTERN SEQ(MSFT a, NOT(GOOG b), AAPL c) WITHIN 1 hour"
+    assert "NOT" in refused("detect", "--pattern-text", text)
+
+
+def test_an_empty_file(refused):
+    Path("t.csv").write_bytes(b"")
+    assert "'t.csv' is empty" in refused("detect", "--events", "t.csv")
+
+
+def test_a_file_of_a_header_is_an_empty_stream(on_stocks):
+    Path("t.csv").write_text(HEADER, encoding="utf-8")
+    ran = on_stocks("detect", "--events", "t.csv", "--out", "m.csv")
+    assert ran.code == 0
+    assert "0 matches" in ran.out
+    assert Path("m.csv").exists()
+    assert on_stocks("plan", "--events", "t.csv").code == 0
+
+
+def test_a_file_of_no_known_kind(refused):
+    Path("t.xls").write_bytes(b"x")
+    assert ".parquet" in refused("detect", "--events", "t.xls")
+
+
+def test_a_broken_parquet_file(refused):
+    Path("t.parquet").write_bytes(b"PAR1 but no more")
+    assert "t.parquet" in refused("detect", "--events", "t.parquet")
+
+
+def test_a_unit_that_is_none(refused):
+    assert "did you mean 'ms'?" in refused("detect", "--unit", "msec")
+
+
+def test_numbers_without_a_unit(refused):
+    Path("t.csv").write_text(HEADER + "1,MSFT,2.0\n", encoding="utf-8")
+    assert "unit" in refused("detect", "--events", "t.csv")
+
+
+def test_a_time_zone_that_is_none(refused):
+    assert "time zone" in refused("detect", "--timezone", "Europe/Copenhagn")
+
+
+def test_a_folder_that_is_not_there(refused):
+    assert "there is no folder 'nowhere'" in refused("detect", "--out", "nowhere/m.parquet")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written(refused, folder):
+    (folder / "mine").mkdir(mode=0o500)
+    assert "permission" in refused("detect", "--out", "mine/m.parquet")
+
+
+def test_an_output_of_no_known_kind(refused):
+    assert ".parquet" in refused("detect", "--out", "m.xlsx")
+
+
+def test_the_events_are_never_overwritten(refused):
+    Path("t.csv").write_text(HEADER, encoding="utf-8")
+    error = refused("detect", "--events", "t.csv", "--out", "t.csv", "--overwrite")
+    assert "holds the events themselves" in error
+    assert Path("t.csv").read_text(encoding="utf-8") == HEADER
+
+
+def test_a_folder_of_someone_elses_is_not_replaced(refused):
+    Path("m.parquet").mkdir()
+    Path("m.parquet", "precious.txt").write_text("x", encoding="utf-8")
+    assert "did not write" in refused("detect", "--out", "m.parquet", "--overwrite")
+
+
+def test_a_write_that_fails_leaves_nothing_and_keeps_the_old(refused, monkeypatch):
+    Path("m.parquet").write_text("old", encoding="utf-8")
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device", "m.parquet")
+
+    monkeypatch.setattr("cepkit.columnar.matches.Matches.write_parquet", full)
+    error = refused("detect", "--out", "m.parquet", "--overwrite")
+    assert error == "error: 'm.parquet': No space left on device\n"
+    assert Path("m.parquet").read_text(encoding="utf-8") == "old"
+
+
+def test_statistics_that_are_none(refused):
+    Path("s.json").write_text("{}", encoding="utf-8")
+    assert "statistics" in refused("detect", "--statistics", "s.json")
+
+
+def test_statistics_of_another_pattern(refused, on_stocks):
+    other = "PATTERN SEQ(MSFT x, GOOG y) WITHIN 1 hour"
+    on_stocks("profile", "--pattern-text", other, "--json", "s.json")
+    assert "do not know the variable 'a'" in refused("detect", "--statistics", "s.json")
+
+
+def test_a_type_that_never_occurs_is_one_line_of_warning(on_stocks):
+    text = "PATTERN SEQ(MSFT a, GOGG b) WITHIN 1 hour"
+    ran = on_stocks("detect", "--pattern-text", text)
+    assert ran.code == 0
+    assert ran.err == "warning: no event has the type 'GOGG': did you mean 'GOOG'?\n"
+
+
+def test_rows_that_are_no_events_are_one_line_of_warning(on_stocks):
+    Path("t.csv").write_text(
+        HEADER + "2024-03-04T10:00:00Z,MSFT,1.0\n,GOOG,2.0\n", encoding="utf-8"
+    )
+    ran = on_stocks("profile", "--events", "t.csv", "--pattern-text", "PATTERN SEQ(MSFT a, MSFT b)")
+    assert ran.err == "warning: rows left out of the stream: 1 without a time\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["detct"],
+        ["detect"],
+        ["detect", "--pattern", "p.cep", "--events", "t.csv", "--time", "ts"],
+        ["detect", "--pattern", "p.cep", "--pattern-text", "x"],
+        ["demo", "--events", "many"],
+        ["demo", "--events", "-1"],
+        ["detect", "--local", "--spark"],
+    ],
+)
+def test_wrong_command_lines(cepkit, arguments):
+    ran = cepkit(*arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: ")
+    assert len(ran.err.splitlines()) == 2
+
+
+def test_ctrl_c(on_stocks, monkeypatch):
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ck, "profile", stopped)
+    ran = on_stocks("profile")
+    assert (ran.code, ran.out, ran.err) == (130, "", "interrupted\n")
+
+
+def test_a_bug_is_told_in_two_lines_and_traced_on_demand(on_stocks, monkeypatch):
+    def broken(*_: object) -> None:
+        raise RuntimeError("first\nat java.lang.Thread")
+
+    monkeypatch.setattr(commands, "first_rows", broken)
+    ran = on_stocks("detect")
+    assert ran.code == 1
+    assert ran.err == ("error: RuntimeError: first\nHint: --traceback shows where it comes from\n")
+    with pytest.raises(RuntimeError):
+        on_stocks("detect", "--traceback")

@@ -1,0 +1,59 @@
+"""What the command does as a process: pipes, terminals, signals."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cepkit.cli import terminal
+
+STOCKS = Path(__file__).parents[3] / "sample_data" / "stocks.csv"
+
+
+def test_a_reader_that_has_had_enough_ends_quietly(folder):
+    text = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute"
+    command = [sys.executable, "-m", "cepkit.cli", "detect", "--pattern-text", text]
+    command += ["--events", str(STOCKS), "--time", "ts", "--type", "ticker"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
+        ran.stdout.close()
+        assert ran.stderr.read() == b""
+    assert ran.returncode == 0
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_long_work_shows_on_a_terminal_and_goes_away(monkeypatch):
+    monkeypatch.setattr(terminal, "_PATIENCE", 0.01)
+    monkeypatch.setattr(sys, "stderr", _Terminal())
+    with terminal.working("detecting"):
+        time.sleep(0.1)
+    shown = sys.stderr.getvalue()
+    assert "detecting ... 0 s" in shown
+    assert shown.endswith("\r\x1b[K")
+
+
+def test_short_work_and_work_without_a_terminal_show_nothing(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", _Terminal())
+    with terminal.working("detecting"):
+        pass
+    assert "detecting" not in sys.stderr.getvalue()
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(terminal, "_PATIENCE", 0.0)
+    with terminal.working("detecting"):
+        time.sleep(0.05)
+    assert sys.stderr.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("duration", "text"), [(0.04, "0.0 s"), (9.96, "10.0 s"), (12.3, "12 s"), (125, "2 min 5 s")]
+)
+def test_durations(duration, text):
+    assert terminal.seconds(duration) == text
