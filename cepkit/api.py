@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cepkit.errors import StatisticsError, StreamError
+from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.checks import check_attributes
 from cepkit.pattern.functions import register_function as register_function
@@ -149,6 +149,10 @@ def detect(
     from cepkit.columnar.program import refuse_unsupported
     from cepkit.pattern.normal_form import normal_form
 
+    if query.aggregates:
+        raise UnsupportedError(
+            "this release cannot compute AGG yet", hint="leave AGG out and aggregate the matches"
+        )
     for branch in normal_form(query):
         refuse_unsupported(branch)
     chosen = (

@@ -1,6 +1,6 @@
 """When a float can stand for an integer: inner loops compute in floats alone.
 
-A float holds every integer up to 2^53. Where a condition could see a greater one it is left to
+A float holds every integer below 2^53. Where a condition could see a greater one it is left to
 `evaluation`, which computes in 64-bit integers; so no result depends on the inner loop taken.
 """
 
@@ -24,7 +24,7 @@ from cepkit.stream.columns import Column
 Floats = npt.NDArray[np.float64]
 
 EXACT = 2.0**53
-"""Up to here floats hold every integer."""
+"""Below it floats hold every integer; it is itself what 2^53 + 1 becomes."""
 
 
 def as_exact_floats(column: Column) -> Floats | None:
@@ -40,7 +40,7 @@ def as_exact_floats(column: Column) -> Floats | None:
             codes[codes < 0] = np.nan
         return codes
     floats = as_floats(column)
-    return floats if _magnitude_of(column, floats) <= EXACT else None
+    return floats if _magnitude_of(column, floats) < EXACT else None
 
 
 def stays_exact(expression: Expression, read: Read) -> bool:
@@ -50,7 +50,7 @@ def stays_exact(expression: Expression, read: Read) -> bool:
         expression: A condition or a value.
         read: Gives the columns with all values that the evaluation may see.
     """
-    return _magnitude(expression, read) <= EXACT
+    return _magnitude(expression, read) < EXACT
 
 
 def _magnitude_of(column: Column, floats: Floats) -> float:

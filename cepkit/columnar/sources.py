@@ -34,7 +34,7 @@ def divided(x, y):
 def remainder(x, y):
     if y == 0.0 or math.isnan(x) or math.isnan(y) or math.isinf(x):
         return math.nan
-    return math.fmod(x, y)
+    return np.fmod(x, y)
 
 
 @helper
@@ -83,7 +83,7 @@ def helper(function):
 
 """
 _INTERPRETED = """def helper(function):
-    return function
+    return np.errstate(all="ignore")(function)
 
 
 """

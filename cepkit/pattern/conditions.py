@@ -4,8 +4,9 @@ A value is a number, a text, a truth value, a time, an array - or missing. Null 
 missing; whatever is computed from a missing value is missing, a comparison with it is neither
 true nor false (SQL's three-valued logic), and a condition holds only where it is true.
 Missing as well: a division by zero, the root of a negative, the logarithm of what is not
-positive. `+`, `-`, `*` and `%` of integers stay 64-bit integers; `/` gives a float; `%` takes
-the sign of the dividend; an integer beside a float is taken as a float.
+positive, an integer that 64 bits cannot hold. `+`, `-`, `*` and `%` of integers stay integers;
+`/` gives a float; `%` takes the sign of the dividend; an integer beside a float is taken as a
+float. Set functions leave missing values out, as SQL's do.
 """
 
 from __future__ import annotations

@@ -184,17 +184,21 @@ def _arithmetic(operator: str, left: Column, right: Column, place: Expression) -
 
 
 def _integer_arithmetic(operator: str, left: Column, right: Column) -> Column:
-    x: npt.NDArray[Any] = left.values
-    y: npt.NDArray[Any] = right.values
+    x: npt.NDArray[np.int64] = left.values  # type: ignore[assignment]
+    y: npt.NDArray[np.int64] = right.values  # type: ignore[assignment]
     missing = (left.has_missing and left.missing()) | (right.has_missing and right.missing())
     with np.errstate(all="ignore"):
         match operator:
             case "+":
                 result = x + y
+                missing = missing | (((x ^ result) & (y ^ result)) < 0)
             case "-":
                 result = x - y
+                missing = missing | (((x ^ y) & (x ^ result)) < 0)
             case "*":
                 result = x * y
+                back = result // np.where(x == 0, 1, x)
+                missing = missing | ((x != 0) & (back != y)) | ((x == -1) & (y == MISSING_INTEGER))
             case _:
                 missing = missing | (y == 0)
                 result = np.fmod(x, np.where(y == 0, 1, y))

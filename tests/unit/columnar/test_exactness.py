@@ -1,0 +1,142 @@
+"""No result depends on the inner loop that finds it: great integers, keys, texts, many bands."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cepkit.columnar import sources
+from cepkit.columnar.backend import Backend
+from cepkit.columnar.keys import dense_keys, partition_keys
+from cepkit.columnar.matches import Matches
+from cepkit.pattern.parser import parse
+from cepkit.plan.checks import as_plan
+from cepkit.stream.columns import MISSING_INTEGER, Column
+from cepkit.stream.stream import events
+
+BACKENDS = get_args(Backend)
+BIG = 2**53
+
+
+def found(query: str, backend: Backend, order: str = "ab", **columns: pa.Array) -> int:
+    """Return how many matches two events A and B, a second apart, have."""
+    table = pa.table({"t": [0, 1], "kind": ["A", "B"], **columns})
+    stream = events(table, time="t", type="kind", unit="s")
+    pattern = parse(f"PATTERN SEQ(A a, B b) WHERE {query}")
+    return Matches(stream, pattern, as_plan(list(order), pattern), backend=backend).count()
+
+
+@pytest.mark.parametrize("order", ["ab", "ba"])
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("query", "x", "matches"),
+    [
+        ("a.x < b.x", [BIG, BIG + 1], 1),
+        ("a.x = b.x", [BIG, BIG + 1], 0),
+        ("a.x = b.x OR a.x > b.x", [BIG, BIG + 1], 0),
+        ("a.x + b.x > b.x + b.x", [BIG + 1, BIG], 1),
+        ("a.x * a.x < b.x", [BIG, BIG + 1], 0),
+        ("a.x != b.x", [BIG, BIG + 1], 1),
+        ("a.x < b.x", [None, BIG + 1], 0),
+        ("a.x < b.x", [-(2**62), 2**62], 1),
+    ],
+)
+def test_integers_beyond_what_floats_hold(
+    query: str, x: list[int | None], matches: int, backend: Backend, order: str
+) -> None:
+    assert found(query, backend, order, x=pa.array(x, pa.int64())) == matches
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("query", "matches"),
+    [
+        ("a.x < b.x", 1),  # -infinity < infinity
+        ("b.x > a.x", 1),
+        ("b.x < a.x", 0),
+        ("a.x <= a.x AND a.x = a.x AND NOT a.x < a.x", 1),
+        ("a.x + b.x = a.x", 0),  # NaN: missing
+        ("NOT (a.x + b.x = a.x)", 0),
+        ("(a.x + b.x) IS NULL", 1),
+        ("a.zero = b.zero", 1),  # 0.0 and -0.0
+        ("a.zero < b.zero OR a.zero > b.zero", 0),
+        ("a.zero / b.zero IS NULL", 1),
+        ("b.x / a.zero > 0", 0),
+        ("least(a.x, b.x, NULL) IS NULL", 1),
+        ("sqrt(a.x * b.zero) IS NULL AND log(a.zero + b.zero) IS NULL", 1),
+    ],
+)
+def test_infinities_zeros_and_missing(query: str, matches: int, backend: Backend) -> None:
+    numbers = {"x": pa.array([-np.inf, np.inf]), "zero": pa.array([0.0, -0.0])}
+    assert found(query, backend, **numbers) == matches
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("query", "matches"),
+    [
+        ("a.s < b.s", 1),
+        ("a.s < b.r", 1),
+        ("a.s = b.r", 0),
+        ("a.r = b.s OR a.s = b.r", 1),
+        ("a.s < b.s OR a.s > b.r", 1),
+        ("a.s != b.s", 1),
+        ("a.s IN (b.r, 'x')", 0),
+        ("a.r IN (b.s, 'x')", 1),
+        ("a.r NOT IN (b.s, 'x')", 0),
+    ],
+)
+def test_texts_of_two_columns_compare_as_texts(query: str, matches: int, backend: Backend) -> None:
+    texts = {"s": pa.array(["alpha", "beta"]), "r": pa.array(["beta", "gamma"])}
+    assert found(query, backend, **texts) == matches
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_more_bands_than_an_inner_loop_takes(backend: Backend) -> None:
+    names = "uvwxyz"
+    rising = {name: pa.array([0.0, 1.0]) for name in names}
+    query = " AND ".join(f"a.{name} < b.{name}" for name in names)
+    assert found(query, backend, **rising) == 1
+    assert found(query, backend, **{**rising, "z": pa.array([1.0, 1.0])}) == 0
+    linked = " AND ".join(f"a.{name} = b.{name}" for name in names)
+    same = {name: pa.array([0.0, 0.0]) for name in names}
+    assert found(linked, backend, **same) == 1
+    for name in names:
+        assert found(linked, backend, **{**same, name: pa.array([0.0, 1.0])}) == 0
+
+
+def test_keys_are_dense_and_equal_where_values_are() -> None:
+    integers = Column("integer", np.array([10**12, 5, MISSING_INTEGER, 5]), has_missing=True)
+    floats = Column("float", np.array([5.0, np.nan, -0.0, 0.0]), has_missing=True)
+    (x, y), count = dense_keys([integers, floats])
+    assert x[1] == x[3] == y[0]
+    assert y[2] == y[3]
+    assert (x[2], y[1]) == (-1, -1)
+    assert max(*x, *y) < count <= 8
+    codes, count = partition_keys([integers, floats])
+    assert len(set(codes)) == 4
+    assert codes.max() < count
+
+
+def test_names_and_constants_of_a_pattern_never_reach_generated_source(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = []
+    load = sources.load.__wrapped__
+    monkeypatch.setattr(
+        "cepkit.columnar.generated.load",
+        lambda loop, compiled: written.append(loop) or load(loop, compiled=compiled),
+    )
+    evil = "__import__('os').system('true')"
+    table = pa.table({"t": [0, 1], "kind": ["A", "B"], evil: [1, 2]})
+    quoted = '"' + evil + '"'
+    pattern = parse(
+        f"PATTERN SEQ(A a, B b) WHERE a.{quoted} + b.{quoted} != 7193 OR a.{quoted} > b.{quoted}"
+    )
+    stream = events(table, time="t", type="kind", unit="s")
+    assert Matches(stream, pattern, as_plan(None, pattern), backend="interpreted").count() == 1
+    assert written
+    assert not any("import" in source or "7193" in source for source in written)

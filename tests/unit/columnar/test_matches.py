@@ -1,0 +1,249 @@
+"""Local detection as a user meets it: every kind of input, good and bad."""
+
+from __future__ import annotations
+
+import tracemalloc
+import warnings
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import cepkit as ck
+from cepkit.errors import CepkitError, PatternError, PlanError, StreamError, UnsupportedError
+from cepkit.stream.warnings import StreamWarning
+
+TEXT = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10 seconds"
+
+
+def frame(*rows: tuple[object, object, object]) -> pd.DataFrame:
+    """Return events (seconds, type, x)."""
+    columns = list(zip(*rows, strict=True)) or [[], [], []]
+    kinds = (float, object, float)
+    return pd.DataFrame(
+        {
+            name: pd.Series(list(values), dtype=kind)
+            for name, values, kind in zip(("t", "kind", "x"), columns, kinds, strict=True)
+        }
+    )
+
+
+def stream(*rows: tuple[object, object, object]) -> ck.api.Stream:
+    """Return the same as a stream."""
+    return ck.events(frame(*rows), time="t", type="kind", unit="s")
+
+
+def pairs(matches: object) -> set[tuple[float, float]]:
+    """Return the times of a and b in each match."""
+    table = matches.to_arrow().to_pylist()
+    assert len(table) == matches.count()
+    return {(row["a"]["t"], row["b"]["t"]) for row in table}
+
+
+def test_a_match_has_its_events_and_its_ends() -> None:
+    matches = ck.detect(stream((1, "A", 1), (2, "X", 5), (3, "B", 2)), TEXT, ["a", "b"])
+    assert matches.to_arrow().to_pylist() == [
+        {
+            "a": {"t": 1.0, "kind": "A", "x": 1.0},
+            "b": {"t": 3.0, "kind": "B", "x": 2.0},
+            "match_start": 1.0,
+            "match_end": 3.0,
+        }
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_frames_tables_and_files_give_the_same(suffix: str, tmp_path: Path) -> None:
+    data = ck.sample_stocks(3000)
+    text = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 20 seconds"
+    path = tmp_path / f"events{suffix}"
+    if suffix == ".csv":
+        data.to_csv(path, index=False)
+    else:
+        data.to_parquet(path)
+    counts = {
+        ck.detect(ck.events(source, time="ts", type="ticker"), text).count()
+        for source in (data, pa.Table.from_pandas(data), path, str(path))
+    }
+    assert len(counts) == 1
+    assert counts.pop() > 0
+
+
+def test_an_empty_stream_has_no_matches() -> None:
+    with pytest.warns(StreamWarning, match="no event has the type"):
+        matches = ck.detect(stream(), TEXT)
+    assert matches.count() == 0
+    assert matches.to_pandas().columns.tolist() == ["a", "b", "match_start", "match_end"]
+    assert "0" in str(matches.explain())
+    assert repr(matches)
+
+
+def test_a_type_that_never_occurs_is_named() -> None:
+    with pytest.warns(StreamWarning, match="'B'"):
+        matches = ck.detect(stream((1, "A", 1), (2, "b", 2)), TEXT, ["a", "b"])
+    assert matches.count() == 0
+
+
+def test_a_stream_of_one_type() -> None:
+    matches = ck.detect(stream(*((t, "A", t) for t in range(4))), "PATTERN SEQ(A a, A b)")
+    assert pairs(matches) == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
+
+
+def test_unsorted_input_is_sorted_and_duplicate_rows_are_events() -> None:
+    rows = [(3, "B", 2), (1, "A", 1), (1, "A", 1), (3, "B", 2)]
+    assert ck.detect(stream(*rows), TEXT).count() == 4
+
+
+def test_equal_times_are_not_in_order() -> None:
+    assert ck.detect(stream((1, "A", 1), (1, "B", 2)), TEXT).count() == 0
+    both = "PATTERN AND(A a, B b) WITHIN 0 seconds"
+    assert ck.detect(stream((1, "A", 1), (1, "B", 2)), both).count() == 1
+
+
+@pytest.mark.parametrize(("text", "found"), [("", 1), ("EXCLUSIVE", 0)])
+def test_the_edge_of_the_window(text: str, found: int) -> None:
+    query = f"PATTERN SEQ(A a, B b) WITHIN 10 seconds {text}"
+    assert ck.detect(stream((0, "A", 1), (10, "B", 2)), query).count() == found
+
+
+def test_a_window_of_zero_holds_equal_times_only() -> None:
+    assert (
+        ck.detect(stream((1, "A", 1), (2, "B", 2)), "PATTERN SEQ(A a, B b) WITHIN 0 s").count() == 0
+    )
+    single = "PATTERN SEQ(A a) WITHIN 0 s"
+    assert ck.detect(stream((1, "A", 1)), single).count() == 1
+    assert ck.detect(stream((1, "A", 1)), f"{single} EXCLUSIVE").count() == 0
+
+
+def test_missing_attributes_satisfy_nothing() -> None:
+    rows = [(1, "A", None), (2, "A", np.nan), (3, "A", 1), (4, "B", 2), (5, "B", None)]
+    assert pairs(ck.detect(stream(*rows), TEXT)) == {(3, 4)}
+    negated = "PATTERN SEQ(A a, B b) WHERE NOT (a.x < b.x)"
+    assert ck.detect(stream(*rows), negated).count() == 0
+
+
+def test_rows_without_time_or_type_are_counted_and_reported() -> None:
+    rows = [(None, "A", 1), (1, "A", 1), (2, None, 3), (3, "B", 2)]
+    with pytest.warns(StreamWarning, match="1 without a time and 1 without a type"):
+        matches = ck.detect(stream(*rows), TEXT, ["a", "b"])
+    assert matches.count() == 1
+
+
+def test_a_missing_column_is_named_with_its_place() -> None:
+    with pytest.raises(PatternError) as error:
+        ck.detect(stream((1, "A", 1)), "PATTERN SEQ(A a, B b) WHERE a.xx < b.x")
+    assert "^^^^" in str(error.value)
+    assert "did you mean 'x'" in str(error.value)
+
+
+def test_a_text_is_not_compared_with_a_number_even_on_an_empty_stream() -> None:
+    for rows in ([], [(1, "A", 1), (2, "B", 1)]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            query = "PATTERN SEQ(A a, B b) WHERE a.kind < b.x"
+            with pytest.raises(PatternError, match=r"a float is compared with a text"):
+                ck.detect(stream((0, "Z", 0), *rows), query, ["a", "b"]).count()
+
+
+def test_a_result_far_larger_than_memory_streams_out() -> None:
+    n = 20_000
+    data = pa.table(
+        {
+            "t": pa.array(np.arange(n), pa.timestamp("us")),
+            "kind": pa.array(np.resize(["A", "B", "C"], n)),
+        }
+    )
+    matches = ck.detect(
+        ck.events(data, time="t", type="kind"), "PATTERN SEQ(A a, B b, C c)", ["a", "b", "c"]
+    )
+    tracemalloc.start()
+    seen = sum(len(batch) for batch in islice(matches.batches(), 50))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert seen > 1_000_000  # of some 5e10
+    assert peak < 100e6
+
+
+def test_a_limit_stops_early() -> None:
+    data = stream(*((t, "AB"[t % 2], 0) for t in range(2000)))
+    matches = ck.detect(data, "PATTERN SEQ(A a, B b)", ["a", "b"], limit=7)
+    assert (matches.count(), len(matches.to_pandas()), len(matches.head(3))) == (7, 7, 3)
+    assert ck.detect(data, "PATTERN SEQ(A a, B b)", ["a", "b"], limit=0).count() == 0
+    with pytest.raises(StreamError):
+        ck.detect(data, "PATTERN SEQ(A a, B b)", limit=-1)
+
+
+def test_parquet_is_whole_or_not_there(tmp_path: Path) -> None:
+    matches = ck.detect(stream((1, "A", 1), (3, "B", 2)), TEXT, ["a", "b"])
+    assert matches.write_parquet(tmp_path / "out.parquet") == 1
+    assert pq.read_table(tmp_path / "out.parquet").equals(matches.to_arrow())
+    with pytest.raises(StreamError, match="cannot be written"):
+        matches.write_parquet(tmp_path / "nowhere" / "out.parquet")
+    ck.register_function("fails_in_the_middle", lambda x, y: 1 / 0)
+    query = "PATTERN SEQ(A a, B b) WHERE fails_in_the_middle(a.x, b.x)"
+    broken = ck.detect(stream((1, "A", 1), (3, "B", 2)), query, ["a", "b"])
+    with pytest.raises(ZeroDivisionError):
+        broken.write_parquet(tmp_path / "broken.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
+
+
+def test_functions_of_the_users_see_whole_columns() -> None:
+    ck.register_function("close_to", lambda x, y: abs(x - y) < 1.5)
+    query = "PATTERN SEQ(A a, B b) WHERE close_to(a.x, b.x)"
+    rows = [(1, "A", 1), (2, "A", 5), (3, "B", 2), (4, "B", None)]
+    assert pairs(ck.detect(stream(*rows), query)) == {(1, 3)}
+
+
+def test_branches_of_an_or_leave_the_others_null() -> None:
+    query = "PATTERN OR(SEQ(A a, B b), C c) WITHIN 10 s"
+    table = ck.detect(stream((1, "A", 1), (2, "B", 1), (3, "C", 1)), query).to_arrow().to_pylist()
+    assert [(row["a"] is None, row["b"] is None, row["c"] is None) for row in table] == [
+        (False, False, True),
+        (True, True, False),
+    ]
+
+
+def test_a_plan_of_another_pattern_is_refused() -> None:
+    with pytest.raises(PlanError):
+        ck.detect(stream((1, "A", 1)), TEXT, ["a", "c"])
+
+
+def test_explain_counts_what_was_done() -> None:
+    rows = [(1, "A", 1), (2, "A", 3), (3, "B", 2), (4, "B", 9)]
+    matches = ck.detect(stream(*rows), TEXT, ["b", "a"])
+    first, second = matches.explain().steps
+    assert (first.variable, first.candidates, first.survivors) == ("b", 2, 2)
+    assert (second.variable, second.candidates, second.survivors) == ("a", 4, 3)
+    assert first.expected_candidates is None
+    planned = ck.detect(stream(*rows), TEXT)
+    assert planned.explain().steps[0].expected_candidates == pytest.approx(2)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "PATTERN SEQ(A a, NOT(B b), C c) WITHIN 1 s",
+        "PATTERN SEQ(A a, KL(B b)) WITHIN 1 s",
+        "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY skip-till-next-match",
+        "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 1 s",
+    ],
+)
+def test_what_cannot_be_detected_is_refused_before_anything_runs(query: str) -> None:
+    with pytest.raises(UnsupportedError):
+        ck.detect(stream((1, "A", 1)), query)
+
+
+@pytest.mark.parametrize("thing", [None, "text", 3, frame((1, "A", 1))])
+def test_what_is_no_stream_is_refused(thing: object) -> None:
+    with pytest.raises(StreamError, match=r"where a stream belongs"):
+        ck.detect(thing, TEXT)
+
+
+def test_a_pattern_is_data_and_runs_nothing() -> None:
+    for text in ("__import__('os').system('true')", "a.x; import os", "eval(a.x) > 1"):
+        with pytest.raises(CepkitError):
+            ck.detect(stream((1, "A", 1)), f"PATTERN SEQ(A a, B b) WHERE {text}")

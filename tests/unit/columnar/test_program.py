@@ -1,0 +1,94 @@
+"""What the steps of a plan look up, compare and check."""
+
+from __future__ import annotations
+
+import pytest
+
+from cepkit.columnar.program import Bound, Program, compile_branch
+from cepkit.errors import UnsupportedError
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.parser import parse
+
+
+def program(text: str, *order: str) -> Program:
+    """Return the program of the first branch."""
+    return compile_branch(normal_form(parse(text))[0], order)
+
+
+def test_a_chain_is_bounded_by_its_neighbours_among_the_bound() -> None:
+    steps = program("PATTERN SEQ(A a, B b, C c, D d) WITHIN 10 us", "b", "a", "d", "c").steps
+    assert [(s.variable, s.lower, s.upper) for s in steps] == [
+        ("b", (), ()),
+        ("a", (Bound("b", -10),), (Bound("b", 0),)),
+        # d after b (erratum 1 of the sources: not after a), and within the window of a.
+        ("d", (Bound("b", 1),), (Bound("a", 11),)),
+        ("c", (Bound("b", 1),), (Bound("d", 0),)),
+    ]
+
+
+def test_a_conjunction_is_bounded_by_the_window_of_all_that_are_bound() -> None:
+    step = program("PATTERN AND(A a, B b, C c) WITHIN 10 us", "a", "b", "c").steps[2]
+    assert set(step.lower) == {Bound("a", -10), Bound("b", -10)}
+    assert set(step.upper) == {Bound("a", 11), Bound("b", 11)}
+
+
+def test_an_exclusive_window_is_a_microsecond_shorter() -> None:
+    step = program("PATTERN SEQ(A a, B b) WITHIN 10 us EXCLUSIVE", "a", "b").steps[1]
+    assert step.upper == (Bound("a", 10),)
+
+
+def test_without_a_window_only_order_bounds() -> None:
+    steps = program("PATTERN SEQ(A a, B b)", "a", "b").steps
+    assert (steps[1].lower, steps[1].upper) == ((Bound("a", 1),), ())
+
+
+def test_equalities_link_variables_that_no_condition_names_together() -> None:
+    text = "PATTERN SEQ(A a, B b, C c) WHERE a.k = b.k AND b.k = c.k WITHIN 1 s"
+    made = program(text, "a", "c", "b")
+    assert made.classes == (frozenset({("a", "k"), ("b", "k"), ("c", "k")}),)
+    assert [step.classes for step in made.steps] == [(), (0,), (0,)]
+    assert not any(step.bands or step.residues for step in made.steps)
+
+
+def test_a_condition_goes_to_the_first_step_that_has_its_variables() -> None:
+    text = """PATTERN SEQ(A a, B b, C c)
+              WHERE a.x > 1 AND a.x < b.x AND (a.x < c.x OR b.x < c.x) AND a.x + b.x < c.x
+              WITHIN 1 s"""
+    steps = program(text, "c", "b", "a").steps
+    assert [len(s.filters) for s in steps] == [0, 0, 1]
+    assert [len(s.bands) for s in steps] == [0, 0, 1]
+    assert [len(s.residues) for s in steps] == [0, 0, 2]
+    # In pattern order the sum is about bound variables alone: a band.
+    steps = program(text, "a", "b", "c").steps
+    assert [len(s.bands) for s in steps] == [0, 1, 1]
+    assert [len(s.residues) for s in steps] == [0, 0, 1]
+
+
+def test_only_unordered_variables_of_common_types_must_be_told_apart() -> None:
+    steps = program("PATTERN AND(A a, a2 IN (A, B), C c) WITHIN 1 s", "a", "a2", "c").steps
+    assert [step.distinct_from for step in steps] == [(), ("a",), ()]
+    steps = program("PATTERN SEQ(A a, A b) WITHIN 1 s", "a", "b").steps
+    assert steps[1].distinct_from == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("PATTERN SEQ(A a, NOT(B b), C c) WITHIN 1 s", "NOT ('b')"),
+        ("PATTERN SEQ(A a, KL(B b)) WITHIN 1 s", "KL ('b')"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5 EVENTS", "WITHIN 5 EVENTS"),
+        (
+            "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY skip-till-next-match",
+            "STRATEGY skip-till-next-match",
+        ),
+        (
+            "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY strict-contiguity",
+            "STRATEGY strict-contiguity",
+        ),
+    ],
+)
+def test_what_cannot_be_detected_yet_is_refused_by_name(text: str, part: str) -> None:
+    branch = normal_form(parse(text))[0]
+    with pytest.raises(UnsupportedError) as refusal:
+        compile_branch(branch, branch.variables)
+    assert part in str(refusal.value)
