@@ -1,0 +1,61 @@
+"""Every notebook runs from top to bottom, and is stored without what it showed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+MOST_BYTES = 1_000_000
+
+
+def test_there_are_notebooks():
+    assert NOTEBOOKS
+
+
+@pytest.mark.notebook
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_runs(path: Path, tmp_path: Path):
+    notebook = nbformat.read(path, as_version=4)
+    # Elsewhere than in the folder of the notebooks, so that nothing is left there.
+    client = NotebookClient(
+        notebook,
+        timeout=120,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(tmp_path)}},
+    )
+    client.execute()
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            # A cell that is meant to fail must do so, and with a message of ours.
+            if output.output_type == "error":
+                assert "raises-exception" in cell.metadata.get("tags", ()), cell.source
+            # What Spark and others write there has no place in front of a reader.
+            assert output.get("name") != "stderr", output.get("text")
+        if "raises-exception" in cell.metadata.get("tags", ()):
+            assert [o.output_type for o in cell.outputs] == ["error"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_is_stored_stripped(path: Path):
+    assert path.stat().st_size < MOST_BYTES
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert "widgets" not in notebook.metadata
+    for cell in notebook.cells:
+        assert not cell.get("outputs")
+        assert cell.get("execution_count") is None
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_uses_the_front_door_only(path: Path):
+    notebook = nbformat.read(path, as_version=4)
+    source = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    assert "import cepkit as ck" in source
+    assert "from cepkit" not in source
+    assert "import cepkit." not in source

@@ -1,0 +1,53 @@
+"""What the README shows works as it stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def block(language: str) -> str:
+    """Return the only block of code in that language."""
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+    return found
+
+
+def test_the_session_in_python(capsys):
+    exec(compile(block("python"), "README.md", "exec"), {})
+    shown = capsys.readouterr().out
+    assert re.search(r"^[1-9]\d* matches$", shown, re.MULTILINE)
+    assert "greedy" in shown
+    assert "survivors" in shown
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the example is for a shell")
+def test_the_command_on_the_sample(tmp_path):
+    (tmp_path / "sample_data").symlink_to(ROOT / "sample_data")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    ran = subprocess.run(
+        block("sh"),
+        shell=True,
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "80 matches" in ran.stdout
+    assert "the 80 matches" in TEXT
+    assert len(pq.read_table(tmp_path / "matches.parquet")) == 80
+
+
+@pytest.mark.parametrize("target", re.findall(r"\]\((?!http)([^)#]+)", TEXT))
+def test_links_lead_somewhere(target):
+    assert (ROOT / target).exists()
