@@ -63,8 +63,9 @@ class Tally:
     """What one slice says about one set of variables.
 
     Attributes:
-        combinations: How many there are in the slice (for a single variable: events).
+        combinations: How many there are in the slice; for three variables or more an estimate.
         drawn: How many were looked at.
+        exact: Whether all were looked at, each once.
         weight: The sum of their weights.
         held: The sum of the weights of those that satisfy the conditions.
         squares: The sum of the squares of the weights.
@@ -73,6 +74,7 @@ class Tally:
     variables: frozenset[str]
     combinations: float
     drawn: int
+    exact: bool
     weight: float
     held: float
     squares: float
@@ -102,7 +104,7 @@ def tally_slice(
     *,
     seed: int,
     sample: int = SAMPLE,
-    owned_from: int | None = None,
+    owned: tuple[int, int] | None = None,
 ) -> tuple[Tally, ...]:
     """Measure the conditions of `query` on the events of one slice.
 
@@ -111,8 +113,9 @@ def tally_slice(
         query: The pattern.
         seed: Of the draws; the same seed on the same events gives the same numbers.
         sample: Combinations to draw for each set of variables.
-        owned_from: Where the slice begins, in microseconds; events before it only complete
-            combinations whose first-drawn event is in the slice.
+        owned: The first and the last microsecond of the slice; None: of the events. Events up to
+            a window before and after complete the combinations of which the first variable's
+            event lies in the slice.
     """
     tallies: dict[frozenset[str], Tally] = {}
     keys = _partition(columns, query.partition_by)
@@ -124,17 +127,13 @@ def tally_slice(
             alone = frozenset((event.variable,))
             members[event.variable] = _passing(columns, branch, event.variable, rows)
             if alone in sets and alone not in tallies:
-                owned = rows if owned_from is None else rows[columns.ts[rows] >= owned_from]
-                kept = members[event.variable]
-                kept = kept if owned_from is None else kept[columns.ts[kept] >= owned_from]
-                n = len(owned)
-                tallies[alone] = Tally(alone, n, n, float(n), float(len(kept)), float(n))
+                n = len(_owned(columns, rows, owned))
+                kept = len(_owned(columns, members[event.variable], owned))
+                tallies[alone] = Tally(alone, n, n, True, float(n), float(kept), float(n))
         for names in sorted(sets, key=sorted):
             if len(names) > 1 and names not in tallies:
                 rng = np.random.default_rng([seed, *"".join(sorted(names)).encode()])
-                tallies[names] = _sampled(
-                    names, columns, branch, members, keys, rng, sample, owned_from
-                )
+                tallies[names] = _sampled(names, columns, branch, members, keys, rng, sample, owned)
     return tuple(tallies.values())
 
 
@@ -181,24 +180,20 @@ def estimate(columns: EventColumns, query: Query, *, seed: int = 0) -> Statistic
 
 
 def _share(tallies: list[Tally]) -> Selectivity:
-    combinations = sum(t.combinations for t in tallies)
-    drawn = sum(t.drawn for t in tallies)
-    if not drawn or not combinations:
+    measured = [tally for tally in tallies if tally.weight > 0]
+    total = sum(tally.combinations for tally in measured)
+    if not total:
         return Selectivity(1.0, pairs=0)
-    measured = [t for t in tallies if t.weight > 0]
-    total = sum(t.combinations for t in measured)
-    share = sum(t.combinations * t.held / t.weight for t in measured) / total if total else 0.0
-    everything = drawn >= combinations
-    # A slice's draws are independent; slices weigh as much as they have combinations.
+    share = min(1.0, sum(t.combinations * t.held / t.weight for t in measured) / total)
+    if all(tally.exact for tally in tallies):
+        return Selectivity(share)
+    # The draws are independent; a slice counts as much as it has combinations.
+    drawn = sum(tally.drawn for tally in tallies)
     variance = sum(
         (t.combinations / total) ** 2 * share * (1 - share) * t.squares / t.weight**2
         for t in measured
     )
-    if share == 0 and not everything:
-        share = 0.5 / (drawn + 1)
-    return Selectivity(
-        min(1.0, share), None if everything else drawn, 0.0 if everything else math.sqrt(variance)
-    )
+    return Selectivity(share or 0.5 / (drawn + 1), drawn, math.sqrt(variance))
 
 
 def _rows(columns: EventColumns, event: Event) -> Rows:
@@ -206,6 +201,13 @@ def _rows(columns: EventColumns, event: Event) -> Rows:
         return np.arange(len(columns))
     wanted = np.array([name in event.types for name in columns.type_names], dtype=np.bool_)
     return np.flatnonzero(wanted[columns.types]) if len(wanted) else np.empty(0, np.int64)
+
+
+def _owned(columns: EventColumns, rows: Rows, owned: tuple[int, int] | None) -> Rows:
+    if owned is None:
+        return rows
+    ts = columns.ts[rows]
+    return rows[(ts >= owned[0]) & (ts <= owned[1])]
 
 
 def _passing(columns: EventColumns, branch: Branch, variable: str, rows: Rows) -> Rows:
@@ -242,14 +244,12 @@ def _sampled(
     keys: npt.NDArray[np.int64],
     rng: np.random.Generator,
     sample: int,
-    owned_from: int | None,
+    owned: tuple[int, int] | None,
 ) -> Tally:
-    nothing = Tally(names, 0.0, 0, 0.0, 0.0, 0.0)
-    # Rarest first: its scopes are the fewest to look up.
-    order = sorted(names, key=lambda name: (len(members[name]), name))
-    first = members[order[0]]
-    if owned_from is not None:
-        first = first[columns.ts[first] >= owned_from]
+    nothing = Tally(names, 0.0, 0, True, 0.0, 0.0, 0.0)
+    # In the order of the pattern in every slice, so that each combination is in one of them.
+    order = sorted(names, key=[e.variable for e in branch.positive + branch.negated].index)
+    first = _owned(columns, members[order[0]], owned)
     scope = _Ranges(columns, branch, keys)
     bound = {order[0]: first}
     low, high, rows = scope.of(order[1], bound, members[order[1]])
@@ -286,11 +286,11 @@ def _sampled(
         for other in order[:i]:
             apart &= bound[one] != bound[other]
     weights = weights * apart
-    exact = len(drawn) if len(order) == 2 else 0
     return Tally(
         names,
-        float(combinations),
-        min(exact or len(drawn), combinations),
+        combinations * float(weights.sum()) / len(drawn),
+        len(drawn),
+        len(order) == 2 and combinations <= sample,
         float(weights.sum()),
         float(weights[held].sum()),
         float((weights * weights).sum()),

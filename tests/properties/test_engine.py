@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from cepkit.columnar.backend import Backend
 from cepkit.columnar.matches import Matches
-from cepkit.errors import PatternError
-from cepkit.stream.stream import events
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.nodes import OrderPlan, Plan
+from cepkit.stream.stream import events
 from tests.strategies import Case, ConditionKind, as_table, cases, orders, result_of
 
 CONDITIONS: tuple[ConditionKind, ...] = tuple(

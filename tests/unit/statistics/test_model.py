@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepkit.errors import StatisticsError
-from cepkit.stream.columns import Dropped
 from cepkit.statistics import Selectivity, Statistics
+from cepkit.stream.columns import Dropped
 
 MEASURED = Statistics(
     {"a": 5.0, "b": 2.5, "c": 0.0},
