@@ -62,15 +62,7 @@ def profile(stream: Stream, pattern: Pattern, *, seed: int = 0) -> Statistics:
     """
     from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
 
-    query = _checked(stream, pattern)
-    if stream.place == "spark":
-        from cepkit.spark.profile import profile as profile_on_spark
-
-        statistics = profile_on_spark(stream, query, seed=seed)
-    else:
-        from cepkit.statistics.estimate import attributes_read, estimate
-
-        statistics = estimate(stream.columns(attributes_read(query)), query, seed=seed)
+    statistics = _measured(stream, _checked(stream, pattern), seed)
     warn_of_dropped(statistics.dropped)
     warn_of_absent(statistics.never_occurring, ())
     return statistics
@@ -167,6 +159,17 @@ def detect(
     from cepkit.columnar.matches import Matches
 
     return Matches(stream, query, chosen, limit=limit)
+
+
+def _measured(stream: Stream, query: Query, seed: int) -> Statistics:
+    """Return the statistics, without telling the user what detection will tell as well."""
+    if stream.place == "spark":
+        from cepkit.spark.profile import profile as profile_on_spark
+
+        return profile_on_spark(stream, query, seed=seed)
+    from cepkit.statistics.estimate import attributes_read, estimate
+
+    return estimate(stream.columns(attributes_read(query)), query, seed=seed)
 
 
 def _checked(stream: Stream, pattern: Pattern) -> Query:

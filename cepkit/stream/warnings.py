@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Sequence
 
@@ -33,5 +34,12 @@ def warn_of_absent(absent: Sequence[str], known: Iterable[str]) -> None:
 
 
 def _warn(message: str) -> None:
-    # The place in our code helps nobody; this is as near to the user's as a verb can point.
-    warnings.warn(message, StreamWarning, stacklevel=2)
+    warnings.warn(message, StreamWarning, stacklevel=_levels_to_the_user())
+
+
+def _levels_to_the_user() -> int:
+    """Return how many calls up the code stands that is not cepkit's, to point at it."""
+    frame, levels = sys._getframe(), 1  # noqa: SLF001 - what the inspect module would call
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("cepkit"):
+        frame, levels = frame.f_back, levels + 1
+    return levels - 1
