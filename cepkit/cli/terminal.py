@@ -9,8 +9,6 @@ import warnings
 from collections.abc import Iterator
 from time import perf_counter
 
-from cepkit.stream.warnings import StreamWarning
-
 _PATIENCE = 2.0  # seconds after which one wants to know that something is going on
 
 
@@ -28,6 +26,8 @@ def tell(text: str) -> None:
 @contextlib.contextmanager
 def plain_warnings() -> Iterator[None]:
     """Show each warning about a stream once, as one line; keep others' to themselves."""
+    from cepkit.stream.warnings import StreamWarning  # brings NumPy: `--help` does without
+
     told: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
@@ -46,6 +46,8 @@ def plain_warnings() -> Iterator[None]:
 @contextlib.contextmanager
 def quiet_streams() -> Iterator[None]:
     """Leave out what a stream is warned of: the next step says it again, and better."""
+    from cepkit.stream.warnings import StreamWarning
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StreamWarning)
         yield

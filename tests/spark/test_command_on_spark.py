@@ -1,0 +1,148 @@
+"""The command on Spark: the same matches as in this process, and the demo from end to end."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.csv as pa_csv
+import pyarrow.dataset as pa_dataset
+import pyarrow.parquet as pq
+import pytest
+
+from cepkit.cli import main
+from cepkit.stream.generators import stock_events
+
+STOCKS = Path(__file__).parents[2] / "sample_data" / "stocks.csv"
+PATTERN = """
+PATTERN SEQ(MSFT a, GOOG b, AAPL c)
+WHERE a.price < b.price AND b.price < c.price
+WITHIN 1 hour
+"""
+MATCHES = 9
+
+
+@pytest.fixture
+def detect(spark, tmp_path, monkeypatch):
+    """Run `cepkit detect` in a folder of its own; returns its exit code."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(events: object, *more: object) -> int:
+        arguments = ["detect", "--pattern-text", PATTERN, "--events", events]
+        return main([str(a) for a in (*arguments, "--time", "ts", "--type", "ticker", *more)])
+
+    return run
+
+
+def rows(path: str, kind: str) -> list[tuple[object, ...]]:
+    """Return the prices and the ends of the matches in a file or folder, in one order."""
+    table = pa_dataset.dataset(path, format=kind).to_table()
+    if kind == "parquet":
+        table = table.flatten()
+    columns = [table[name].to_pylist() for name in ("a.price", "b.price", "c.price", "match_end")]
+    return sorted(zip(*columns, strict=True))
+
+
+def test_csv_and_parquet_and_both_engines_agree(detect, capsys):
+    pq.write_table(pa_csv.read_csv(STOCKS), "stocks.parquet")
+    assert detect(STOCKS, "--out", "local.parquet") == 0
+    assert detect(STOCKS, "--spark", "--out", "csv.parquet") == 0
+    assert detect("stocks.parquet", "--spark", "--out", "parquet.parquet") == 0
+    assert capsys.readouterr().out.count(f"{MATCHES} matches, written") == 3
+    expected = rows("local.parquet", "parquet")
+    assert len(expected) == MATCHES
+    assert rows("csv.parquet", "parquet") == expected
+    assert rows("parquet.parquet", "parquet") == expected
+
+
+def test_csv_output(detect):
+    assert detect(STOCKS, "--spark", "--out", "m.csv") == 0
+    table = pa_dataset.dataset("m.csv", format="csv").to_table()
+    assert table.column_names[:3] == ["a.ts", "a.ticker", "a.price"]
+    assert len(table) == MATCHES
+
+
+def test_the_first_matches_are_shown(detect, capsys):
+    assert detect(STOCKS, "--spark", "--limit", 3, "--explain") == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "3 matches" in out
+    assert "survivors" in out
+
+
+def test_a_folder_of_an_older_run_is_replaced_only_when_asked(detect, capsys):
+    assert detect(STOCKS, "--spark", "--out", "m.parquet") == 0
+    assert detect(STOCKS, "--spark", "--out", "m.parquet") == 1
+    assert "--overwrite" in capsys.readouterr().err
+    assert detect(STOCKS, "--out", "m.parquet", "--overwrite") == 0
+    assert Path("m.parquet").is_file()
+
+
+def test_times_without_a_zone_mean_the_same_to_both_engines(detect):
+    text = STOCKS.read_text(encoding="utf-8").replace("Z,", ",")
+    Path("local_times.csv").write_text(text, encoding="utf-8")
+    assert detect("local_times.csv", "--out", "local.parquet") == 0
+    assert detect("local_times.csv", "--spark", "--out", "spark.parquet") == 0
+    assert rows("spark.parquet", "parquet") == rows("local.parquet", "parquet")
+
+
+def test_errors_are_the_same_and_leave_nothing(detect, tmp_path, capsys):
+    before = sorted(tmp_path.rglob("*"))
+    assert detect(tmp_path / "no.csv", "--spark", "--out", "m.parquet") == 1
+    assert capsys.readouterr().err.startswith("error: there is no file")
+    assert detect(STOCKS, "--spark", "--planner", "gredy", "--out", "m.parquet") == 1
+    assert "did you mean 'greedy'?" in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_demo(tmp_path):
+    ran = subprocess.run(
+        [sys.executable, "-m", "cepkit.cli", "demo", "--events", "20000", "--report", "out/d.html"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert (ran.returncode, ran.stderr) == (0, ""), ran
+    assert re.search(r"^ +[\d,]+ matches; [\d,]+ events/s$", ran.stdout, re.MULTILINE)
+    assert "out/d.html" in ran.stdout
+    report = (tmp_path / "out" / "d.html").read_text(encoding="utf-8")
+    assert "c → b → a" in report
+    assert not re.search(r"(src|href)=[\"']https?:", report), "the report must work offline"
+    # Nothing of Spark's stays where the demo was started.
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+def test_ctrl_c_ends_a_run_on_spark_quietly(tmp_path):
+    pq.write_table(stock_events(400_000), tmp_path / "big.parquet")
+    # Of this there is no end.
+    text = "PATTERN SEQ(ANY a, ANY b, ANY c) WITHIN 1 hour"
+    command = [sys.executable, "-m", "cepkit.cli", "detect", "--spark", "--pattern-text", text]
+    command += ["--events", "big.parquet", "--time", "ts", "--type", "ticker", "--plan", "a,b,c"]
+    with subprocess.Popen(
+        [*command, "--out", "m.parquet"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as ran:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob(".m.parquet.*")) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        time.sleep(2)
+        os.killpg(ran.pid, signal.SIGINT)  # as a terminal does: to all of the group
+        out, err = ran.communicate(timeout=60)
+    assert (ran.returncode, out, err) == (130, "", "interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["big.parquet"]
