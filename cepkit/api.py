@@ -148,7 +148,7 @@ def detect(
     for branch in normal_form(query):
         refuse_unsupported(branch)
     chosen = (
-        choosing.choose_plan(query, profile(stream, query))
+        choosing.choose_plan(query, _measured(stream, query, seed=0))
         if plan is None
         else as_plan(plan, query)
     )
