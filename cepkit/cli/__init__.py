@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from cepkit.cli.arguments import parser
-from cepkit.cli.terminal import plain_warnings, tell
+from cepkit.cli.terminal import plain_warnings, print_what_the_terminal_lacks, tell
 from cepkit.errors import CepkitError, PatternError
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
+    print_what_the_terminal_lacks()
     given = parser().parse_args(arguments)
     try:
         with plain_warnings():

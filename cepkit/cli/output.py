@@ -40,8 +40,10 @@ def check_target(name: str, *, overwrite: bool, source: str | None = None) -> Pa
         raise CepkitError(f"'{name}' cannot be written", hint=f"there is no folder '{folder}'")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise CepkitError(f"'{name}' cannot be written: no permission in '{folder}'")
-    if source is not None and target.exists() and _inside(Path(source), target):
-        raise CepkitError(f"'{name}' holds the events themselves", hint="name another file")
+    if source is not None and _touches(target, Path(source).expanduser()):
+        raise CepkitError(
+            f"'{name}' is the file of the events, or lies among them", hint="name another place"
+        )
     if target.exists() and not overwrite:
         raise CepkitError(f"'{name}' exists already", hint="--overwrite replaces it")
     if target.is_dir() and not (target / _SPARK_IS_DONE).exists():
@@ -81,9 +83,11 @@ def write(matches: Any, target: Path) -> int:
     return int(count)
 
 
-def _inside(path: Path, folder: Path) -> bool:
-    path, folder = path.resolve(), folder.resolve()
-    return path == folder or folder in path.parents or path in folder.parents
+def _touches(target: Path, source: Path) -> bool:
+    """Return whether writing `target` would harm the events, or be read as events next time."""
+    target, source = target.resolve(), source.resolve()
+    among = source.is_dir() and source in target.parents
+    return target == source or target in source.parents or among
 
 
 def _write_on_spark(matches: Any, draft: Path, *, is_csv: bool) -> int:

@@ -80,8 +80,7 @@ def _text(value: object) -> str:
             text = f"[{text}, ...]" if len(value) > 4 else f"[{text}]"
         case _:
             text = str(value)
-    # What comes from a file must not steer the terminal.
-    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    text = " ".join(text.split())  # a cell is one line
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import sys
 import threading
 import warnings
@@ -12,15 +13,27 @@ from time import perf_counter
 _PATIENCE = 2.0  # seconds after which one wants to know that something is going on
 
 
+# What comes from a file - a name, a value - must not steer the terminal.
+_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
+del _CONTROLS[ord("\n")], _CONTROLS[ord("\t")]
+
+
 def say(text: str = "") -> None:
     """Write a line of the result."""
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{text.translate(_CONTROLS)}\n")
 
 
 def tell(text: str) -> None:
     """Write a line that is not part of the result."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{text.translate(_CONTROLS)}\n")
     sys.stderr.flush()
+
+
+def print_what_the_terminal_lacks() -> None:
+    """Let a terminal without our arrows show a question mark, rather than end in an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 @contextlib.contextmanager

@@ -167,3 +167,11 @@ def test_event_types_and_control_characters_are_shown_as_texts(on_stocks):
     assert "\x1b" not in ran.out
     assert "a.ticker" in ran.out
     assert "b.ticker" not in ran.out
+
+
+def test_a_branch_of_an_or_lacks_the_others_events(on_stocks):
+    text = "PATTERN OR(SEQ(AAPL a, DELL b), SEQ(DELL c, AAPL d)) WITHIN 1 hour"
+    ran = on_stocks("detect", "--pattern-text", text, "--limit", 3)
+    assert ran.code == 0
+    assert "3 matches" in ran.out
+    assert " - " in ran.out

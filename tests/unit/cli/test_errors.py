@@ -143,8 +143,14 @@ def test_an_output_of_no_known_kind(refused):
 def test_the_events_are_never_overwritten(refused):
     Path("t.csv").write_text(HEADER, encoding="utf-8")
     error = refused("detect", "--events", "t.csv", "--out", "t.csv", "--overwrite")
-    assert "holds the events themselves" in error
+    assert "is the file of the events" in error
     assert Path("t.csv").read_text(encoding="utf-8") == HEADER
+
+
+def test_the_output_does_not_become_events(refused):
+    Path("events").mkdir()
+    Path("events", "t.csv").write_text(HEADER, encoding="utf-8")
+    assert "among them" in refused("detect", "--events", "events", "--out", "events/m.csv")
 
 
 def test_a_folder_of_someone_elses_is_not_replaced(refused):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 import time
@@ -23,6 +24,15 @@ def test_a_reader_that_has_had_enough_ends_quietly(folder):
         ran.stdout.close()
         assert ran.stderr.read() == b""
     assert ran.returncode == 0
+
+
+def test_a_terminal_that_knows_no_arrows(folder):
+    command = [sys.executable, "-m", "cepkit.cli", "plan", "--pattern", "p.cep"]
+    command += ["--events", str(STOCKS), "--time", "ts", "--type", "ticker"]
+    env = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    ran = subprocess.run(command, env=env, capture_output=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert b"c ? b ? a" in ran.stdout
 
 
 class _Terminal(io.StringIO):
