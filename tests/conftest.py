@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from cepkit.pattern import functions
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -30,6 +32,12 @@ def spark() -> Iterator[SparkSession]:
     session = get_session(cores=2, memory="2g", app_name="cepkit tests")
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _own_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers, the next one does not see."""
+    monkeypatch.setattr(functions, "_registered", dict(functions._registered))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -25,8 +25,9 @@ from cepkit.pattern.conditions import (
     variables_of,
     walk,
 )
-from cepkit.pattern.evaluation import Read, common_codes, truth, value
+from cepkit.pattern.evaluation import Read, truth, value
 from cepkit.pattern.functions import BUILTINS
+from cepkit.pattern.operations import common_codes
 from cepkit.stream.columns import EventColumns
 
 Ints = npt.NDArray[np.int32]

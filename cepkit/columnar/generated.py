@@ -35,8 +35,10 @@ from cepkit.pattern.conditions import (
     variables_of,
     walk,
 )
-from cepkit.pattern.evaluation import Read, common_codes, standardised, truth, value
+from cepkit.pattern.correlation import standardised
+from cepkit.pattern.evaluation import Read, truth, value
 from cepkit.pattern.functions import BUILTINS
+from cepkit.pattern.operations import common_codes
 from cepkit.stream.columns import Column
 
 Numbers = npt.NDArray[np.float64]

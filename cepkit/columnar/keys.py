@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from cepkit.errors import PatternError
-from cepkit.pattern.evaluation import as_floats, common_codes
+from cepkit.pattern.operations import as_floats, common_codes
 from cepkit.stream.columns import Column
 
 Codes = npt.NDArray[np.int32]

@@ -18,7 +18,8 @@ from cepkit.pattern.conditions import (
     Negative,
     children,
 )
-from cepkit.pattern.evaluation import Read, as_floats
+from cepkit.pattern.evaluation import Read
+from cepkit.pattern.operations import as_floats
 from cepkit.stream.columns import Column
 
 Floats = npt.NDArray[np.float64]

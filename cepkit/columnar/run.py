@@ -30,7 +30,8 @@ from cepkit.columnar.candidates import Candidates
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.generated import GeneratedJoin, generate
 from cepkit.pattern.conditions import Expression
-from cepkit.pattern.evaluation import as_floats, truth, value
+from cepkit.pattern.evaluation import truth, value
+from cepkit.pattern.operations import as_floats
 from cepkit.stream.columns import Column
 
 Ints = npt.NDArray[np.int32]

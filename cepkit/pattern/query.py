@@ -36,3 +36,8 @@ class Query:
         from cepkit.pattern.printer import to_text
 
         return to_text(self)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"

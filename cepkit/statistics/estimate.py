@@ -14,22 +14,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cepkit.pattern.conditions import attributes_of, variables_of
 from cepkit.pattern.evaluation import truth
 from cepkit.pattern.nodes import Event, events_of
 from cepkit.pattern.normal_form import Branch, normal_form
-from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.statistics.model import Selectivity, Statistics
-from cepkit.stream.columns import Column, Dropped, EventColumns
+from cepkit.statistics.sampling import Rows, Tally, owned_rows, partition_of, reader, sampled
+from cepkit.stream.columns import Dropped, EventColumns
 
-Rows = npt.NDArray[np.int64]
 SAMPLE = 20_000
 """Combinations drawn for each set of variables: a share of 1/2 is then known to about 0.0035."""
 
@@ -58,28 +55,6 @@ class Census:
         return sum(self.counts.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """What one slice says about one set of variables.
-
-    Attributes:
-        combinations: How many there are in the slice; for three variables or more an estimate.
-        drawn: How many were looked at.
-        exact: Whether all were looked at, each once.
-        weight: The sum of their weights.
-        held: The sum of the weights of those that satisfy the conditions.
-        squares: The sum of the squares of the weights.
-    """
-
-    variables: frozenset[str]
-    combinations: float
-    drawn: int
-    exact: bool
-    weight: float
-    held: float
-    squares: float
-
-
 def attributes_read(query: Query) -> frozenset[str]:
     """Return the columns that measuring `query` needs beside time and type."""
     read = attributes_of(query.where) if query.where is not None else ()
@@ -90,7 +65,7 @@ def census(columns: EventColumns, query: Query) -> Census:
     """Count a stream in memory."""
     counts = np.bincount(columns.types, minlength=len(columns.type_names)).tolist()
     first, last = (int(columns.ts[0]), int(columns.ts[-1])) if len(columns) else (None, None)
-    keys = _partition(columns, query.partition_by)
+    keys = partition_of(columns, query.partition_by)
     shares = np.bincount(keys) / max(1, len(columns)) if query.partition_by else np.ones(1)
     same_key = float((shares * shares).sum()) if len(columns) else 1.0
     return Census(
@@ -118,7 +93,7 @@ def tally_slice(
             event lies in the slice.
     """
     tallies: dict[frozenset[str], Tally] = {}
-    keys = _partition(columns, query.partition_by)
+    keys = partition_of(columns, query.partition_by)
     for branch in normal_form(query):
         sets = {variables_of(c) for c in branch.conditions if variables_of(c)}
         members: dict[str, Rows] = {}
@@ -127,13 +102,13 @@ def tally_slice(
             alone = frozenset((event.variable,))
             members[event.variable] = _passing(columns, branch, event.variable, rows)
             if alone in sets and alone not in tallies:
-                n = len(_owned(columns, rows, owned))
-                kept = len(_owned(columns, members[event.variable], owned))
+                n = len(owned_rows(columns, rows, owned))
+                kept = len(owned_rows(columns, members[event.variable], owned))
                 tallies[alone] = Tally(alone, n, n, True, float(n), float(kept), float(n))
         for names in sorted(sets, key=sorted):
             if len(names) > 1 and names not in tallies:
                 rng = np.random.default_rng([seed, *"".join(sorted(names)).encode()])
-                tallies[names] = _sampled(names, columns, branch, members, keys, rng, sample, owned)
+                tallies[names] = sampled(names, columns, branch, members, keys, rng, sample, owned)
     return tuple(tallies.values())
 
 
@@ -203,135 +178,8 @@ def _rows(columns: EventColumns, event: Event) -> Rows:
     return np.flatnonzero(wanted[columns.types]) if len(wanted) else np.empty(0, np.int64)
 
 
-def _owned(columns: EventColumns, rows: Rows, owned: tuple[int, int] | None) -> Rows:
-    if owned is None:
-        return rows
-    ts = columns.ts[rows]
-    return rows[(ts >= owned[0]) & (ts <= owned[1])]
-
-
 def _passing(columns: EventColumns, branch: Branch, variable: str, rows: Rows) -> Rows:
     for condition in branch.conditions_between(variable, variable):
-        held = truth(without_not(condition), _reader(columns, {variable: rows}), len(rows))
+        held = truth(without_not(condition), reader(columns, {variable: rows}), len(rows))
         rows = rows[held]
     return rows
-
-
-def _reader(columns: EventColumns, rows: Mapping[str, Rows]) -> Any:
-    def read(variable: str, attribute: str) -> Column:
-        return columns.attributes[attribute].take(rows[variable])
-
-    return read
-
-
-def _partition(columns: EventColumns, attributes: tuple[str, ...]) -> npt.NDArray[np.int64]:
-    """Return the number of the partition of each event; missing agrees with missing."""
-    codes = np.zeros(len(columns), dtype=np.int64)
-    for name in attributes:
-        column = columns.attributes[name]
-        missing = column.missing()
-        _, one = np.unique(np.where(missing, 0, column.values), return_inverse=True)
-        joined = codes * (2 * len(columns) + 2) + 2 * one + missing
-        _, codes = np.unique(joined, return_inverse=True)
-    return codes
-
-
-def _sampled(
-    names: frozenset[str],
-    columns: EventColumns,
-    branch: Branch,
-    members: Mapping[str, Rows],
-    keys: npt.NDArray[np.int64],
-    rng: np.random.Generator,
-    sample: int,
-    owned: tuple[int, int] | None,
-) -> Tally:
-    nothing = Tally(names, 0.0, 0, True, 0.0, 0.0, 0.0)
-    # In the order of the pattern in every slice, so that each combination is in one of them.
-    order = sorted(names, key=[e.variable for e in branch.positive + branch.negated].index)
-    first = _owned(columns, members[order[0]], owned)
-    scope = _Ranges(columns, branch, keys)
-    bound = {order[0]: first}
-    low, high, rows = scope.of(order[1], bound, members[order[1]])
-    widths = high - low
-    ends = np.cumsum(widths)
-    combinations = int(ends[-1]) if len(ends) else 0
-    if not combinations:
-        return nothing
-    if combinations <= sample:
-        drawn = np.arange(combinations)
-    else:
-        drawn = np.sort(rng.integers(0, combinations, sample))
-    which = np.searchsorted(ends, drawn, side="right")
-    bound = {
-        order[0]: first[which],
-        order[1]: rows[low[which] + drawn - (ends[which] - widths[which])],
-    }
-    weights = np.ones(len(drawn))
-    for name in order[2:]:
-        low, high, rows = scope.of(name, bound, members[name])
-        widths = np.maximum(high - low, 0)
-        weights = weights * widths
-        some = widths > 0
-        bound = {variable: chosen[some] for variable, chosen in bound.items()}
-        weights, low, widths = weights[some], low[some], widths[some]
-        bound[name] = rows[low + (rng.random(len(low)) * widths).astype(np.int64)]
-    held = np.ones(len(weights), dtype=np.bool_)
-    for condition in branch.conditions:
-        if variables_of(condition) == names:
-            held &= truth(without_not(condition), _reader(columns, bound), len(weights))
-    # One event cannot be two of a combination.
-    apart = np.ones(len(weights), dtype=np.bool_)
-    for i, one in enumerate(order):
-        for other in order[:i]:
-            apart &= bound[one] != bound[other]
-    weights = weights * apart
-    return Tally(
-        names,
-        combinations * float(weights.sum()) / len(drawn),
-        len(drawn),
-        len(order) == 2 and combinations <= sample,
-        float(weights.sum()),
-        float(weights[held].sum()),
-        float((weights * weights).sum()),
-    )
-
-
-class _Ranges:
-    """Where, among one variable's events, those in scope of bound events begin and end."""
-
-    def __init__(self, columns: EventColumns, branch: Branch, keys: npt.NDArray[np.int64]) -> None:
-        self._ts, self._keys, self._branch = columns.ts, keys, branch
-        span = int(columns.ts[-1] - columns.ts[0]) if len(columns) else 0
-        window = branch.window
-        self._window = (
-            min(span, window.microseconds - window.exclusive)
-            if isinstance(window, TimeWindow)
-            else span
-        )
-        # One number orders by (partition, time); a gap between partitions keeps scopes inside.
-        self._origin = int(columns.ts[0]) if len(columns) else 0
-        self._stride = 2 * span + 4
-
-    def _rank(self, keys: npt.NDArray[np.int64], ts: Rows) -> Rows:
-        return keys * self._stride + (ts - self._origin)
-
-    def of(self, name: str, bound: Mapping[str, Rows], rows: Rows) -> tuple[Rows, Rows, Rows]:
-        """Return begins, ends, and the rows of `name` that they count in."""
-        ranks = self._rank(self._keys[rows], self._ts[rows])
-        order = np.argsort(ranks, kind="stable")
-        times = {v: self._ts[chosen] for v, chosen in bound.items()}
-        low = np.maximum.reduce(list(times.values())) - self._window
-        high = np.minimum.reduce(list(times.values())) + self._window + 1
-        for variable, ts in times.items():
-            if variable in self._branch.before(name):
-                low = np.maximum(low, ts + 1)
-            if variable in self._branch.after(name):
-                high = np.minimum(high, ts)
-        keys = self._keys[next(iter(bound.values()))]
-        limit = self._origin + self._stride - 2
-        low = np.clip(low, self._origin, limit)
-        high = np.clip(high, self._origin, limit)
-        begins = np.searchsorted(ranks[order], self._rank(keys, low))
-        ends = np.searchsorted(ranks[order], self._rank(keys, high))
-        return begins, np.maximum(begins, ends), rows[order]

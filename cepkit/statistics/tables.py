@@ -32,12 +32,39 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1
     )
 
 
-def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
-    """Return the same as an HTML table; head, cells and caption are texts and are escaped."""
+_BYTES = 16_000
+"""Of rows in an HTML table: notebooks keep what they show."""
+
+
+def html_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "", left: int = 1
+) -> str:
+    """Return the same as an HTML table; head, cells and caption are texts and are escaped.
+
+    Rows beyond some 16 kB are left out and counted instead.
+    """
 
     def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+        sides = ("left" if i < left else "right" for i in range(len(cells)))
+        return (
+            "<tr>"
+            + "".join(
+                f'<{tag} style="text-align:{side}">{escape(cell)}</{tag}>'
+                for side, cell in zip(sides, cells, strict=True)
+            )
+            + "</tr>"
+        )
 
-    body = "".join(line(row, "td") for row in rows)
+    body: list[str] = []
+    size = left_out = 0
+    for row in rows:
+        text = line(row, "td")
+        size += len(text.encode())
+        if size > _BYTES:
+            left_out += 1
+        else:
+            body.append(text)
     above = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return f"<table>{above}<thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
+    below = f"<p>and {left_out:,} more rows</p>" if left_out else ""
+    table = f"<thead>{line(head, 'th')}</thead><tbody>{''.join(body)}</tbody>"
+    return f"<table>{above}{table}</table>{below}"
