@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import pandas as pd
 
 from cepkit.columnar.counters import StepCounters
 from cepkit.plan.nodes import Plan
+from cepkit.statistics.tables import html_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +108,8 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         head, rows = self._rows()
-        order = html.escape("; ".join(map(str, self.plan.branches)))
-        cells = "".join(f"<th>{cell}</th>" for cell in head)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in rows
-        )
-        return (
-            f"<p>plan <b>{order}</b> ({html.escape(self.plan.planner)})</p>"
-            f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        order = "; ".join(map(str, self.plan.branches))
+        return html_table(head, rows, caption=f"plan {order} ({self.plan.planner})")
 
 
 def _approximate(number: float | None) -> str:

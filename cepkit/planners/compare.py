@@ -71,7 +71,8 @@ class PlanComparison:
         return f"cost: {self.cost_model}\n{text_table(_HEAD, map(_cells, self.rows), left=2)}"
 
     def _repr_html_(self) -> str:
-        return html_table(_HEAD, map(_cells, self.rows), caption=f"cost: {self.cost_model}")
+        caption = f"cost: {self.cost_model}"
+        return html_table(_HEAD, map(_cells, self.rows), caption, left=2)
 
 
 def compare_plans(
