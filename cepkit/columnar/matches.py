@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cepkit.columnar import shown
 from cepkit.columnar.backend import Backend
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.detection import counters_for, detect_columns
@@ -59,6 +59,7 @@ class Matches:
         self._slice_rows = slice_rows
         self._backend = backend
         self._time = stream.schema.time
+        self._type = stream.schema.type
         self.variables = tuple(event.variable for event in events_of(query.structure))
         self._programs = programs(query, plan)
         attributes = sorted({a for p in self._programs for a in p.columns})
@@ -103,14 +104,25 @@ class Matches:
         first.__dict__.update(self.__dict__, limit=n if self.limit is None else min(n, self.limit))
         return first.to_pandas()
 
+    def timeline(self, n: int = 50) -> pd.DataFrame:
+        """Return the events of some `n` matches, one row for each event.
+
+        Args:
+            n: The most matches.
+
+        Returns:
+            Columns match (from 1), variable, ts, type and attributes (a dictionary of the
+            event's other columns), in the order of match and time.
+        """
+        return shown.timeline(self.head(n), self.variables, self._time, self._type)
+
     def to_arrow(self) -> pa.Table:
         """Return all matches as an Arrow table."""
         return pa.Table.from_batches(self.batches(), schema=self.schema)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return all matches as a DataFrame; each event is a dictionary of its columns."""
-        frame: pd.DataFrame = self.to_arrow().to_pandas()
-        return frame
+        return shown.to_frame(self.to_arrow())
 
     def write_parquet(self, path: str | os.PathLike[str]) -> int:
         """Write all matches to a Parquet file, some at a time; it appears when it is whole.
@@ -170,11 +182,24 @@ class Matches:
         self._counters = counters  # of a whole run only: a broken off one would mislead
 
     def __repr__(self) -> str:
-        return f"{self._title()}\n{self.head(_SHOWN)}"
+        try:
+            return shown.to_text(self._title(), *self._shown())
+        except Exception as error:  # noqa: BLE001 - a repr that raises hides the real problem
+            return f"Matches: cannot be shown ({type(error).__name__})"
 
     def _repr_html_(self) -> str:
-        shown: str = self.head(_SHOWN).to_html(escape=True, max_rows=_SHOWN)
-        return f"<p>{html.escape(self._title())}</p>{shown}"
+        try:
+            return shown.to_html(self._title(), *self._shown())
+        except Exception as error:  # noqa: BLE001 - as above
+            return f"<p>Matches: cannot be shown ({type(error).__name__})</p>"
+
+    def _shown(self) -> tuple[pd.DataFrame, tuple[str, ...], tuple[str, ...]]:
+        """Return the first matches, their variables, and the attributes that tell most."""
+        read = sorted({name for program in self._programs for name in program.columns})
+        # Conditions may read what does not go to the output.
+        carried = [name for name in read if name in self._columns.source.column_names]
+        attributes = tuple(dict.fromkeys((self._time, self._type, *carried)))
+        return self.head(_SHOWN), self.variables, attributes
 
     def _title(self) -> str:
         order = "; ".join(map(str, self.plan.branches))
