@@ -1,0 +1,88 @@
+"""Figures of queries, plans, statistics, comparisons, explanations and matches.
+
+Each file computes what is drawn (plain values, which tests read) and draws it. Figures are
+returned and never shown; no template or renderer of the session is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import plotly.graph_objects as go
+
+from cepkit.columnar.explanation import Explanation
+from cepkit.columnar.matches import Matches
+from cepkit.errors import CepkitError
+from cepkit.figures.automaton import draw_plan, draw_query
+from cepkit.figures.explained import draw_explanation
+from cepkit.figures.found import draw_matches, is_matches
+from cepkit.figures.plan_comparison import draw_comparison
+from cepkit.figures.report import write_report
+from cepkit.figures.stream_profile import draw_statistics
+from cepkit.pattern.builder import Pattern, as_query
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
+from cepkit.planners.compare import PlanComparison
+from cepkit.statistics.model import Statistics
+
+__all__ = [
+    "draw",
+    "draw_comparison",
+    "draw_explanation",
+    "draw_matches",
+    "draw_plan",
+    "draw_query",
+    "draw_statistics",
+    "write_report",
+]
+
+
+def _draw_plan(plan: Plan, pattern: Any = None, **options: Any) -> go.Figure:
+    return draw_plan(plan, None if pattern is None else as_query(pattern), **options)
+
+
+def _draw_pattern(pattern: Pattern, **options: Any) -> go.Figure:
+    return draw_query(pattern.query, **options)
+
+
+FIGURES: dict[type, Callable[..., go.Figure]] = {
+    Query: draw_query,
+    Pattern: _draw_pattern,
+    Plan: _draw_plan,
+    Statistics: draw_statistics,
+    PlanComparison: draw_comparison,
+    Explanation: draw_explanation,
+    Matches: draw_matches,
+}
+"""What is drawn how. Beside these, whatever looks like matches (a DataFrame, one from Spark)."""
+
+
+def draw(thing: object, **options: Any) -> go.Figure:
+    """Return a figure of `thing`; it is returned, not shown.
+
+    Args:
+        thing: A query, a plan, statistics, a comparison of plans, an explanation or matches.
+        **options: Of a plan ``pattern=``, without which its conditions are not known, and
+            ``per_row=``, the steps side by side; of matches ``limit=``, ``since_start=``, and
+            ``time=`` and ``type=`` for a DataFrame where they cannot be found out.
+
+    Raises:
+        CepkitError: There is no figure of such a thing, or it has no such option.
+    """
+    drawing = next((f for kind, f in FIGURES.items() if isinstance(thing, kind)), None)
+    if drawing is None and is_matches(thing):
+        drawing = draw_matches
+    if drawing is None:
+        raise CepkitError(
+            f"there is no figure of a {type(thing).__name__}",
+            expected="a query, a plan, statistics, a comparison of plans, an explanation, matches",
+        )
+    try:
+        return drawing(thing, **options)
+    except TypeError as error:
+        if "unexpected keyword argument" not in str(error):
+            raise
+        raise CepkitError(
+            f"the figure of a {type(thing).__name__} has no such option: {', '.join(options)}"
+        ) from error

@@ -1,0 +1,205 @@
+"""The figure of a plan: for each branch the chain of states through which its matches grow.
+
+A chain is broken into rows where it is long; the state at a break is drawn twice, dashed the
+first time. Labels are cut to the room they have, with the whole text where the pointer is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from cepkit.figures.canvas import BOLD, LINE_HEIGHT, Canvas, Circle, Dash, Item, Line, Text
+from cepkit.figures.chain import Chain, State, Take, chains
+from cepkit.figures.plotly_canvas import to_figure
+from cepkit.figures.style import SIZE, SMALL
+from cepkit.figures.texts import fitted, plain, width_of, wrapped
+from cepkit.pattern.names import name_text
+from cepkit.pattern.query import Query
+from cepkit.plan.checks import as_plan
+from cepkit.plan.logarithms import log_text
+from cepkit.plan.nodes import Plan
+from cepkit.statistics.tables import number
+
+RADIUS = 20
+SPACING = 230
+MARGIN = 112
+PER_ROW = 4
+"""Edges in a row: as wide as a notebook's cell."""
+
+_ROOM = SPACING - 2 * RADIUS - 16
+_LOOP = 30
+_LABEL_GAP = 8
+_MOST_LINES = 6
+_LEAN = 0.72
+_OPEN = 0.36
+"""How far a loop leans from upright, and half of how wide it is at its foot, in radians."""
+_PLAIN, _FINAL = "rgba(86,180,233,0.16)", "rgba(0,158,115,0.22)"
+
+
+def draw_plan(plan: Plan, pattern: Query | None = None, *, per_row: int = PER_ROW) -> go.Figure:
+    """Return the automata of a plan as a figure; it is returned, not shown.
+
+    Args:
+        plan: The plan.
+        pattern: The query that it evaluates: without it types and conditions are not known.
+        per_row: How many steps stand side by side.
+
+    Raises:
+        PlanError: The plan does not belong to the pattern.
+    """
+    cost = "" if plan.log_cost is None else f", cost {log_text(plan.log_cost)}"
+    canvas = layout(chains(plan, pattern), per_row)
+    return to_figure(canvas, f"plan: {plan.planner}{cost}")
+
+
+def draw_query(query: Query, *, per_row: int = PER_ROW) -> go.Figure:
+    """Return the automata of a query in the order of its text; returned, not shown."""
+    return draw_plan(as_plan(None, query), query, per_row=per_row)
+
+
+def layout(parts: Sequence[Chain], per_row: int = PER_ROW) -> Canvas:
+    """Return the picture of the automata, one below the other.
+
+    Args:
+        parts: From `chains`.
+        per_row: The most edges in a row.
+    """
+    edges = min(per_row, max((len(chain.takes) for chain in parts), default=1))
+    width = 2 * MARGIN + edges * SPACING
+    items: list[Item] = []
+    y = 0.0
+    for chain in parts:
+        if chain.name:
+            items.append(Text(8, y + 4, (chain.name,), "left", SIZE, bold=True))
+            y += 22
+        for begin in range(0, max(1, len(chain.takes)), per_row):
+            row, height = _row(chain, begin, begin + per_row, y)
+            items += row
+            y += height
+        for absence in chain.absences:
+            line = fitted(f"without {absence}", SMALL, width - 16)
+            items.append(Text(8, y - 6, (line,), "left", SMALL, hover=absence))
+            y += 20
+        y += 10
+    return Canvas(width, y, tuple(items), "; ".join(map(summary, parts)))
+
+
+def summary(chain: Chain) -> str:
+    """Return the automaton in words, for who cannot see it."""
+    steps = (
+        f"{take.event}" + (f" where {' and '.join(take.conditions)}" if take.conditions else "")
+        for take in chain.takes
+    )
+    return f"{chain.name or 'automaton'}: take {', then '.join(steps)}"
+
+
+def _row(chain: Chain, begin: int, end: int, top: float) -> tuple[list[Item], float]:
+    """Return what is in one row of a chain, and how high it is."""
+    takes = chain.takes[begin:end]
+    states = chain.states[begin : end + 1]
+    loops = 2 * SMALL * LINE_HEIGHT + _LOOP + 10
+    y = top + loops + RADIUS
+    items: list[Item] = []
+    if begin == 0:
+        items.append(Line(((MARGIN - RADIUS - 34, y), (MARGIN - RADIUS, y)), arrow=True))
+    lowest = y + RADIUS
+    for i, take in enumerate(takes):
+        left = MARGIN + i * SPACING + RADIUS
+        right = MARGIN + (i + 1) * SPACING - RADIUS
+        items.append(Line(((left, y), (right, y)), arrow=True))
+        labels = _labels(take, (left + right) / 2, y)
+        items += labels
+        lowest = max(lowest, *(text.y + text.height for text in labels))
+    for i, state in enumerate(states):
+        x = MARGIN + i * SPACING
+        continues = begin + i < len(chain.takes) and i == len(takes)
+        items += _state(state, x, y, continues)
+    return items, lowest + 18 - top
+
+
+def _labels(take: Take, x: float, y: float) -> list[Text]:
+    hover = _told(take)
+    # The loops of the states at both ends lean over the edge.
+    room = _ROOM - 26
+    whole = width_of(plain(take.event), SIZE * BOLD) <= room
+    event = fitted(take.event if whole else name_text(take.variable), SIZE * BOLD, room)
+    title = Text(x + 4, y - SIZE * LINE_HEIGHT - 3, (event,), size=SIZE, bold=True, hover=hover)
+    lines = [] if whole else wrapped(take.event, SMALL, _ROOM, 1)
+    if take.scope:
+        lines += wrapped(take.scope, SMALL, _ROOM, 1)
+    for i, condition in enumerate(take.conditions):
+        others = len(take.conditions) - i - 1
+        left = _MOST_LINES - len(lines) - bool(others)
+        if left < 1:
+            lines.append(f"… and {others + 1} more")
+            break
+        lines += wrapped(condition, SMALL, _ROOM, min(3, left))
+    if take.expected is not None:
+        lines.append(f"keeps ~{number(take.expected.partial_matches)}")
+    below = Text(x, y + 6, tuple(lines), hover=hover, size=SMALL)
+    return [title, below] if lines else [title]
+
+
+def _told(take: Take) -> str:
+    lines = [f"take {take.event}", *([take.scope] if take.scope else []), *take.conditions]
+    if take.expected is not None:
+        step = take.expected
+        lines += [
+            f"expected candidates: {number(step.candidates)}",
+            f"expected partial matches: {number(step.partial_matches)}",
+            f"alive in a window: {number(step.alive)}",
+        ]
+    return "\n".join(lines)
+
+
+def _state(state: State, x: float, y: float, continues: bool) -> list[Item]:
+    final = state.name == "F"
+    hover = [f"state {state.name}"]
+    if final:
+        hover.append("a match")
+    if state.stored:
+        hover.append(f"store {', '.join(state.stored)}")
+    if state.ignored:
+        hover.append(f"ignore {', '.join(state.ignored)}")
+    if continues:
+        hover.append("goes on in the next row")
+    fill = None if continues else _FINAL if final else _PLAIN
+    dash: Dash = "dot" if continues else "solid"
+    circle = Circle(x, y, RADIUS, "\n".join(hover), fill, dash, double=final)
+    name = Text(x, y - SIZE * LINE_HEIGHT / 2, (state.name,), size=SIZE, bold=True)
+    if continues:
+        return [circle, name]
+    return [*_loops(state, x, y), circle, name]
+
+
+def _loops(state: State, x: float, y: float) -> list[Item]:
+    """Return the self-loops: to store, dashed, leaning right; to ignore, dotted, leaning left."""
+    kinds: list[tuple[str, tuple[str, ...], Dash, int]] = []
+    if state.ignored:
+        kinds.append(("ignore", state.ignored, "dot", -1))
+    if state.stored:
+        kinds.append(("store", state.stored, "dash", 1))
+    items: list[Item] = []
+    for word, names, dash, side in kinds:
+        lean = side * _LEAN if len(kinds) == 2 else 0.0
+        far = RADIUS + 1.35 * _LOOP
+
+        def at(angle: float, distance: float) -> tuple[float, float]:
+            return x + distance * math.sin(angle), y - distance * math.cos(angle)
+
+        angles = (lean - _OPEN, lean - _OPEN * 1.5, lean + _OPEN * 1.5, lean + _OPEN)
+        points = tuple(map(at, angles, (RADIUS, far, far, RADIUS)))
+        items.append(Line(points, curved=True, dash=dash, arrow=True))
+        room = (SPACING if lean == 0 else SPACING / 2) - 2 * _LABEL_GAP
+        room = min(room, 2 * MARGIN - _LABEL_GAP)
+        label = fitted(", ".join(names), SMALL, room)
+        # Above the tip of the loop, but on its own side of the state.
+        half = max(width_of(label, SMALL), width_of(word, SMALL)) / 2
+        middle = x if lean == 0 else x + side * max(abs(at(lean, far)[0] - x), half + _LABEL_GAP)
+        top = y - RADIUS - _LOOP - 2 * SMALL * LINE_HEIGHT
+        told = f"{word} {', '.join(names)}"
+        items.append(Text(middle, top, (word, label), size=SMALL, hover=told))
+    return items

@@ -1,0 +1,146 @@
+"""Pieces of the report's page: its frame and its tables. Everything given as text is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+from cepkit.figures.texts import plain
+
+# No scripts, nothing from anywhere: the browser itself holds the page to that.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c1e21; --soft: #5c6066; --line: #d5d8dc;
+  --paper: #ffffff; --shade: #f4f5f7; --accent: #00684c; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e7e9; --soft: #a4a8ae; --line: #3c4046;
+  --paper: #15171a; --shade: #202327; --accent: #4ac7a0; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
+main, header, footer { max-width: 62rem; margin: 0 auto; padding: 0 1rem; }
+header { padding-top: 1.5rem; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem; }
+p { overflow-wrap: anywhere; }
+pre { background: var(--shade); padding: .8rem 1rem; border-radius: 6px; white-space: pre-wrap;
+  overflow-wrap: anywhere;
+  font: .9rem/1.5 ui-monospace, "SF Mono", "DejaVu Sans Mono", monospace; margin: 0; }
+dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); gap: .6rem;
+  margin: 0; }
+dl div { background: var(--shade); border-radius: 6px; padding: .5rem .75rem; }
+dt { color: var(--soft); font-size: .8rem; overflow-wrap: anywhere; }
+dd { margin: 0; font-size: 1.05rem; font-weight: 600; overflow-wrap: anywhere; }
+.scroll { overflow-x: auto; margin: 0 0 1rem; }
+.scroll:focus-visible { outline: 2px solid var(--accent); }
+figure { margin: 0; }
+figure svg { display: block; color: var(--soft); font-family: inherit; }
+figure svg text { color: var(--ink); }
+table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
+caption { text-align: left; color: var(--soft); padding: 0 0 .35rem; font-size: .875rem; }
+th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: left;
+  vertical-align: top; white-space: nowrap; }
+thead th { color: var(--soft); font-weight: 600; border-bottom-width: 2px; }
+tbody th { font-weight: 600; }
+td.wide { white-space: normal; min-width: 14rem; overflow-wrap: anywhere; }
+.number { text-align: right; }
+tr.marked th, tr.marked td { color: var(--accent); font-weight: 600; }
+footer { color: var(--soft); font-size: .8rem; margin-top: 2.5rem; padding-bottom: 2rem; }
+@media print { .scroll { overflow: visible; } section { break-inside: avoid; } }
+"""
+
+
+def page(title: str, facts: Mapping[str, str], sections: Iterable[str]) -> str:
+    """Return the whole page.
+
+    Args:
+        title: What it is about.
+        facts: Numbers for its head, by their names.
+        sections: HTML, from `section`.
+    """
+    items = "".join(
+        f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in facts.items()
+    )
+    head = f"<header><h1>{_text(title)}</h1>{f'<dl>{items}</dl>' if items else ''}</header>"
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{_text(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<body>{head}\n<main>{''.join(sections)}</main>\n"
+        "<footer>Made by cepkit. This file needs no network.</footer></body></html>\n"
+    )
+
+
+def section(heading: str, *parts: str) -> str:
+    """Return a section: its heading as text, its parts as HTML."""
+    return f"<section><h2>{_text(heading)}</h2>{''.join(parts)}</section>\n"
+
+
+def paragraph(text: str) -> str:
+    """Return a paragraph of text."""
+    return f"<p>{_text(text)}</p>"
+
+
+def code(text: str) -> str:
+    """Return text as it is written, its lines kept."""
+    lines = (plain_indented(line) for line in text.splitlines())
+    return f"<pre>{escape(chr(10).join(lines))}</pre>"
+
+
+def drawing(svg: str, name: str) -> str:
+    """Return an SVG element in a frame that scrolls where the page is narrow."""
+    return f"<figure>{_scrolling(svg, name)}</figure>"
+
+
+def table(
+    caption: str,
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    numbers: Iterable[int] = (),
+    wide: Iterable[int] = (),
+    marked: Iterable[int] = (),
+) -> str:
+    """Return a table; the first cell of each row is its heading.
+
+    Args:
+        caption: What it shows.
+        head: The name of each column.
+        rows: A text for each column.
+        numbers: The columns of numbers, aligned to the right.
+        wide: The columns whose texts may be broken into lines.
+        marked: The rows to stand out.
+    """
+    right, broken, strong = set(numbers), set(wide), set(marked)
+
+    def kind(column: int) -> str:
+        classes = "number" if column in right else "wide" if column in broken else ""
+        return f' class="{classes}"' if classes else ""
+
+    names = "".join(f'<th scope="col"{kind(i)}>{_text(name)}</th>' for i, name in enumerate(head))
+    body = []
+    for number, row in enumerate(rows):
+        first, *rest = row
+        cells = "".join(f"<td{kind(i)}>{_text(cell)}</td>" for i, cell in enumerate(rest, start=1))
+        strong_row = ' class="marked"' if number in strong else ""
+        body.append(f'<tr{strong_row}><th scope="row">{_text(first)}</th>{cells}</tr>')
+    whole = (
+        f"<table><caption>{_text(caption)}</caption><thead><tr>{names}</tr></thead>"
+        f"<tbody>{''.join(body)}</tbody></table>"
+    )
+    return _scrolling(whole, caption)
+
+
+def plain_indented(line: str) -> str:
+    """Return a line of a text as it can be shown, its indentation kept."""
+    return " " * (len(line) - len(line.lstrip())) + plain(line)
+
+
+def _scrolling(html: str, name: str) -> str:
+    # A region that scrolls must be reached by keyboard and have a name.
+    return f'<div class="scroll" role="region" tabindex="0" aria-label="{_text(name)}">{html}</div>'
+
+
+def _text(text: str) -> str:
+    return escape(plain(text))

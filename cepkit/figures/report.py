@@ -1,0 +1,239 @@
+"""The report of a run: one HTML file with all that was asked, planned, counted and found.
+
+No scripts and no network: pictures are inline SVG, so the file is small (some 100 kB) and can be
+mailed, printed and read on a phone.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from cepkit.columnar import shown as showing
+from cepkit.columnar.explanation import Explanation
+from cepkit.columnar.output import END, START
+from cepkit.errors import CepkitError
+from cepkit.figures import automaton, page, timeline_canvas
+from cepkit.figures.chain import chains
+from cepkit.figures.explained import Counted, counted
+from cepkit.figures.found import tidy_frame
+from cepkit.figures.plan_comparison import bars
+from cepkit.figures.stream_profile import rates, shares
+from cepkit.figures.svg import to_svg
+from cepkit.figures.timeline import timeline
+from cepkit.pattern.conditions import attributes_of
+from cepkit.pattern.nodes import events_of
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
+from cepkit.planners.compare import PlanComparison
+from cepkit.statistics.model import Statistics
+from cepkit.statistics.tables import number
+
+_STEPS_IN_A_ROW = 3
+_DRAWN = 20
+_LISTED = 20
+_COLUMNS = 24
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    *,
+    query: Query,
+    plan: Plan,
+    matches_frame: pd.DataFrame,
+    statistics: Statistics | None = None,
+    comparison: PlanComparison | None = None,
+    explanation: Explanation | None = None,
+    facts: Mapping[str, str] | None = None,
+    title: str = "Matches of a pattern",
+) -> Path:
+    """Write the report of a run; it appears when it is whole.
+
+    Args:
+        path: The HTML file; an older one is replaced.
+        query: What was asked.
+        plan: How it was evaluated.
+        matches_frame: Some of the matches, as `matches.head(20)` gives them.
+        statistics: What the plan was made with.
+        comparison: The plans that there were.
+        explanation: What the steps did.
+        facts: What to show first, as {"events": "200,000", "matches": "1,234"}.
+        title: Of the page.
+
+    Returns:
+        The path.
+
+    Raises:
+        CepkitError: The folder cannot be written.
+    """
+    sections = [
+        page.section("Pattern", page.code(query.text or str(query))),
+        _plan(plan, query),
+        *([_comparison(comparison)] if comparison is not None else []),
+        *([_explanation(explanation)] if explanation is not None else []),
+        *_matches(matches_frame, query),
+        *([_statistics(statistics)] if statistics is not None else []),
+    ]
+    return _write(Path(path), page.page(title, facts or {}, sections))
+
+
+def _plan(plan: Plan, query: Query) -> str:
+    parts = chains(plan, query)
+    picture = to_svg(automaton.layout(parts, _STEPS_IN_A_ROW))
+    several = len(parts) > 1
+    rows = [
+        (
+            f"{number_}.{i}" if several else str(i),
+            take.event,
+            take.scope,
+            " AND ".join(take.conditions),
+        )
+        for number_, chain in enumerate(parts, start=1)
+        for i, take in enumerate(chain.takes, start=1)
+    ]
+    steps = page.table("The steps in words", ("step", "takes", "where", "checks"), rows, wide=[3])
+    absences = [page.paragraph(f"without {a}") for chain in parts for a in chain.absences]
+    head = page.paragraph(f"By the planner {plan.planner}.")
+    return page.section("Plan", head, page.drawing(picture, "the plan"), steps, *absences)
+
+
+def _comparison(comparison: PlanComparison) -> str:
+    found = bars(comparison)
+    rows = [
+        (
+            f"{row.planner} (best)" if row.best else row.planner,
+            row.plan,
+            row.cost,
+            f"{number(row.relative)} x",
+            f"{row.seconds * 1000:,.3g} ms",
+        )
+        for row in found
+    ]
+    return page.section(
+        "Plans compared",
+        page.table(
+            f"What each planner finds; cost: {comparison.cost_model}",
+            ("planner", "plan", "cost", "relative", "planned in"),
+            rows,
+            numbers=(2, 3, 4),
+            wide=[1],
+            marked=[i for i, row in enumerate(found) if row.best],
+        ),
+    )
+
+
+def _explanation(explanation: Explanation) -> str:
+    found = counted(explanation)
+    rows = [
+        (
+            candidates.step,
+            *_against(candidates),
+            *_against(survivors),
+            f"{step.peak_rows:,}",
+            f"{step.seconds:.3f}",
+        )
+        for candidates, survivors, step in zip(
+            found[::2], found[1::2], explanation.steps, strict=True
+        )
+    ]
+    head = (
+        "step", "candidates", "expected", "ratio", "survivors", "expected", "ratio",
+        "peak rows", "seconds",
+    )  # fmt: skip
+    return page.section(
+        "Expected and actual",
+        page.table("What each step did, and what was expected", head, rows, numbers=range(1, 9)),
+    )
+
+
+def _against(row: Counted) -> tuple[str, str, str]:
+    expected = "" if row.expected is None else number(row.expected)
+    ratio = "" if row.ratio is None else f"{row.ratio:,.3g}"
+    return f"{row.actual:,.0f}", expected, ratio
+
+
+def _matches(frame: pd.DataFrame, query: Query) -> tuple[str, str]:
+    heading = "Timeline of the first matches"
+    variables = [str(name) for name in frame.columns if name not in (START, END)]
+    if not len(frame):
+        return (
+            page.section(heading, page.paragraph("There are no matches.")),
+            page.section("First matches", page.paragraph("There are no matches.")),
+        )
+    try:
+        tidy = tidy_frame(frame[:_DRAWN], variables, events=events_of(query.structure))
+    except CepkitError as error:
+        # The rest of the report is worth having.
+        drawn = page.paragraph(f"No timeline: {error.found}.")
+    else:
+        picture = timeline_canvas.layout(timeline(tidy, variables))
+        drawn = page.drawing(to_svg(picture), "timeline of the first matches")
+    return page.section(heading, drawn), page.section("First matches", _table(frame, query))
+
+
+def _table(frame: pd.DataFrame, query: Query) -> str:
+    variables = [str(name) for name in frame.columns if name not in (START, END)]
+    time = showing.infer_time(frame, variables)
+    read = {name for _, name in attributes_of(query.where)} if query.where is not None else set()
+    present = [e for v in variables for item in frame[v] for e in showing.events_in(item)][:1]
+    names = list(present[0]) if present else []
+    # Time and what conditions read first; the rest of a narrow event, too.
+    told = [time] if time else []
+    told += [n for n in names if n in read or n in query.partition_by]
+    told += [n for n in names if isinstance(present[0][n], str)][:1]
+    attributes = dict.fromkeys(told or names[:4])
+    heads, rows, more = showing.flat(frame[:_LISTED], variables, attributes, _COLUMNS)
+    numbers = {i + 1 for i in range(len(heads)) if any(showing.is_number(row[i]) for row in rows)}
+    note = f", without {more} more variables" if more else ""
+    return page.table(
+        f"The first {len(rows)} matches{note}",
+        ("match", *(f"{variable}.{name}" for variable, name in heads)),
+        ((str(i), *(showing.value_text(v, 48) for v in row)) for i, row in enumerate(rows, 1)),
+        numbers=numbers,
+    )
+
+
+def _statistics(statistics: Statistics) -> str:
+    arriving = page.table(
+        f"{statistics.events:,} events in {number(statistics.span_seconds)} s",
+        ("variable", "events/s", "after its own conditions, events/s"),
+        [(r.variable, number(r.before), number(r.after)) for r in rates(statistics)],
+        numbers=(1, 2),
+    )
+    found = shares(statistics)
+    fitting = page.table(
+        "Shares that satisfy the conditions between variables",
+        ("conditions between", "selectivity", "95 % interval", "sampled"),
+        [
+            (
+                s.variables,
+                number(s.share),
+                f"{number(s.low)} to {number(s.high)}" if s.low < s.high else "",
+                "" if s.pairs is None else f"{s.pairs:,}",
+            )
+            for s in found
+        ],
+        numbers=(1, 2, 3),
+    )
+    return page.section("The stream", arriving, fitting if found else "")
+
+
+def _write(target: Path, text: str) -> Path:
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        try:
+            with part.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise CepkitError(
+            f"'{target}' cannot be written: {error.strerror}",
+            hint="name a file in a folder that exists",
+        ) from error
+    return target

@@ -1,0 +1,85 @@
+"""How figures look: colours, fonts and sizes, in one place.
+
+A kernel cannot know whether the page around a figure is light or dark, so paper is transparent
+and text a grey that can be read on both. The colours are those of Okabe and Ito, told apart by
+the colour-blind; wherever one carries a meaning, a shape, a dash or a letter carries it too.
+"""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+TEXT = "#767676"
+"""4.5:1 on white, 4.2:1 on #111."""
+GRID = "rgba(118,118,118,0.25)"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+SIZE = 12
+SMALL = 11
+
+ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
+BLUE, VERMILLION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#999999"
+
+COLOURS = (SKY, ORANGE, GREEN, YELLOW, PURPLE, VERMILLION, BLUE, GREY)
+"""Of things that are told apart; black is left out, as it is lost on a dark page."""
+
+SYMBOLS = ("circle", "square", "diamond", "hexagon")
+
+
+def ink(colour: str) -> str:
+    """Return the colour of a letter that stands on a mark of `colour`."""
+    return "#ffffff" if colour == BLUE else "#111111"
+
+
+def colour_of(number: int) -> str:
+    """Return the colour of the thing with this number; they repeat after eight."""
+    return COLOURS[number % len(COLOURS)]
+
+
+def symbol_of(number: int) -> str:
+    """Return the shape of the thing with this number: another one when the colours repeat."""
+    return SYMBOLS[number // len(COLOURS) % len(SYMBOLS)]
+
+
+def figure(title: str, height: int, width: int | None = None) -> go.Figure:
+    """Return an empty figure in this style.
+
+    Args:
+        title: Already escaped for plotly (`texts.shown`).
+        height: In pixels.
+        width: In pixels; None for as wide as there is room.
+    """
+    made = go.Figure()
+    made.update_layout(
+        # An empty template: what the session has set as default stays there and out of here.
+        template=go.layout.Template(),
+        title={"text": title, "x": 0, "xref": "container", "xanchor": "left", "pad": {"l": 12}},
+        title_font_size=SIZE + 2,
+        font={"family": FONT, "size": SIZE, "color": TEXT},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        height=height,
+        width=width,
+        autosize=width is None,
+        margin={"l": 16, "r": 24, "t": 56, "b": 40},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1, "xanchor": "right"},
+        modebar={
+            "bgcolor": "rgba(0,0,0,0)",
+            "color": GRID,
+            "activecolor": TEXT,
+            "remove": ["select2d", "lasso2d"],
+        },
+        hoverlabel={"align": "left", "font": {"family": FONT, "size": SIZE}},
+    )
+    made.update_xaxes(gridcolor=GRID, zeroline=False, linecolor=GRID, automargin=True)
+    made.update_xaxes(title={"standoff": 8, "font": {"size": SIZE}})
+    made.update_yaxes(gridcolor=GRID, zeroline=False, linecolor=GRID, automargin=True)
+    return made
+
+
+def message(title: str, text: str) -> go.Figure:
+    """Return a figure that says why there is nothing to see; both texts already escaped."""
+    made = figure(title, 160)
+    made.update_xaxes(visible=False)
+    made.update_yaxes(visible=False)
+    made.add_annotation(text=text, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False)
+    return made

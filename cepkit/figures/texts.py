@@ -1,0 +1,84 @@
+"""Texts from data, made fit to be drawn: escaped, cut, wrapped, and their width foreseen.
+
+Plotly reads a small subset of HTML in every text, and TeX between dollars where MathJax is on
+the page: what comes from data must not be read so.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from html import escape
+
+# Widths of characters in ems of a sans-serif face, a little too wide rather than too narrow.
+_NARROW = frozenset("iljtf.,:;'|!()[]{} I-")
+_BROAD = frozenset("mwMW@%—→")
+
+
+def plain(text: object) -> str:
+    """Return the text on one line, without characters that cannot be seen or change direction."""
+    cleaned = (
+        c if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Zl", "Zp") else " "
+        for c in str(text)
+    )
+    return " ".join("".join(cleaned).split())
+
+
+def shown(text: object) -> str:
+    """Return a text as plotly shows it literally."""
+    # A numeric entity: plotly looks for TeX before it decodes entities.
+    return escape(plain(text), quote=False).replace("$", "&#36;")
+
+
+def cut(text: object, length: int) -> str:
+    """Return the text on one line, with an ellipsis for what is beyond `length` characters."""
+    whole = plain(text)
+    return whole if len(whole) <= length else whole[: max(1, length - 1)].rstrip() + "…"
+
+
+def width_of(text: str, size: float) -> float:
+    """Return about how many pixels a line of text takes in a font of `size` pixels."""
+    return size * sum(map(_ems, text))
+
+
+def fitted(text: object, size: float, width: float) -> str:
+    """Return the text on one line of at most `width` pixels, with an ellipsis for the rest."""
+    whole = plain(text)
+    if width_of(whole, size) <= width:
+        return whole
+    room = width - width_of("…", size)
+    kept = 0
+    for kept, character in enumerate(whole):  # noqa: B007 - where it stopped is what is wanted
+        room -= width_of(character, size)
+        if room < 0:
+            break
+    return whole[:kept].rstrip() + "…"
+
+
+def wrapped(text: object, size: float, width: float, most: int) -> list[str]:
+    """Return the text broken into at most `most` lines of at most `width` pixels.
+
+    Lines are broken at spaces; a word that is too long for a line is cut, and so is the last
+    line where more would follow.
+    """
+    words = plain(text).split(" ")
+    lines: list[str] = []
+    while words and len(lines) < most:
+        line = words.pop(0)
+        while words and width_of(f"{line} {words[0]}", size) <= width:
+            line = f"{line} {words.pop(0)}"
+        lines.append(fitted(line, size, width))
+    if words:
+        lines[-1] = fitted(f"{lines[-1]} {' '.join(words)}", size, width)
+    return lines
+
+
+def _ems(character: str) -> float:
+    if unicodedata.combining(character):
+        return 0.0
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.05
+    if character in _NARROW:
+        return 0.40
+    if character in _BROAD or character.isupper():
+        return 0.95 if character in _BROAD else 0.74
+    return 0.62
