@@ -57,7 +57,7 @@ def _shapes(item: Circle | Line | Text) -> list[dict[str, Any]]:
                     "y0": y - r,
                     "y1": y + r,
                     "line": {"color": TEXT, "width": 1.6, "dash": dash},
-                    "fillcolor": fill or "rgba(0,0,0,0)",
+                    "fillcolor": (fill if r == radius else None) or "rgba(0,0,0,0)",
                 }
                 for r in radii
             ]

@@ -31,7 +31,7 @@ def _element(item: Item) -> str:
         case Circle(x, y, radius, hover, fill, dash, double):
             radii = (radius, radius - 4) if double else (radius,)
             circles = "".join(
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" fill="{fill or "transparent"}" '
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" fill="{(fill if r == radius else None) or "transparent"}" '
                 f'stroke="currentColor" stroke-width="1.4"{_DASHES[dash]}/>'
                 for r in radii
             )
