@@ -30,10 +30,11 @@ def _element(item: Item) -> str:
     match item:
         case Circle(x, y, radius, hover, fill, dash, double):
             radii = (radius, radius - 4) if double else (radius,)
+            colours = (fill or "transparent", "transparent")
             circles = "".join(
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" fill="{(fill if r == radius else None) or "transparent"}" '
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" fill="{colour}" '
                 f'stroke="currentColor" stroke-width="1.4"{_DASHES[dash]}/>'
-                for r in radii
+                for r, colour in zip(radii, colours, strict=False)
             )
             return f"<g>{_title(hover)}{circles}</g>"
         case Line():
