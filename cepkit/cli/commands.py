@@ -13,7 +13,7 @@ import cepkit as ck
 from cepkit.cli.inputs import open_stream, read_pattern, read_statistics
 from cepkit.cli.output import check_target, write
 from cepkit.cli.rows import first_rows, match_table
-from cepkit.cli.terminal import counted, quiet_streams, say, seconds, working
+from cepkit.cli.terminal import counted, quiet_streams, run, say, seconds
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
@@ -27,8 +27,7 @@ def profile(given: argparse.Namespace) -> None:
     """Print the statistics of a stream, or save them as JSON."""
     query = read_pattern(given)
     stream = open_stream(given)
-    with working("profiling"):
-        statistics = ck.profile(stream, query)
+    statistics = _profiled(stream, query)
     if given.json != "-":
         say(str(statistics))
     if given.json:
@@ -63,10 +62,14 @@ def detect(given: argparse.Namespace) -> None:
     _refuse_unsupported(query)
     begin = perf_counter()
     chosen = _detection_plan(given, query, stream)
-    with working("detecting"):
-        matches: Any = ck.detect(stream, query, chosen, limit=given.limit)
-        rows = [] if target else first_rows(matches, _SHOWN)
-        number = write(matches, target) if target else matches.count()
+    matches: Any = ck.detect(stream, query, chosen, limit=given.limit)
+
+    def work() -> tuple[list[dict[str, Any]], int]:
+        if target:
+            return [], write(matches, target)
+        return first_rows(matches, _SHOWN), matches.count()
+
+    rows, number = run(work, "detecting", on_spark=given.spark)
     spent = perf_counter() - begin
     if given.json != "-":
         if rows:
@@ -80,8 +83,7 @@ def detect(given: argparse.Namespace) -> None:
         say(f"plan: {one_line(chosen)} ({chosen.planner})")
     explanation = None
     if given.explain:
-        with working("explaining"):
-            explanation = matches.explain()
+        explanation = run(matches.explain, "explaining", on_spark=given.spark)
         if given.json != "-":
             say(f"\n{explanation}")
     if given.json:
@@ -99,8 +101,12 @@ def detect(given: argparse.Namespace) -> None:
 def _measured(given: argparse.Namespace, query: Query) -> Statistics:
     if given.statistics:
         return read_statistics(given.statistics, query)
-    with working("profiling"):
-        return ck.profile(open_stream(given), query)
+    return _profiled(open_stream(given), query)
+
+
+def _profiled(stream: Stream, query: Query) -> Statistics:
+    on_spark = stream.place == "spark"
+    return run(lambda: ck.profile(stream, query), "profiling", on_spark=on_spark)
 
 
 def _planned(query: Query, statistics: Statistics | None, planner: str | None) -> Plan:
@@ -121,8 +127,8 @@ def _detection_plan(given: argparse.Namespace, query: Query, stream: Stream) -> 
     if given.statistics:
         return _planned(query, read_statistics(given.statistics, query), given.planner)
     # Detection warns of the same things, and knows the types that there are.
-    with working("profiling"), quiet_streams():
-        return _planned(query, ck.profile(stream, query), given.planner)
+    with quiet_streams():
+        return _planned(query, _profiled(stream, query), given.planner)
 
 
 def _refuse_unsupported(query: Query) -> None:

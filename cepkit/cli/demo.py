@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pa_dataset
 
 import cepkit as ck
+from cepkit.cli.inputs import quiet_session
 from cepkit.cli.output import write
 from cepkit.cli.rows import match_table
 from cepkit.cli.terminal import counted, say, seconds, working
@@ -52,7 +52,7 @@ def demo(events: int, *, seed: int, report: str) -> None:
     steps = _Steps()
     say("cepkit finds patterns in events. This is the whole job, from data to matches.\n")
     with steps.step("Spark", "Start a session on the cores of this machine.") as step:
-        session: Any = ck.get_session()
+        session = quiet_session()
         step.say(f"Spark {session.version}")
     with steps.step("Events", f"Make up {events:,} stock trades (seed {seed}).") as step:
         table = stock_events(events, seed=seed)

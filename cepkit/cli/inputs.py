@@ -36,9 +36,21 @@ def open_stream(given: argparse.Namespace) -> Stream:
     return ck.events(_on_spark(given.events), **said)
 
 
+def quiet_session() -> Any:
+    """Return a Spark session that leaves the telling of errors to us.
+
+    Spark logs a failed or cancelled write with pages of Java, and raises it as well.
+    """
+    session = ck.get_session()
+    session.sparkContext.setLogLevel("OFF")
+    # Not INT96, which other readers take for times without a zone.
+    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    return session
+
+
 def _on_spark(path: str) -> Any:
     """Return a file as a Spark DataFrame that has the types which the local reader gives it."""
-    reader = ck.get_session().read
+    reader = quiet_session().read
     plain = path.casefold().rstrip("/")
     is_csv = plain.endswith((".csv", ".csv.gz"))
     if Path(path).is_dir():

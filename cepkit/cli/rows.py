@@ -70,7 +70,8 @@ def _text(value: object) -> str:
         case datetime():
             moment = value.astimezone(UTC) if value.tzinfo else value
             text = moment.replace(tzinfo=None).isoformat(" ")
-            return text.rstrip("0").rstrip(".") if "." in text else text
+            text = text.rstrip("0").rstrip(".") if "." in text else text
+            return f"{text}Z" if value.tzinfo else text
         case date():
             return value.isoformat()
         case float():

@@ -7,8 +7,11 @@ import io
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import perf_counter
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 _PATIENCE = 2.0  # seconds after which one wants to know that something is going on
 
@@ -95,6 +98,22 @@ def working(what: str) -> Iterator[None]:
         clock.join()
         sys.stderr.write("\r\x1b[K")  # the line is gone when the work is
         sys.stderr.flush()
+
+
+def run(action: Callable[[], Result], what: str, *, on_spark: bool) -> Result:
+    """Return what long work returns, showing that it goes on; Ctrl-C ends it on Spark as well.
+
+    Args:
+        action: The work.
+        what: What is being done, as "detecting".
+        on_spark: Whether it starts Spark jobs.
+    """
+    if on_spark:
+        from cepkit.spark.progress import run_with_progress
+
+        return run_with_progress(action, what)
+    with working(what):
+        return action()
 
 
 def seconds(duration: float) -> str:
