@@ -11,6 +11,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+import cepkit as ck
+from cepkit.errors import UnsupportedError
+
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -51,3 +54,22 @@ def test_the_command_on_the_sample(tmp_path):
 @pytest.mark.parametrize("target", re.findall(r"\]\((?!http)([^)#]+)", TEXT))
 def test_links_lead_somewhere(target):
     assert (ROOT / target).exists()
+
+
+@pytest.mark.parametrize(
+    ("named", "pattern"),
+    [
+        ("KL", "PATTERN SEQ(MSFT a, KL(GOOG b)) WITHIN 1 minute"),
+        ("windows of a number of events", "PATTERN SEQ(MSFT a, GOOG b) WITHIN 10 EVENTS"),
+        (
+            "the other strategies",
+            "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute STRATEGY strict-contiguity",
+        ),
+        ("AGG", "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute AGG COUNT"),
+    ],
+)
+def test_what_is_said_to_be_refused_is(named, pattern):
+    assert named in TEXT.split("Refused by name")[1]
+    stream = ck.events(ROOT / "sample_data" / "stocks.csv", time="ts", type="ticker")
+    with pytest.raises(UnsupportedError):
+        ck.detect(stream, pattern)
