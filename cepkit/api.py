@@ -147,6 +147,11 @@ def detect(
         )
     for branch in normal_form(query):
         refuse_unsupported(branch)
+        if branch.negated and stream.place == "spark":
+            raise UnsupportedError(
+                f"this release cannot detect NOT ('{branch.negated[0].variable}') on Spark yet",
+                hint="it can over a pandas DataFrame, an Arrow table or a file",
+            )
     chosen = (
         choosing.choose_plan(query, _measured(stream, query, seed=0))
         if plan is None

@@ -31,6 +31,11 @@ class Kernels(Protocol):
         """The join for each number of bands."""
         ...
 
+    @property
+    def EXISTS(self) -> Sequence[Callable[..., None]]:  # noqa: N802
+        """The search for each number of bands."""
+        ...
+
     def partition(self, types: Ints, slots: Ints, steps: Times, cursors: Times, rows: Ints) -> None:
         """Part the events by slot."""
         ...

@@ -7,14 +7,14 @@ columns of numbers. Cost: O(candidates of all variables).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.backend import Kernels
-from cepkit.columnar.candidates import Candidates, gather
+from cepkit.columnar.candidates import EVERYTHING, Candidates, Owned, gather
 from cepkit.columnar.numbers import as_exact_floats, stays_exact
 from cepkit.columnar.program import Band, Bound, Program, Step
 from cepkit.pattern.conditions import (
@@ -112,20 +112,24 @@ class BoundProgram:
         columns: The events.
         steps: In the order of the plan.
         candidates: Of each variable.
+        absences: For each step, the negated variables that are looked for after it.
+        otherwise: For each earlier branch that binds the same variables, its negated variables.
         possible: False where a condition without variables, or the window, rules out all matches.
-        owned_from: Only matches whose last event is not before this time are wanted.
+        owned: The matches that are wanted.
     """
 
     program: Program
     columns: EventColumns
     steps: tuple[BoundStep, ...]
+    absences: tuple[tuple[BoundStep, ...], ...]
+    otherwise: tuple[tuple[BoundStep, ...], ...]
     candidates: Mapping[str, Candidates]
     possible: bool
-    owned_from: int | None
+    owned: Owned
 
 
 def bind(
-    program: Program, columns: EventColumns, kernels: Kernels, owned_from: int | None = None
+    program: Program, columns: EventColumns, kernels: Kernels, owned: Owned = EVERYTHING
 ) -> BoundProgram:
     """Return `program` bound to `columns`.
 
@@ -133,23 +137,37 @@ def bind(
         program: What to evaluate.
         columns: The events of the slice.
         kernels: The inner loops to use.
-        owned_from: Only matches whose last event is not before this time are wanted.
+        owned: The matches that are wanted.
 
     Raises:
         PatternError: A condition does not fit the kinds of the columns.
     """
-    candidates, key_counts = gather(program, columns, kernels, owned_from)
-    for step in program.steps:
+    candidates, key_counts = gather(program, columns, kernels, owned)
+    for step in (*program.steps, *program.negated):
         for condition in (*step.residues, *map(_comparison, step.bands)):
             _check_kinds(condition, candidates)
     possible = (program.window is None or program.window >= 0) and all(
         truth(condition, candidates[program.steps[0].variable].read, 1)[0]
         for condition in program.constants
     )
+    order = [step.variable for step in program.steps]
     steps = tuple(
-        _bind_step(step, program, candidates, key_counts, kernels) for step in program.steps
+        _bind_step(step, order[:i], candidates, key_counts, kernels)
+        for i, step in enumerate(program.steps)
     )
-    return BoundProgram(program, columns, steps, candidates, possible, owned_from)
+    sought = {
+        absence.step.variable: _bind_step(
+            absence.step, order[: absence.after + 1], candidates, key_counts, kernels
+        )
+        for group in (program.absences, *program.otherwise)
+        for absence in group
+    }
+    absences = tuple(
+        tuple(sought[a.step.variable] for a in program.absences if a.after == i)
+        for i in range(len(order))
+    )
+    otherwise = tuple(tuple(sought[a.step.variable] for a in group) for group in program.otherwise)
+    return BoundProgram(program, columns, steps, absences, otherwise, candidates, possible, owned)
 
 
 def _comparison(band: Band) -> Comparison:
@@ -167,13 +185,12 @@ def _check_kinds(condition: Expression, candidates: Mapping[str, Candidates]) ->
 
 def _bind_step(
     step: Step,
-    program: Program,
+    bound: Sequence[str],
     candidates: Mapping[str, Candidates],
     key_counts: tuple[int, ...],
     kernels: Kernels,
 ) -> BoundStep:
     new = candidates[step.variable]
-    bound = [earlier.variable for earlier in program.steps[: program.steps.index(step)]]
     partners = {
         number: next(v for v in bound if number in candidates[v].keys) for number in step.classes
     }

@@ -6,6 +6,7 @@ Cost: one pass over the events for the types, then O(candidates) for each variab
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,23 @@ from cepkit.stream.columns import Column, EventColumns
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """Which matches of a slice are wanted: those whose last event is in a stretch of time.
+
+    Attributes:
+        since: Its first microsecond; None: as early as may be.
+        until: The first one after it; None: as late as may be.
+    """
+
+    since: int | None = None
+    until: int | None = None
+
+
+EVERYTHING = Owned()
+"""All matches."""
 
 
 class Candidates:
@@ -79,7 +97,7 @@ class Candidates:
 
 
 def gather(
-    program: Program, columns: EventColumns, kernels: Kernels, owned_from: int | None
+    program: Program, columns: EventColumns, kernels: Kernels, owned: Owned
 ) -> tuple[dict[str, Candidates], tuple[int, ...]]:
     """Return the candidates of each variable in the order of time, and each class's key count.
 
@@ -87,20 +105,25 @@ def gather(
         program: Says types, filters and equality classes.
         columns: The events of the slice.
         kernels: The inner loops to use.
-        owned_from: Matches whose last event is before this time are not wanted: where only one
-            variable can be last, its candidates begin there.
+        owned: The matches that are wanted: the events of positive variables end there, and where
+            only one variable can be last, its events begin there.
 
     Raises:
         PatternError: A filter or an equality does not fit the kinds of the columns.
     """
     rows = _rows_by_types(program, columns, kernels)
-    if owned_from is not None and len(program.last) == 1:
-        last = program.last[0]
-        rows[last] = rows[last][np.searchsorted(columns.ts[rows[last]], owned_from) :]
-    candidates = {
-        step.variable: Candidates(step, rows[step.variable], columns) for step in program.steps
-    }
     for step in program.steps:
+        if owned.until is not None:
+            end = np.searchsorted(columns.ts[rows[step.variable]], owned.until)
+            rows[step.variable] = rows[step.variable][:end]
+        if owned.since is not None and program.last == (step.variable,):
+            begin = np.searchsorted(columns.ts[rows[step.variable]], owned.since)
+            rows[step.variable] = rows[step.variable][begin:]
+    everything = (*program.steps, *program.negated)
+    candidates = {
+        step.variable: Candidates(step, rows[step.variable], columns) for step in everything
+    }
+    for step in everything:
         new = candidates[step.variable]
         for condition in step.filters:
             held = truth(condition, new.read, len(new))
@@ -116,7 +139,8 @@ def gather(
 def _rows_by_types(program: Program, columns: EventColumns, kernels: Kernels) -> dict[str, Ints]:
     """Return for each variable the rows of the events of its types, ascending."""
     n = len(columns)
-    wanted = {step.event.types for step in program.steps}
+    everything = (*program.steps, *program.negated)
+    wanted = {step.event.types for step in everything}
     rows_of: dict[frozenset[str] | None, Ints] = {}
     if None in wanted:
         rows_of[None] = np.arange(n, dtype=np.int32)
@@ -129,7 +153,7 @@ def _rows_by_types(program: Program, columns: EventColumns, kernels: Kernels) ->
                 together.append(types)
         waiting = [types for types in waiting if types not in together]
         rows_of.update(_partition(together, columns, kernels))
-    return {step.variable: rows_of[step.event.types] for step in program.steps}
+    return {step.variable: rows_of[step.event.types] for step in everything}
 
 
 def _partition(
@@ -162,6 +186,9 @@ def _assign_keys(
 ) -> int:
     """Give the candidates their codes in a class, drop those that nothing can equal.
 
+    A class about a negated variable holds nothing of the others: they are kept, with a code of
+    their own that no event has.
+
     Returns:
         How many codes there are.
     """
@@ -181,8 +208,12 @@ def _assign_keys(
         else:
             kept[variable] = codes
             fitting[variable] = codes >= 0
+    absent = {step.variable for step in program.negated}
     for variable, codes in kept.items():
+        if number >= program.linked and variable not in absent:
+            candidates[variable].keys[number] = np.where(codes < 0, np.int32(count), codes)
+            continue
         candidates[variable].keys[number] = codes
         if not fitting[variable].all():
             candidates[variable].keep(np.flatnonzero(fitting[variable]))
-    return count
+    return count + 1

@@ -252,3 +252,61 @@ def join3(
 
 JOINS: tuple[Callable[..., tuple[int, int]], ...] = (join0, join1, join2, join3)
 """The join for each number of bands."""
+
+
+@compiled
+def exists0(low: Ints, high: Ints, present: npt.NDArray[np.bool_]) -> None:
+    """For each p, whether there is any y with `low[p] <= y < high[p]`."""
+    for p in range(uintp(low.size)):
+        present[p] = low[p] < high[p]
+
+
+@compiled
+def exists1(
+    low: Ints,
+    high: Ints,
+    present: npt.NDArray[np.bool_],
+    least0: Floats,
+    most0: Floats,
+    column0: Floats,
+) -> None:
+    """As `exists0`, with `least0[p] <= column0[y] <= most0[p]`; stops at the first."""
+    for p in range(uintp(low.size)):
+        present[p] = False
+        if high[p] <= low[p]:
+            continue
+        l0, u0 = least0[p], most0[p]
+        for y in range(uintp(low[p]), uintp(high[p])):
+            v0 = column0[y]
+            if (v0 >= l0) & (v0 <= u0):
+                present[p] = True
+                break
+
+
+@compiled
+def exists2(
+    low: Ints,
+    high: Ints,
+    present: npt.NDArray[np.bool_],
+    least0: Floats,
+    most0: Floats,
+    column0: Floats,
+    least1: Floats,
+    most1: Floats,
+    column1: Floats,
+) -> None:
+    """As `exists1`, with two bands."""
+    for p in range(uintp(low.size)):
+        present[p] = False
+        if high[p] <= low[p]:
+            continue
+        l0, u0, l1, u1 = least0[p], most0[p], least1[p], most1[p]
+        for y in range(uintp(low[p]), uintp(high[p])):
+            v0, v1 = column0[y], column1[y]
+            if (v0 >= l0) & (v0 <= u0) & (v1 >= l1) & (v1 <= u1):
+                present[p] = True
+                break
+
+
+EXISTS: tuple[Callable[..., None], ...] = (exists0, exists1, exists2)
+"""The search for each number of bands."""

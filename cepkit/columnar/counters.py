@@ -14,6 +14,7 @@ class StepCounters:
         candidates: Pairs of a partial match and an event that were looked at (for the first step,
             events).
         survivors: Partial matches that came out.
+        removed: Partial matches that an event which must not be there ruled out.
         peak_rows: The most partial matches of this step held at once.
         seconds: Time spent in the step, without the steps after it.
     """
@@ -21,6 +22,7 @@ class StepCounters:
     variable: str
     candidates: int = 0
     survivors: int = 0
+    removed: int = 0
     peak_rows: int = 0
     seconds: float = 0.0
 
@@ -28,5 +30,6 @@ class StepCounters:
         """Add the work of the same step on another slice."""
         self.candidates += other.candidates
         self.survivors += other.survivors
+        self.removed += other.removed
         self.peak_rows = max(self.peak_rows, other.peak_rows)
         self.seconds += other.seconds

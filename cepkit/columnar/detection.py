@@ -1,7 +1,8 @@
 """Detection over a whole stream in memory: one slice after the other, one branch after the other.
 
-A slice owns the matches whose last event lies in it and sees the events up to a window before
-it. So the memory that detection needs is bounded by the slice, and nothing is found twice.
+A slice owns the matches whose last event lies in it and sees the events up to a window before it
+(and after it, where an event there could break a match). So the memory that detection needs is
+bounded by the slice, and nothing is found twice.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from cepkit.columnar.backend import Backend, loops
 from cepkit.columnar.binding import bind
+from cepkit.columnar.candidates import Owned
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.program import Program
 from cepkit.columnar.run import Block, Run
@@ -35,19 +37,23 @@ def detect_slice(
     counters: Sequence[StepCounters],
     *,
     owned_from: int | None = None,
+    owned_until: int | None = None,
     backend: Backend | None = None,
 ) -> Iterator[Block]:
     """Yield the matches of one branch among the events of one slice, some at a time.
 
     Args:
         program: The branch and its plan.
-        columns: The events of the slice and those up to a window before it.
+        columns: The events of the slice and those up to a window before it; with NOT, also those
+            up to a window after it.
         counters: The work of each step is added to them.
         owned_from: Where the slice begins, in microseconds; None: with the first event.
+        owned_until: Where the next one begins; None: this is the last.
         backend: The inner loops; None: the fastest there are.
     """
     chosen = loops(backend)
-    yield from Run(bind(program, columns, chosen.kernels, owned_from), chosen, counters).blocks()
+    owned = Owned(owned_from, owned_until)
+    yield from Run(bind(program, columns, chosen.kernels, owned), chosen, counters).blocks()
 
 
 def detect_columns(
@@ -69,11 +75,22 @@ def detect_columns(
         slice_rows: Events of a slice; None: chosen from the window.
         backend: The inner loops; None: the fastest there are.
     """
-    for begin, first, end in slices(columns.ts, program.window, slice_rows):
-        whole = first == 0 and end == len(columns)
-        part = columns if whole else columns.slice(begin, end)
-        owned_from = None if first == 0 else int(columns.ts[first])
-        for block in detect_slice(program, part, counters, owned_from=owned_from, backend=backend):
+    ts, n = columns.ts, len(columns)
+    for begin, first, end in slices(ts, program.window, slice_rows):
+        # What must not be there may come up to a window after the slice's own events.
+        ahead = end
+        if end < n and program.negated:
+            ahead = int(np.searchsorted(ts, ts[end - 1] + (program.window or 0), side="right"))
+        part = columns if ahead - begin == n else columns.slice(begin, ahead)
+        blocks = detect_slice(
+            program,
+            part,
+            counters,
+            owned_from=None if first == 0 else int(ts[first]),
+            owned_until=None if end == n else int(ts[end]),
+            backend=backend,
+        )
+        for block in blocks:
             yield block if begin == 0 else block.shifted(begin)
 
 

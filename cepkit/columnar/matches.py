@@ -212,9 +212,10 @@ def programs(query: Query, plan: Plan) -> tuple[Program, ...]:
     Raises:
         UnsupportedError: The query has a part that the engine cannot detect.
     """
+    branches = normal_form(query)
     return tuple(
-        compile_branch(branch, chosen.order)
-        for branch, chosen in zip(normal_form(query), plan.branches, strict=True)
+        compile_branch(branch, chosen.order, branches[:i])
+        for i, (branch, chosen) in enumerate(zip(branches, plan.branches, strict=True))
     )
 
 

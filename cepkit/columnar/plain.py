@@ -90,3 +90,20 @@ def _join(
 
 
 JOINS = (_join, _join, _join, _join)
+
+
+def _exists(low: Ints, high: Ints, present: npt.NDArray[np.bool_], *bands: Floats) -> None:
+    """For each p, whether there is a y in its range with all columns in their bands."""
+    if not bands:
+        present[:] = low < high
+        return
+    present[:] = False
+    room = max(1 << 16, int((high.astype(np.int64) - low).max(initial=0)))
+    parents, found = np.empty(room, np.int32), np.empty(room, np.int32)
+    done = 0
+    while done < len(low):
+        done, count = _join(low, high, done, parents, found, *bands)
+        present[parents[:count]] = True
+
+
+EXISTS = (_exists, _exists, _exists)

@@ -81,13 +81,31 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Absence:
+    """A negated variable, looked for as a step would bind it; a partial match with one is dropped.
+
+    Attributes:
+        step: How it would be bound, all that it depends on being bound.
+        after: The number of the step after which that is so, from 0.
+    """
+
+    step: Step
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """An order plan of one branch, ready to be bound to columns.
 
     Attributes:
         variables: The variables of a match, in pattern order.
         steps: In the order of the plan.
-        classes: Sets of (variable, attribute) that are equal in every match.
+        absences: The negated variables, in the order in which they are checked.
+        otherwise: Negated variables of earlier branches that bind the same variables: a match
+            without any event for all of one such branch is found there.
+        classes: Sets of (variable, attribute) that are equal in every match; then, from number
+            `linked` on, those that link a negated variable to what it is compared with.
+        linked: How many classes hold in every match.
         last: The variables that can be the last event of a match.
         window: Microseconds between first and last event, None for any.
         attributes: All attributes that conditions read.
@@ -97,7 +115,10 @@ class Program:
 
     variables: tuple[str, ...]
     steps: tuple[Step, ...]
+    absences: tuple[Absence, ...]
+    otherwise: tuple[tuple[Absence, ...], ...]
     classes: tuple[frozenset[Member], ...]
+    linked: int
     last: tuple[str, ...]
     window: int | None
     attributes: frozenset[str]
@@ -109,6 +130,12 @@ class Program:
         """All columns that evaluation reads beside time and type."""
         return self.attributes | frozenset(self.partition_by)
 
+    @property
+    def negated(self) -> tuple[Step, ...]:
+        """The steps that look for what must not be there."""
+        groups = (self.absences, *self.otherwise)
+        return tuple(absence.step for group in groups for absence in group)
+
 
 def refuse_unsupported(branch: Branch) -> None:
     """Refuse, by name, what the engine cannot detect.
@@ -117,9 +144,7 @@ def refuse_unsupported(branch: Branch) -> None:
         UnsupportedError: The branch has such a part.
     """
     part = None
-    if branch.negated:
-        part = f"NOT ('{branch.negated[0].variable}')"
-    elif branch.repeated:
+    if branch.repeated:
         part = f"KL ('{branch.repeated[0][0]}')"
     elif isinstance(branch.window, CountWindow):
         part = f"WITHIN {branch.window.events} EVENTS"
@@ -128,7 +153,7 @@ def refuse_unsupported(branch: Branch) -> None:
     if part:
         raise UnsupportedError(
             f"this release cannot detect {part} yet",
-            expected="SEQ, AND and OR within a time window, under skip-till-any-match",
+            expected="SEQ, AND, OR and NOT within a time window, under skip-till-any-match",
         )
 
 
@@ -139,59 +164,137 @@ def window_length(branch: Branch) -> int | None:
     return None
 
 
-def compile_branch(branch: Branch, order: Sequence[str]) -> Program:
+def compile_branch(branch: Branch, order: Sequence[str], earlier: Sequence[Branch] = ()) -> Program:
     """Return the program that evaluates `branch` in `order`.
 
     Args:
         branch: One branch of a normal form.
         order: A permutation of its variables.
+        earlier: The branches before it in the normal form.
 
     Raises:
         UnsupportedError: The branch has a part that the engine cannot detect.
     """
     refuse_unsupported(branch)
-    window = window_length(branch)
-    parts = [p for c in branch.conditions for p in conjuncts(without_not(c))]
-    links = [part for part in parts if _is_link(part)]
-    parts = [part for part in parts if part not in links]
-    classes = _close(links, branch)
-    steps = []
-    bound: list[str] = []
-    for variable in order:
-        now = {*bound, variable}
-        due = [p for p in parts if variable in variables_of(p) and variables_of(p) <= now]
-        bands = [_band(part, variable) for part in due]
-        steps.append(
-            Step(
-                branch.event(variable),
-                tuple(p for p in due if variables_of(p) == {variable}),
-                tuple(
-                    number
-                    for number, members in enumerate(classes)
-                    if variable in _names(members) and _names(members) & set(bound)
-                ),
-                _lower(branch, variable, bound, window),
-                _upper(branch, variable, bound, window),
-                tuple(band for band in bands if band is not None),
-                tuple(
-                    part
-                    for part, band in zip(due, bands, strict=True)
-                    if band is None and len(variables_of(part)) > 1
-                ),
-                tuple(x for x in bound if _may_coincide(branch, x, variable)),
-            )
-        )
-        bound.append(variable)
+    same = [other for other in earlier if set(other.variables) == set(branch.variables)]
+    compiler = _Compiler(branch, order, same)
+    steps = tuple(compiler.step(variable, order[:i]) for i, variable in enumerate(order))
+    absences = compiler.absences(branch)
+    otherwise = tuple(compiler.absences(other) for other in same)
+    conditions = [c for one in (branch, *same) for c in one.conditions]
     return Program(
         branch.variables,
-        tuple(steps),
-        classes,
-        tuple(v for v in branch.variables if not branch.after(v)),
-        window,
-        frozenset(name for c in branch.conditions for _, name in attributes_of(c)),
+        steps,
+        absences,
+        otherwise,
+        tuple(compiler.classes),
+        compiler.linked,
+        tuple(v for v in branch.variables if not branch.after(v) & set(branch.variables)),
+        compiler.window,
+        frozenset(name for c in conditions for _, name in attributes_of(c)),
         branch.partition_by,
-        tuple(part for part in parts if not variables_of(part)),
+        tuple(part for part in compiler.parts if not variables_of(part)),
     )
+
+
+class _Compiler:
+    """Deals the conditions of a branch out to the steps of an order."""
+
+    def __init__(self, branch: Branch, order: Sequence[str], same: Sequence[Branch]) -> None:
+        self._branch = branch
+        self._order = order
+        self._absences: dict[str, Absence] = {}
+        self.window = window_length(branch)
+        self.parts = _parts(c for c in branch.conditions if variables_of(c) <= set(order))
+        links = [part for part in self.parts if _is_link(part)]
+        self.parts = [part for part in self.parts if part not in links]
+        names = [e.variable for one in (branch, *same) for e in one.positive + one.negated]
+        partition = frozenset((name, None) for name in names) if branch.partition_by else None
+        self.classes = _close(links, partition)
+        self.linked = len(self.classes)
+
+    def step(self, variable: str, bound: Sequence[str]) -> Step:
+        """Return how `variable` is bound when those in `bound` are."""
+        due = [
+            part
+            for part in self.parts
+            if variable in variables_of(part) and variables_of(part) <= {*bound, variable}
+        ]
+        classes = [
+            number
+            for number, members in enumerate(self.classes[: self.linked])
+            if variable in _names(members) and _names(members) & set(bound)
+        ]
+        return _step(self._branch, variable, bound, self.window, due, classes)
+
+    def absences(self, branch: Branch) -> tuple[Absence, ...]:
+        """Return the negated variables of `branch`, in the order in which they can be checked."""
+        for event in branch.negated:
+            if event.variable not in self._absences:
+                self._absences[event.variable] = self._absence(branch, event.variable)
+        found = [self._absences[event.variable] for event in branch.negated]
+        return tuple(sorted(found, key=lambda absence: absence.after))
+
+    def _absence(self, branch: Branch, variable: str) -> Absence:
+        # A condition about what must be absent is about nothing else, all parts of it.
+        due = _parts(c for c in branch.conditions if variable in variables_of(c))
+        numbers = [i for i, members in enumerate(self.classes) if (variable, None) in members]
+        # An equality with what must be absent holds only for what must be absent: it links
+        # nothing else, but whatever is equal to the bound side is as good a partner.
+        links = [part for part in due if _is_link(part) and variable in variables_of(part)]
+        for link in links:
+            ends = _ends(link)
+            own = frozenset(member for member in ends if member[0] == variable)
+            others = ends - own
+            known = [members for members in self.classes[: self.linked] if members & others]
+            numbers.append(len(self.classes))
+            self.classes.append(own.union(others, *known))
+        due = [part for part in due if part not in links]
+        step = _step(branch, variable, branch.variables, self.window, due, numbers)
+        needed = {bound.variable for bound in (*step.lower, *step.upper)}
+        needed.update(step.distinct_from)
+        for condition in (*step.residues, *(band.other for band in step.bands)):
+            needed |= variables_of(condition)
+        if step.classes:
+            partners = [_names(self.classes[number]) - {variable} for number in step.classes]
+            # Any one partner will do; the partition has one in every step.
+            positions = [min(map(self._position, names)) for names in partners]
+        else:
+            positions = []
+        after = max((*map(self._position, needed - {variable}), *positions), default=0)
+        return Absence(step, after)
+
+    def _position(self, variable: str) -> int:
+        return self._order.index(variable) if variable in self._order else len(self._order)
+
+
+def _step(
+    branch: Branch,
+    variable: str,
+    bound: Sequence[str],
+    window: int | None,
+    due: Sequence[Expression],
+    classes: Iterable[int],
+) -> Step:
+    bands = [_band(part, variable) for part in due]
+    return Step(
+        branch.event(variable),
+        tuple(part for part in due if variables_of(part) == {variable}),
+        tuple(classes),
+        _lower(branch, variable, bound, window),
+        _upper(branch, variable, bound, window),
+        tuple(band for band in bands if band is not None),
+        tuple(
+            part
+            for part, band in zip(due, bands, strict=True)
+            if band is None and variables_of(part) != {variable}
+        ),
+        tuple(x for x in bound if _may_coincide(branch, x, variable)),
+    )
+
+
+def _parts(conditions: Iterable[Expression]) -> list[Expression]:
+    return [part for c in conditions for part in conjuncts(without_not(c))]
 
 
 def _is_link(part: Expression) -> bool:
@@ -203,21 +306,23 @@ def _is_link(part: Expression) -> bool:
             return False
 
 
-def _close(links: Iterable[Expression], branch: Branch) -> tuple[frozenset[Member], ...]:
-    """Return the classes of members that the links make equal."""
-    classes: list[set[Member]] = []
+def _ends(link: Expression) -> frozenset[Member]:
+    assert isinstance(link, Comparison)
+    assert isinstance(link.left, Attribute)
+    assert isinstance(link.right, Attribute)
+    return frozenset((side.variable, side.name) for side in (link.left, link.right))
+
+
+def _close(
+    links: Iterable[Expression], partition: frozenset[Member] | None
+) -> list[frozenset[Member]]:
+    """Return the classes of members that the links make equal, and that of the partition."""
+    classes: list[frozenset[Member]] = []
     for link in links:
-        assert isinstance(link, Comparison)
-        ends: set[Member] = set()
-        for side in (link.left, link.right):
-            assert isinstance(side, Attribute)
-            ends.add((side.variable, side.name))
-        touched = [members for members in classes if members & ends]
-        classes = [members for members in classes if not members & ends]
-        classes.append(ends.union(*touched))
-    if branch.partition_by:
-        classes.append({(variable, None) for variable in branch.variables})
-    return tuple(frozenset(members) for members in classes)
+        touched = [members for members in classes if members & _ends(link)]
+        classes = [members for members in classes if not members & _ends(link)]
+        classes.append(_ends(link).union(*touched))
+    return classes if partition is None else [*classes, partition]
 
 
 def _names(members: Iterable[Member]) -> set[str]:

@@ -21,7 +21,7 @@ CONDITIONS: tuple[ConditionKind, ...] = tuple(
     kind for kind in get_args(ConditionKind) if kind != "set"
 )
 DETECTED = cases(
-    ("SEQ", "AND", "OR"),
+    ("SEQ", "AND", "OR", "NOT"),
     max_variables=5,
     strategies=(Strategy.SKIP_TILL_ANY_MATCH,),
     windows=("none", "time", "time-exclusive"),

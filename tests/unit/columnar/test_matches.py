@@ -226,7 +226,6 @@ def test_explain_counts_what_was_done() -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "PATTERN SEQ(A a, NOT(B b), C c) WITHIN 1 s",
         "PATTERN SEQ(A a, KL(B b)) WITHIN 1 s",
         "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY skip-till-next-match",
         "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 1 s",

@@ -72,9 +72,41 @@ def test_only_unordered_variables_of_common_types_must_be_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
+    ("structure", "order", "after"),
+    [
+        # In the middle: when both neighbours are bound, whatever else is.
+        ("SEQ(A a, NOT(B n), C c, D d)", "acd", 1),
+        ("SEQ(A a, NOT(B n), C c, D d)", "dac", 2),
+        ("SEQ(A a, NOT(B n), C c, D d)", "cda", 2),
+        # In front: from the first event back to a window before the last.
+        ("SEQ(NOT(B n), A a, C c, D d)", "adc", 1),
+        # Behind: from the last event on to a window after the first.
+        ("SEQ(A a, C c, D d, NOT(B n))", "dac", 1),
+        ("AND(A a, C c, D d, NOT(B n))", "acd", 2),
+    ],
+)
+def test_an_absence_is_checked_as_soon_as_it_can_be(structure: str, order: str, after: int) -> None:
+    (absence,) = program(f"PATTERN {structure} WITHIN 9 us", *order).absences
+    assert (absence.step.variable, absence.after) == ("n", after)
+
+
+def test_conditions_of_an_absence_delay_it() -> None:
+    text = "PATTERN SEQ(A a, NOT(B n), C c, D d) WHERE n.x < d.x WITHIN 9 us"
+    (absence,) = program(text, "a", "c", "d").absences
+    assert (absence.after, len(absence.step.bands)) == (2, 1)
+
+
+def test_an_equality_with_what_must_be_absent_links_nothing_else() -> None:
+    text = "PATTERN SEQ(A a, NOT(B n), C c) WHERE a.k = n.k AND n.k = c.k WITHIN 9 us"
+    made = program(text, "a", "c")
+    assert made.linked == 0
+    assert made.steps[1].classes == ()
+    assert len(made.absences[0].step.classes) == 2
+
+
+@pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("PATTERN SEQ(A a, NOT(B b), C c) WITHIN 1 s", "NOT ('b')"),
         ("PATTERN SEQ(A a, KL(B b)) WITHIN 1 s", "KL ('b')"),
         ("PATTERN SEQ(A a, B b) WITHIN 5 EVENTS", "WITHIN 5 EVENTS"),
         (
