@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 from pathlib import Path
@@ -13,7 +14,7 @@ import cepkit as ck
 from cepkit.cli.inputs import open_stream, read_pattern, read_statistics
 from cepkit.cli.output import check_target, write
 from cepkit.cli.rows import first_rows, match_table
-from cepkit.cli.terminal import counted, quiet_streams, run, say, seconds
+from cepkit.cli.terminal import counted, quiet_streams, run, say, seconds, working
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
@@ -105,8 +106,9 @@ def _measured(given: argparse.Namespace, query: Query) -> Statistics:
 
 
 def _profiled(stream: Stream, query: Query) -> Statistics:
-    on_spark = stream.place == "spark"
-    return run(lambda: ck.profile(stream, query), "profiling", on_spark=on_spark)
+    # On Spark it shows its own progress.
+    with contextlib.nullcontext() if stream.place == "spark" else working("profiling"):
+        return ck.profile(stream, query)
 
 
 def _planned(query: Query, statistics: Statistics | None, planner: str | None) -> Plan:
