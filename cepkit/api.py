@@ -9,6 +9,7 @@ from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.checks import check_attributes
 from cepkit.pattern.functions import register_function as register_function
+from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from cepkit.columnar.matches import Matches
+    from cepkit.pattern.normal_form import Branch
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.planners.compare import PlanComparison
     from cepkit.spark.batch import SparkMatches
@@ -147,11 +149,8 @@ def detect(
         )
     for branch in normal_form(query):
         refuse_unsupported(branch)
-        if branch.negated and stream.place == "spark":
-            raise UnsupportedError(
-                f"this release cannot detect NOT ('{branch.negated[0].variable}') on Spark yet",
-                hint="it can over a pandas DataFrame, an Arrow table or a file",
-            )
+        if stream.place == "spark":
+            _refuse_on_spark(branch)
     chosen = (
         choosing.choose_plan(query, _measured(stream, query, seed=0))
         if plan is None
@@ -164,6 +163,19 @@ def detect(
     from cepkit.columnar.matches import Matches
 
     return Matches(stream, query, chosen, limit=limit)
+
+
+def _refuse_on_spark(branch: Branch) -> None:
+    part = None
+    if branch.negated:
+        part = f"NOT ('{branch.negated[0].variable}')"
+    elif isinstance(branch.window, CountWindow):
+        part = f"WITHIN {branch.window.events} EVENTS"
+    if part:
+        raise UnsupportedError(
+            f"this release cannot detect {part} on Spark yet",
+            hint="it can over a pandas DataFrame, an Arrow table or a file",
+        )
 
 
 def _measured(stream: Stream, query: Query, seed: int) -> Statistics:

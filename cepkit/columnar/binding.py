@@ -146,19 +146,16 @@ def bind(
     for step in (*program.steps, *program.negated):
         for condition in (*step.residues, *map(_comparison, step.bands)):
             _check_kinds(condition, candidates)
-    possible = (program.window is None or program.window >= 0) and all(
+    lengths = (program.window, program.count)
+    possible = all(length is None or length >= 0 for length in lengths) and all(
         truth(condition, candidates[program.steps[0].variable].read, 1)[0]
         for condition in program.constants
     )
     order = [step.variable for step in program.steps]
-    steps = tuple(
-        _bind_step(step, order[:i], candidates, key_counts, kernels)
-        for i, step in enumerate(program.steps)
-    )
+    binder = _Binder(program, columns, candidates, key_counts, kernels)
+    steps = tuple(binder.bind(step, order[:i]) for i, step in enumerate(program.steps))
     sought = {
-        absence.step.variable: _bind_step(
-            absence.step, order[: absence.after + 1], candidates, key_counts, kernels
-        )
+        absence.step.variable: binder.bind(absence.step, order[: absence.after + 1])
         for group in (program.absences, *program.otherwise)
         for absence in group
     }
@@ -183,74 +180,96 @@ def _check_kinds(condition: Expression, candidates: Mapping[str, Candidates]) ->
     truth(condition, lambda v, a: candidates[v].column(a).take(nothing), 0)
 
 
-def _bind_step(
-    step: Step,
-    bound: Sequence[str],
-    candidates: Mapping[str, Candidates],
-    key_counts: tuple[int, ...],
-    kernels: Kernels,
-) -> BoundStep:
-    new = candidates[step.variable]
-    partners = {
-        number: next(v for v in bound if number in candidates[v].keys) for number in step.classes
-    }
-    key = max(step.classes, key=key_counts.__getitem__, default=None)
-    if key is not None:
-        new.sort_by_key(key, key_counts[key], kernels)
-    bands: dict[object, BoundBand] = {}
-    for number, partner in partners.items():
-        if number != key:
-            codes = candidates[partner].keys[number].astype(np.float64)
-            own = new.keys[number].astype(np.float64)
-            bands[number] = BoundBand(own, (Side(partner, codes, codes, None),))
-    residues = list(step.residues)
-    for band in step.bands:
-        made = _bind_band(band, new, candidates)
-        if made is None:
-            residues.append(_comparison(band))
-        else:
-            same, column, side = made
-            earlier_sides = bands[same].sides if same in bands else ()
-            bands[same] = BoundBand(column, (*earlier_sides, side))
-    lower, upper = (
-        _bind_limits(limits, end, new, candidates, partners, kernels)
-        for end, limits in enumerate((step.lower, step.upper))
-    )
-    return BoundStep(step, new, lower, upper, tuple(bands.values()), tuple(residues))
+class _Binder:
+    """Binds the steps of one program, in the order of the plan: each sorts its own candidates."""
 
+    def __init__(
+        self,
+        program: Program,
+        columns: EventColumns,
+        candidates: Mapping[str, Candidates],
+        key_counts: tuple[int, ...],
+        kernels: Kernels,
+    ) -> None:
+        self._candidates = candidates
+        self._key_counts = key_counts
+        self._kernels = kernels
+        self._count = program.count
+        # Inside a partition arrival numbers ascend with time, across partitions they do not.
+        self._partition = program.linked - 1 if program.partition_by else None
+        rows = columns.rows
+        self._in_order = rows is None or bool((rows[1:] > rows[:-1]).all())
 
-def _bind_limits(
-    limits: tuple[Bound, ...],
-    end: int,
-    new: Candidates,
-    candidates: Mapping[str, Candidates],
-    partners: Mapping[int, str],
-    kernels: Kernels,
-) -> tuple[Table, ...] | Search:
-    """Return the lower (`end` 0) or upper (1) bounds of the ranges."""
-    key, starts = new.key_class, new.starts
-    if key is None or starts is None:
+    def bind(self, step: Step, bound: Sequence[str]) -> BoundStep:
+        """Return `step` bound, the variables in `bound` being so before it."""
+        new = self._candidates[step.variable]
+        partners = {
+            number: next(v for v in bound if number in self._candidates[v].keys)
+            for number in step.classes
+        }
+        key = max(step.classes, key=self._key_counts.__getitem__, default=None)
+        if self._count is not None and self._partition in step.classes:
+            key = self._partition
+        if key is not None:
+            new.sort_by_key(key, self._key_counts[key], self._kernels)
+        bands: dict[object, BoundBand] = {}
+        for number, partner in partners.items():
+            if number != key:
+                codes = self._candidates[partner].keys[number].astype(np.float64)
+                own = new.keys[number].astype(np.float64)
+                bands[number] = BoundBand(own, (Side(partner, codes, codes, None),))
+        lower, upper = step.lower, step.upper
+        if self._count is not None and not self._in_order:
+            bands["arrival"] = self._arrival_band(new, bound, self._count)
+            lower, upper = (
+                tuple(limit for limit in limits if limit.clock == "time")
+                for limits in (lower, upper)
+            )
+        residues = list(step.residues)
+        for band in step.bands:
+            made = _bind_band(band, new, self._candidates)
+            if made is None:
+                residues.append(_comparison(band))
+            else:
+                same, column, side = made
+                sides = bands[same].sides if same in bands else ()
+                bands[same] = BoundBand(column, (*sides, side))
+        low, high = (
+            self._limits(limits, end, new, partners) for end, limits in enumerate((lower, upper))
+        )
+        return BoundStep(step, new, low, high, tuple(bands.values()), tuple(residues))
+
+    def _arrival_band(self, new: Candidates, bound: Sequence[str], count: int) -> BoundBand:
+        """Return the window in arrival numbers as a band, for streams that came out of order."""
+        sides = []
+        for variable in bound:
+            numbers = self._candidates[variable].clock("arrival").astype(np.float64)
+            sides.append(Side(variable, numbers - count, numbers + count, None))
+        return BoundBand(new.clock("arrival").astype(np.float64), tuple(sides))
+
+    def _limits(
+        self, limits: tuple[Bound, ...], end: int, new: Candidates, partners: Mapping[int, str]
+    ) -> tuple[Table, ...] | Search:
+        """Return the lower (`end` 0) or upper (1) bounds of the ranges."""
+        key, starts = new.key_class, new.starts
+        partner = None if key is None else partners[key]
+        if not limits and partner is not None and starts is not None and key is not None:
+            codes = self._candidates[partner].keys[key]
+            return (Table(partner, starts[codes + end].astype(np.int32)),)
         tables = []
         for limit in limits:
-            x = candidates[limit.variable]
-            if x.key_class is not None:
-                return Search(None, key, limits)
+            x = self._candidates[limit.variable]
+            if x.key_class not in (None, key) or (key is not None and key not in x.keys):
+                return Search(partner, key, limits)
             first = np.empty(len(x), dtype=np.int32)
-            kernels.bounds(x.ts, new.ts, limit.delta, first)
+            times, others = x.clock(limit.clock), new.clock(limit.clock)
+            if key is None or starts is None:
+                self._kernels.bounds(times, others, limit.delta, first)
+            else:
+                keys = x.keys[key]
+                self._kernels.keyed_bounds(times, keys, others, starts, limit.delta, first)
             tables.append(Table(limit.variable, first))
         return tuple(tables)
-    if not limits:
-        partner = partners[key]
-        return (Table(partner, starts[candidates[partner].keys[key] + end].astype(np.int32)),)
-    tables = []
-    for limit in limits:
-        x = candidates[limit.variable]
-        if key not in x.keys or x.key_class not in (None, key):
-            return Search(partners[key], key, limits)
-        first = np.empty(len(x), dtype=np.int32)
-        kernels.keyed_bounds(x.ts, x.keys[key], new.ts, starts, limit.delta, first)
-        tables.append(Table(limit.variable, first))
-    return tuple(tables)
 
 
 def _bind_band(

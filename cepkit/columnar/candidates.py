@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from cepkit.columnar.backend import Kernels
 from cepkit.columnar.keys import dense_keys, partition_keys
-from cepkit.columnar.program import Member, Program, Step
+from cepkit.columnar.program import Clock, Member, Program, Step
 from cepkit.pattern.evaluation import truth
 from cepkit.stream.columns import Column, EventColumns
 
@@ -50,6 +50,7 @@ class Candidates:
         seen: How many events had its types, before its filters.
         rows: The row of each candidate among the events of the slice.
         ts: The time of each candidate.
+        arrival: Its arrival number (in its partition), where a window counts in those.
         keys: For each equality class of the variable, the code of each candidate.
         key_class: The class that the order is by, None for the order of time.
         starts: Where each key of that class begins.
@@ -60,6 +61,7 @@ class Candidates:
         self.seen = len(rows)
         self.rows = rows
         self.ts: Times = columns.ts[rows]
+        self.arrival: Times | None = None
         self.keys: dict[int, Ints] = {}
         self.key_class: int | None = None
         self.starts: Times | None = None
@@ -68,6 +70,13 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def clock(self, clock: Clock) -> Times:
+        """Return the time or the arrival number of all candidates."""
+        if clock == "time":
+            return self.ts
+        assert self.arrival is not None
+        return self.arrival
 
     def column(self, attribute: str) -> Column:
         """Return the attribute of all candidates."""
@@ -84,6 +93,8 @@ class Candidates:
         """Keep the candidates at `order`, in that order."""
         self.rows = self.rows[order]
         self.ts = self.ts[order]
+        if self.arrival is not None:
+            self.arrival = self.arrival[order]
         self.keys = {number: codes[order] for number, codes in self.keys.items()}
         self._gathered = {name: column.take(order) for name, column in self._gathered.items()}
 
@@ -129,11 +140,28 @@ def gather(
             held = truth(condition, new.read, len(new))
             if not held.all():
                 new.keep(np.flatnonzero(held))
+    if program.count is not None:
+        arrival = arrival_numbers(program, columns)
+        for new in candidates.values():
+            new.arrival = arrival[new.rows]
     counts = tuple(
         _assign_keys(number, members, program, columns, candidates)
         for number, members in enumerate(program.classes)
     )
     return candidates, counts
+
+
+def arrival_numbers(program: Program, columns: EventColumns) -> Times:
+    """Return the arrival number of each event, in its partition if there are partitions."""
+    arrival = columns.arrival()
+    if not program.partition_by or not len(columns):
+        return arrival
+    codes, count = partition_keys([columns.attributes[name] for name in program.partition_by])
+    order = np.lexsort((arrival, codes))
+    starts = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=count))))
+    numbers = np.empty(len(columns), dtype=np.int64)
+    numbers[order] = np.arange(len(columns)) - starts[codes[order]]
+    return numbers
 
 
 def _rows_by_types(program: Program, columns: EventColumns, kernels: Kernels) -> dict[str, Ints]:

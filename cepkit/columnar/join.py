@@ -126,7 +126,11 @@ class Join:
         self, bound: BoundStep, search: Search, partials: Partials, tightest: np.ufunc
     ) -> Ints:
         candidates, new = self._candidates, bound.candidates
-        times = [candidates[b.variable].ts[partials[b.variable]] + b.delta for b in search.limits]
+        clock = search.limits[0].clock
+        times = [
+            candidates[b.variable].clock(clock)[partials[b.variable]] + b.delta
+            for b in search.limits
+        ]
         wanted = reduce(tightest, times)
         if search.partner is None or search.key_class is None or new.starts is None:
             keys = np.zeros(len(wanted), dtype=np.int32)
@@ -135,7 +139,7 @@ class Join:
             keys = candidates[search.partner].keys[search.key_class][partials[search.partner]]
             starts = new.starts
         out = np.empty(len(wanted), dtype=np.int32)
-        self._kernels.searched_bounds(wanted, keys, new.ts, starts, out)
+        self._kernels.searched_bounds(wanted, keys, new.clock(clock), starts, out)
         return out
 
     def _choose_loop(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.conditions import (
@@ -33,12 +34,17 @@ Member = tuple[str, str | None]
 """A variable and an attribute on which it agrees with others; None: the partition it is in."""
 
 
+Clock = Literal["time", "arrival"]
+"""What a bound counts in: microseconds, or arrival numbers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The new event is not before (or, as upper bound, before) `ts(variable) + delta`."""
+    """The new event is not before (or, as upper bound, before) that of `variable` plus `delta`."""
 
     variable: str
     delta: int
+    clock: Clock = "time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,7 @@ class Program:
         linked: How many classes hold in every match.
         last: The variables that can be the last event of a match.
         window: Microseconds between first and last event, None for any.
+        count: Arrival numbers between first and last, None for any.
         attributes: All attributes that conditions read.
         partition_by: The attributes of the partition.
         constants: Conditions about no variable at all.
@@ -121,6 +128,7 @@ class Program:
     linked: int
     last: tuple[str, ...]
     window: int | None
+    count: int | None
     attributes: frozenset[str]
     partition_by: tuple[str, ...]
     constants: tuple[Expression, ...]
@@ -146,14 +154,12 @@ def refuse_unsupported(branch: Branch) -> None:
     part = None
     if branch.repeated:
         part = f"KL ('{branch.repeated[0][0]}')"
-    elif isinstance(branch.window, CountWindow):
-        part = f"WITHIN {branch.window.events} EVENTS"
     elif branch.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         part = f"STRATEGY {branch.strategy.value}"
     if part:
         raise UnsupportedError(
             f"this release cannot detect {part} yet",
-            expected="SEQ, AND, OR and NOT within a time window, under skip-till-any-match",
+            expected="SEQ, AND, OR and NOT, under skip-till-any-match",
         )
 
 
@@ -161,6 +167,13 @@ def window_length(branch: Branch) -> int | None:
     """Return the greatest difference of times inside a match in microseconds; None: any."""
     if isinstance(branch.window, TimeWindow):
         return branch.window.microseconds - branch.window.exclusive
+    return None
+
+
+def window_count(branch: Branch) -> int | None:
+    """Return the greatest difference of arrival numbers inside a match; None: any."""
+    if isinstance(branch.window, CountWindow):
+        return branch.window.events - 1 - branch.window.exclusive
     return None
 
 
@@ -190,7 +203,8 @@ def compile_branch(branch: Branch, order: Sequence[str], earlier: Sequence[Branc
         tuple(compiler.classes),
         compiler.linked,
         tuple(v for v in branch.variables if not branch.after(v) & set(branch.variables)),
-        compiler.window,
+        window_length(branch),
+        window_count(branch),
         frozenset(name for c in conditions for _, name in attributes_of(c)),
         branch.partition_by,
         tuple(part for part in compiler.parts if not variables_of(part)),
@@ -204,7 +218,6 @@ class _Compiler:
         self._branch = branch
         self._order = order
         self._absences: dict[str, Absence] = {}
-        self.window = window_length(branch)
         self.parts = _parts(c for c in branch.conditions if variables_of(c) <= set(order))
         links = [part for part in self.parts if _is_link(part)]
         self.parts = [part for part in self.parts if part not in links]
@@ -225,7 +238,7 @@ class _Compiler:
             for number, members in enumerate(self.classes[: self.linked])
             if variable in _names(members) and _names(members) & set(bound)
         ]
-        return _step(self._branch, variable, bound, self.window, due, classes)
+        return _step(self._branch, variable, bound, due, classes)
 
     def absences(self, branch: Branch) -> tuple[Absence, ...]:
         """Return the negated variables of `branch`, in the order in which they can be checked."""
@@ -250,9 +263,11 @@ class _Compiler:
             numbers.append(len(self.classes))
             self.classes.append(own.union(others, *known))
         due = [part for part in due if part not in links]
-        step = _step(branch, variable, branch.variables, self.window, due, numbers)
+        step = _step(branch, variable, branch.variables, due, numbers)
         needed = {bound.variable for bound in (*step.lower, *step.upper)}
         needed.update(step.distinct_from)
+        if window_count(branch) is not None:
+            needed.update(branch.variables)  # arrival need not follow time
         for condition in (*step.residues, *(band.other for band in step.bands)):
             needed |= variables_of(condition)
         if step.classes:
@@ -272,7 +287,6 @@ def _step(
     branch: Branch,
     variable: str,
     bound: Sequence[str],
-    window: int | None,
     due: Sequence[Expression],
     classes: Iterable[int],
 ) -> Step:
@@ -281,8 +295,8 @@ def _step(
         branch.event(variable),
         tuple(part for part in due if variables_of(part) == {variable}),
         tuple(classes),
-        _lower(branch, variable, bound, window),
-        _upper(branch, variable, bound, window),
+        _lower(branch, variable, bound),
+        _upper(branch, variable, bound),
         tuple(band for band in bands if band is not None),
         tuple(
             part
@@ -342,31 +356,31 @@ def _band(part: Expression, variable: str) -> Band | None:
     return None
 
 
-def _lower(
-    branch: Branch, variable: str, bound: Sequence[str], window: int | None
-) -> tuple[Bound, ...]:
+def _lower(branch: Branch, variable: str, bound: Sequence[str]) -> tuple[Bound, ...]:
     before = [x for x in bound if x in branch.before(variable)]
     if before:
-        # Later than the latest of those before it; all the others follow from that.
+        # Later than the latest of those before it; all the others, and the window, follow.
         latest = [x for x in before if not branch.after(x) & set(before)]
         return tuple(Bound(x, 1) for x in latest)
-    if window is None:
-        return ()
     latest = [x for x in bound if not branch.after(x) & set(bound)]
-    return tuple(Bound(x, -window) for x in latest)
+    return tuple(Bound(x, -length, clock) for length, clock in _window(branch) for x in latest)
 
 
-def _upper(
-    branch: Branch, variable: str, bound: Sequence[str], window: int | None
-) -> tuple[Bound, ...]:
+def _upper(branch: Branch, variable: str, bound: Sequence[str]) -> tuple[Bound, ...]:
     after = [x for x in bound if x in branch.after(variable)]
     if after:
         earliest = [x for x in after if not branch.before(x) & set(after)]
         return tuple(Bound(x, 0) for x in earliest)
-    if window is None:
-        return ()
     earliest = [x for x in bound if not branch.before(x) & set(bound)]
-    return tuple(Bound(x, window + 1) for x in earliest)
+    return tuple(Bound(x, length + 1, clock) for length, clock in _window(branch) for x in earliest)
+
+
+def _window(branch: Branch) -> tuple[tuple[int, Clock], ...]:
+    """Return the window and what it counts in; nothing where there is none."""
+    length, count = window_length(branch), window_count(branch)
+    if length is not None:
+        return ((length, "time"),)
+    return () if count is None else ((count, "arrival"),)
 
 
 def _may_coincide(branch: Branch, x: str, y: str) -> bool:

@@ -112,7 +112,13 @@ def tally_slice(
     return tuple(tallies.values())
 
 
-def combine(query: Query, counted: Census, slices: Iterable[Iterable[Tally]]) -> Statistics:
+def combine(
+    query: Query,
+    counted: Census,
+    slices: Iterable[Iterable[Tally]],
+    *,
+    partial: bool = False,
+) -> Statistics:
     """Return the statistics that the census and the measured slices give.
 
     Where no combination satisfied the conditions the share is half a combination of those drawn:
@@ -122,6 +128,7 @@ def combine(query: Query, counted: Census, slices: Iterable[Iterable[Tally]]) ->
         query: The pattern.
         counted: The whole stream.
         slices: The tallies of each measured slice; each weighs as much as it has combinations.
+        partial: Whether there are other slices, which were not measured.
     """
     by_set: dict[frozenset[str], list[Tally]] = {}
     for tallies in slices:
@@ -134,7 +141,7 @@ def combine(query: Query, counted: Census, slices: Iterable[Iterable[Tally]]) ->
         total = sum(counted.counts.get(name, 0) for name in types)
         # One moment has no rate; as if it were a second.
         rates[event.variable] = total / (span / 1e6 if span else 1.0)
-    shares = {names: _share(tallies) for names, tallies in by_set.items()}
+    shares = {names: _share(tallies, partial=partial) for names, tallies in by_set.items()}
     named = {name for event in events_of(query.structure) for name in event.types or ()}
     return Statistics(
         rates,
@@ -154,20 +161,26 @@ def estimate(columns: EventColumns, query: Query, *, seed: int = 0) -> Statistic
     return combine(query, census(columns, query), [tally_slice(columns, query, seed=seed)])
 
 
-def _share(tallies: list[Tally]) -> Selectivity:
+def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:
     measured = [tally for tally in tallies if tally.weight > 0]
     total = sum(tally.combinations for tally in measured)
     if not total:
         return Selectivity(1.0, pairs=0)
     share = min(1.0, sum(t.combinations * t.held / t.weight for t in measured) / total)
-    if all(tally.exact for tally in tallies):
+    if all(tally.exact for tally in tallies) and not partial:
         return Selectivity(share)
-    # The draws are independent; a slice counts as much as it has combinations.
     drawn = sum(tally.drawn for tally in tallies)
+    weights = [tally.combinations / total for tally in measured]
+    shares = [tally.held / tally.weight for tally in measured]
+    # Of the draws inside the slices, which are independent,
     variance = sum(
-        (t.combinations / total) ** 2 * share * (1 - share) * t.squares / t.weight**2
-        for t in measured
+        w**2 * share * (1 - share) * t.squares / t.weight**2
+        for w, t in zip(weights, measured, strict=True)
     )
+    if partial and len(measured) > 1:
+        # and of the choice of slices: how far they lie apart, each by its weight.
+        apart = sum((w * (s - share)) ** 2 for w, s in zip(weights, shares, strict=True))
+        variance = max(variance, apart * len(measured) / (len(measured) - 1))
     return Selectivity(share or 0.5 / (drawn + 1), drawn, math.sqrt(variance))
 
 

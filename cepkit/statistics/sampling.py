@@ -16,7 +16,7 @@ import numpy.typing as npt
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.evaluation import Read, truth
 from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.pattern.rewrite import without_not
 from cepkit.stream.columns import Column, EventColumns
 
@@ -154,12 +154,15 @@ class _Ranges:
     def __init__(self, columns: EventColumns, branch: Branch, keys: npt.NDArray[np.int64]) -> None:
         self._ts, self._keys, self._branch = columns.ts, keys, branch
         span = int(columns.ts[-1] - columns.ts[0]) if len(columns) else 0
-        window = branch.window
-        self._window = (
-            min(span, window.microseconds - window.exclusive)
-            if isinstance(window, TimeWindow)
-            else span
-        )
+        match branch.window:
+            case TimeWindow(microseconds, exclusive):
+                self._window = min(span, microseconds - exclusive)
+            case CountWindow(events):
+                # As long as so many events of a partition take on average.
+                partitions = len(np.unique(keys))
+                self._window = min(span, span * events * partitions // max(1, len(columns)))
+            case None:
+                self._window = span
         # One number orders by (partition, time); a gap between partitions keeps scopes inside.
         self._origin = int(columns.ts[0]) if len(columns) else 0
         self._stride = 2 * span + 4

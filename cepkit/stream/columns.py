@@ -114,6 +114,15 @@ class EventColumns:
             self.source_rows(np.arange(begin, end)),
         )
 
+    def arrival(self) -> npt.NDArray[np.int64]:
+        """Return for each event its number in the order in which the events came."""
+        numbers = np.arange(len(self))
+        if self.rows is None:
+            return numbers
+        arrival = np.empty(len(self), dtype=np.int64)
+        arrival[np.argsort(self.rows, kind="stable")] = numbers
+        return arrival
+
     def source_rows(self, events: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
         """Return the rows of `source` that the events are."""
         return events if self.rows is None else self.rows[events]

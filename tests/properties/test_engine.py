@@ -24,7 +24,6 @@ DETECTED = cases(
     ("SEQ", "AND", "OR", "NOT"),
     max_variables=5,
     strategies=(Strategy.SKIP_TILL_ANY_MATCH,),
-    windows=("none", "time", "time-exclusive"),
     condition_kinds=CONDITIONS,
     unsorted=True,
 )
