@@ -60,7 +60,6 @@ def test_links_lead_somewhere(target):
     ("named", "pattern"),
     [
         ("KL", "PATTERN SEQ(MSFT a, KL(GOOG b)) WITHIN 1 minute"),
-        ("windows of a number of events", "PATTERN SEQ(MSFT a, GOOG b) WITHIN 10 EVENTS"),
         (
             "the other strategies",
             "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute STRATEGY strict-contiguity",
