@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pa_dataset
 
 import cepkit as ck
-from cepkit.cli.inputs import quiet_session
 from cepkit.cli.output import write
 from cepkit.cli.rows import match_table
+from cepkit.cli.spark_files import quiet_session
 from cepkit.cli.terminal import counted, run, say, seconds, working
 from cepkit.errors import CepkitError
 from cepkit.plan.printer import one_line
@@ -87,7 +87,8 @@ def demo(events: int, *, seed: int, report: str) -> None:
         if number > _SHOWN:
             step.say(f"... and {number - _SHOWN:,} more")
         step.say(
-            f"\n{counted(number, 'match', 'matches')} in {seconds(spent)}, the start of Spark's workers included;"
+            f"\n{counted(number, 'match', 'matches')} in {seconds(spent)},"
+            " the start of Spark's workers included;"
             f"\nonce more, now that they run: {seconds(again)}, {events / again:,.0f} events/s"
         )
     with steps.step("Explain", "Compare the work that was expected with what was done.") as step:

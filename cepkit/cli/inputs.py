@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 import cepkit as ck
+from cepkit.cli.spark_files import read_on_spark
 from cepkit.errors import CepkitError, StatisticsError, nearest
 from cepkit.pattern.query import Query
 from cepkit.statistics.model import Statistics
@@ -33,33 +33,7 @@ def open_stream(given: argparse.Namespace) -> Stream:
     if "://" not in given.events:
         # The beginning of the file, read here, gives the clear errors before Spark is started.
         ck.events(given.events, **said)
-    return ck.events(_on_spark(given.events), **said)
-
-
-def quiet_session() -> Any:
-    """Return a Spark session that leaves the telling of errors to us.
-
-    Spark logs a failed or cancelled write with pages of Java, and raises it as well.
-    """
-    session = ck.get_session()
-    session.sparkContext.setLogLevel("OFF")
-    # Not INT96, which other readers take for times without a zone.
-    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    return session
-
-
-def _on_spark(path: str) -> Any:
-    """Return a file as a Spark DataFrame that has the types which the local reader gives it."""
-    reader = quiet_session().read
-    plain = path.casefold().rstrip("/")
-    is_csv = plain.endswith((".csv", ".csv.gz"))
-    if Path(path).is_dir():
-        is_csv = any(Path(path).rglob("*.csv")) or any(Path(path).rglob("*.csv.gz"))
-    if not is_csv:
-        return reader.parquet(path)
-    # Times without a zone stay so: --timezone, not the machine, says where their clock stood.
-    reader = reader.option("preferTimestampNTZ", True).option("recursiveFileLookup", True)
-    return reader.csv(path, header=True, inferSchema=True, escape='"')
+    return ck.events(read_on_spark(given.events), **said)
 
 
 def read_statistics(path: str, query: Query) -> Statistics:

@@ -69,7 +69,8 @@ def write(matches: Any, target: Path) -> int:
     except OSError as error:
         raise CepkitError(f"'{target}' cannot be written: {error.strerror}") from error
     with beside as folder:
-        draft = Path(folder, target.name)
+        # From the root: Spark may have been started in another folder.
+        draft = Path(folder, target.name).resolve()
         is_csv = target.suffix.casefold() == ".csv"
         if not hasattr(matches, "batches"):
             count = _write_on_spark(matches, draft, is_csv=is_csv)

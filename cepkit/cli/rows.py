@@ -29,7 +29,8 @@ def first_rows(matches: Any, n: int) -> list[dict[str, Any]]:
             if len(rows) >= n:
                 break
         return rows
-    found: list[dict[str, Any]] = matches.limit(n).toArrow().to_pylist()
+    # Of its columns: the limit of the matches themselves is the one that was asked for.
+    found: list[dict[str, Any]] = matches.select("*").limit(n).toArrow().to_pylist()
     return found
 
 

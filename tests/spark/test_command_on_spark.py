@@ -49,10 +49,11 @@ def rows(path: str, kind: str) -> list[tuple[object, ...]]:
 
 
 def test_csv_and_parquet_and_both_engines_agree(detect, capsys):
-    pq.write_table(pa_csv.read_csv(STOCKS), "stocks.parquet")
+    # A name that Spark would take for a glob; times in nanoseconds, as pandas writes them.
+    pq.write_table(pa_csv.read_csv(STOCKS), "a [1] of {b}.parquet")
     assert detect(STOCKS, "--out", "local.parquet") == 0
     assert detect(STOCKS, "--spark", "--out", "csv.parquet") == 0
-    assert detect("stocks.parquet", "--spark", "--out", "parquet.parquet") == 0
+    assert detect("a [1] of {b}.parquet", "--spark", "--out", "parquet.parquet") == 0
     assert capsys.readouterr().out.count(f"{MATCHES} matches, written") == 3
     expected = rows("local.parquet", "parquet")
     assert len(expected) == MATCHES
@@ -88,7 +89,11 @@ def test_times_without_a_zone_mean_the_same_to_both_engines(detect):
     Path("local_times.csv").write_text(text, encoding="utf-8")
     assert detect("local_times.csv", "--out", "local.parquet") == 0
     assert detect("local_times.csv", "--spark", "--out", "spark.parquet") == 0
-    assert rows("spark.parquet", "parquet") == rows("local.parquet", "parquet")
+    pq.write_table(pa_csv.read_csv("local_times.csv"), "local_times.parquet")
+    assert detect("local_times.parquet", "--spark", "--out", "fine.parquet") == 0
+    expected = rows("local.parquet", "parquet")
+    assert rows("spark.parquet", "parquet") == expected
+    assert rows("fine.parquet", "parquet") == expected
 
 
 def test_errors_are_the_same_and_leave_nothing(detect, tmp_path, capsys):

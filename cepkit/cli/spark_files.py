@@ -1,0 +1,80 @@
+"""Files as Spark DataFrames that say what the local reader would say of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as pa_dataset
+
+import cepkit as ck
+
+_GLOB = re.compile(r"[\\\[\]{}*?,]")
+
+
+def quiet_session() -> Any:
+    """Return a Spark session that leaves the telling of errors to us.
+
+    Spark logs a failed or cancelled write with pages of Java, and raises it as well.
+    """
+    session = ck.get_session()
+    session.sparkContext.setLogLevel("OFF")
+    # Not INT96, which other readers take for times without a zone.
+    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    return session
+
+
+def read_on_spark(name: str) -> Any:
+    """Return a CSV or Parquet file, or a folder of them, as a Spark DataFrame.
+
+    Args:
+        name: A path, or an address that Spark understands (s3a://...).
+    """
+    session = quiet_session()
+    if "://" in name:
+        is_csv = name.casefold().endswith((".csv", ".csv.gz"))
+        return _csv(session, name) if is_csv else session.read.parquet(name)
+    # From the root, as Spark may have been started in another folder; and not as a glob.
+    path = Path(name).expanduser().resolve()
+    place = _GLOB.sub(r"\\\g<0>", str(path))
+    files = path.rglob("*") if path.is_dir() else [path]
+    if any(file.name.casefold().endswith((".csv", ".csv.gz")) for file in files):
+        return _csv(session, place)
+    return _parquet(session, place, pa_dataset.dataset(path, format="parquet").schema)
+
+
+def _csv(session: Any, place: str) -> Any:
+    reader = session.read.option("recursiveFileLookup", True)
+    # Times without a zone stay so: --timezone, not the machine, says where their clock stood.
+    setting = "spark.sql.timestampType"
+    before = session.conf.get(setting)
+    session.conf.set(setting, "TIMESTAMP_NTZ")
+    try:
+        return reader.csv(place, header=True, inferSchema=True, escape='"')
+    finally:
+        session.conf.set(setting, before)
+
+
+def _parquet(session: Any, place: str, schema: pa.Schema) -> Any:
+    """Return Parquet files; also those of pandas, whose nanoseconds Spark refuses to read."""
+    fine = {f.name: f.type for f in schema if pa.types.is_timestamp(f.type) and f.type.unit == "ns"}
+    if not fine:
+        return session.read.parquet(place)
+    session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
+    frame = session.read.parquet(place)
+    columns = []
+    for name in frame.columns:
+        column = "`" + name.replace("`", "``") + "`"
+        if name in fine:
+            micros = f"({column} - pmod({column}, 1000L)) div 1000L"
+            moment = (
+                f"timestamp_micros({micros})"
+                if fine[name].tz
+                else f"timestampadd(MICROSECOND, {micros}, TIMESTAMP_NTZ'1970-01-01 00:00:00')"
+            )
+            columns.append(f"{moment} AS {column}")
+        else:
+            columns.append(column)
+    return frame.selectExpr(*columns)
