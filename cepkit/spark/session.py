@@ -78,6 +78,9 @@ def local_settings(cores: int, memory: str) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        # Spark's own default, INT96, loses the time zone: other readers see other times.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.python.daemon.module": "cepkit.spark.daemon",
     }
 
 

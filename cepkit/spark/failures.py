@@ -1,0 +1,43 @@
+"""An error of ours that was raised in a worker, as the error itself and not as Spark's report."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+from cepkit import errors
+
+_OURS = re.compile(r"^cepkit\.errors\.(\w+): (.*)", re.MULTILINE | re.DOTALL)
+_NEXT = re.compile(r"^(?:\s+at |Caused by: |Driver stacktrace|\tat |JVM stacktrace)", re.MULTILINE)
+
+
+@contextlib.contextmanager
+def plain_errors() -> Iterator[None]:
+    """Raise an error of cepkit from a worker without the traces of Python and Java around it."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        ours = error_of(str(error))
+        if ours is None:
+            raise
+        raise ours from None
+
+
+def error_of(report: str) -> errors.CepkitError | None:
+    """Return the error of cepkit that a report of Spark's ends in, None where there is none.
+
+    Args:
+        report: Spark's text: a Python traceback, perhaps followed by a Java one.
+    """
+    found = _OURS.search(report)
+    kind = getattr(errors, found.group(1), None) if found else None
+    if found is None or not (isinstance(kind, type) and issubclass(kind, errors.CepkitError)):
+        return None
+    text = _NEXT.split(found.group(2))[0].strip()
+    text, _, hint = text.partition("\nHint: ")
+    text, _, expected = text.partition("\nExpected: ")
+    error: errors.CepkitError = kind(text, expected=expected or None, hint=hint or None)
+    return error

@@ -1,0 +1,193 @@
+"""How a stream is cut into cells, each of which one worker can hold: by time, by key, by both.
+
+A time slice owns the matches whose last event lies in it and sees the events up to a window
+before it (the halo), which are copied to it. Events of one time are never parted. Where all
+events of a match agree on a key, buckets of keys need no copies; they are cut by time as well
+where the heaviest key alone is too much for a worker. The halo of a slice of ten windows costs a
+tenth; fewer than some 50,000 events do not pay for a task.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cepkit.columnar.detection import WINDOWS_PER_SLICE
+from cepkit.columnar.program import Program
+from cepkit.errors import StreamError
+
+LEAST_EVENTS = 50_000
+"""Relevant events of a cell, at least, where there are so many."""
+
+USUAL_EVENTS = 1_000_000
+"""Relevant events of a cell, at most, unless ten windows hold more."""
+
+MOST_BYTES = 128 * 2**20
+"""Of the events of a cell, as Arrow holds them; the engine needs about as much again."""
+
+MOST_TASKS = 4000
+MOST_COPIES = 1000
+_FAR = 2**60
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Columns on which all events of a match agree.
+
+    Attributes:
+        columns: Their names.
+        missing_agree: Whether events without a value agree with each other, as in PARTITION BY;
+            where not, they are in no match.
+    """
+
+    columns: tuple[str, ...]
+    missing_agree: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much there is to cut.
+
+    Attributes:
+        events: Those of types that the query names.
+        first: The time of the first in microseconds, about.
+        last: The time of the last.
+        heaviest: The events of the most frequent key, at most.
+    """
+
+    events: int
+    first: int
+    last: int
+    heaviest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How events are dealt out to cells.
+
+    Attributes:
+        window: Microseconds between the first and the last event of a match, None for any.
+        slice: The length of a time slice in microseconds, None for all time.
+        origin: Where slice 0 begins.
+        buckets: Into how many the keys are hashed; 1: they are not.
+        key: What is hashed.
+        cells: How many there are, about; None where nothing is known.
+        ahead: Microseconds after its end that a slice sees too.
+        chosen: The slices that are wanted, None for all.
+    """
+
+    window: int | None
+    slice: int | None = None
+    origin: int = 0
+    buckets: int = 1
+    key: Key | None = None
+    cells: int | None = 1
+    ahead: int = 0
+    chosen: tuple[int, ...] | None = None
+
+    def begin(self, cell: int) -> int | None:
+        """Return where a cell's own time begins; None: with the first event."""
+        return None if self.slice is None else self.origin + (cell // self.buckets) * self.slice
+
+    def tasks(self, cores: int) -> int:
+        """Return among how many tasks the cells are dealt out."""
+        return max(1, min(4 * cores if self.cells is None else self.cells, MOST_TASKS))
+
+    def __str__(self) -> str:
+        parts = []
+        if self.buckets > 1 and self.key is not None:
+            parts.append(f"{self.buckets:,} buckets of {', '.join(self.key.columns)}")
+        if self.slice is not None:
+            parts.append(f"time slices of {self.slice / 1e6:,.6g} s")
+        elif not parts:
+            return "one slice: " + (
+                "there is no window to cut by" if self.window is None else "the events are few"
+            )
+        return " x ".join(parts)
+
+
+def common_key(programs: Sequence[Program]) -> Key | None:
+    """Return what all events of every match agree on: PARTITION BY, or a chain of equalities.
+
+    `a.k = b.k AND b.k = c.k` is a key in fact, where all variables are linked by the same
+    attribute in every branch.
+    """
+    if programs[0].partition_by:
+        return Key(programs[0].partition_by, missing_agree=True)
+    linked = [
+        {
+            name
+            for members in program.classes[: program.linked]
+            for _, name in members
+            if all((variable, name) in members for variable in program.variables)
+        }
+        for program in programs
+    ]
+    names = set.intersection(*linked) - {None}
+    return Key((min(str(name) for name in names),), missing_agree=False) if names else None
+
+
+def choose_layout(
+    extent: Extent | None,
+    window: int | None,
+    key: Key | None,
+    *,
+    cores: int,
+    row_bytes: float,
+    slice_seconds: float | None = None,
+) -> Layout:
+    """Return cells that fit a worker, enough of them for all cores.
+
+    Args:
+        extent: How much there is; None only where `slice_seconds` is given.
+        window: Microseconds between the first and the last event of a match, None for any.
+        key: What all events of a match agree on, if anything.
+        cores: How many tasks run at once.
+        row_bytes: Of an event, about.
+        slice_seconds: The length of a time slice; None: chosen.
+
+    Raises:
+        StreamError: `slice_seconds` is so small that the halos would be most of the work.
+    """
+    most = max(LEAST_EVENTS, int(MOST_BYTES / row_bytes))
+    events = 0 if extent is None else extent.events
+    usual = min(USUAL_EVENTS, most, max(LEAST_EVENTS, events // (8 * cores)))
+    window = None if window is None else min(max(window, 0), _FAR)
+    if window is None or (
+        key is not None and slice_seconds is None and extent and extent.heaviest <= most
+    ):
+        buckets = 1
+        if key is not None:
+            room = max(1, most - (extent.heaviest if extent else 0))
+            buckets = max(2 * cores if extent is None else 1, *_shares(events, usual, room))
+        return Layout(window, buckets=buckets, key=key, cells=buckets)
+    length = _length(extent, window, usual, most) if slice_seconds is None else 0
+    if slice_seconds is not None:
+        length = max(1, round(slice_seconds * 1e6))
+        if window // length > MOST_COPIES:
+            raise StreamError(
+                f"slices of {slice_seconds:g} s are too short for a window of {window / 1e6:g} s:"
+                f" every event would be copied {window // length:,} times",
+                expected=f"at least {window / 1e6 / MOST_COPIES:g} s, better ten windows",
+            )
+    if extent is None:
+        return Layout(window, length, 0, 2 if key else 1, key, None)
+    slices = (extent.last - extent.first) // length + 1
+    buckets = max(1, *_shares(events // slices, most, most)) if key is not None else 1
+    origin = max(-_FAR, min(extent.first, _FAR))
+    return Layout(window, length, origin, buckets, key, slices * buckets)
+
+
+def _shares(events: int, *sizes: int) -> tuple[int, ...]:
+    return tuple(math.ceil(events / size) for size in sizes)
+
+
+def _length(extent: Extent | None, window: int, usual: int, most: int) -> int:
+    assert extent is not None
+    span = max(extent.last - extent.first, 1)
+    each = span / max(extent.events, 1)
+    length = max(WINDOWS_PER_SLICE * window, math.ceil(usual * each), 1)
+    if length > most * each:
+        length = max(window, int(most * each), 1)
+    return length

@@ -1,0 +1,148 @@
+"""The matches of a query in a Spark stream: a Spark DataFrame that can also explain itself."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, cast
+
+from pyspark.sql import DataFrame as AnyDataFrame
+from pyspark.sql.classic.dataframe import DataFrame
+
+from cepkit.columnar.counters import StepCounters
+from cepkit.columnar.explanation import Explanation
+from cepkit.pattern.nodes import events_of
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
+from cepkit.spark.counters import Reports, total
+from cepkit.spark.failures import plain_errors
+from cepkit.spark.worker import Job
+from cepkit.stream.columns import Dropped
+from cepkit.stream.warnings import warn_of_dropped
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from pyspark.accumulators import Accumulator
+    from pyspark.sql.types import Row
+
+
+class SparkMatches(DataFrame):
+    """The matches as a Spark DataFrame: nothing is computed before an action asks for it.
+
+    A struct column for each variable, null where a branch of an OR does not have it, then
+    `match_start` and `match_end`. It can be selected from, joined, cached and written like any
+    other; what is derived from it is a plain DataFrame. Matches come out of the workers some at
+    a time and never pass the driver unless they are collected. Counters come with them, so
+    `explain()` after an action that took all matches costs nothing.
+
+    Attributes:
+        query: What was asked.
+        plan: How it is evaluated.
+        most: The limit of `detect`, None for all (`limit()` is Spark's own).
+        route: How the events reach the workers, and how they are cut, as a sentence.
+        variables: The variables of a match in pattern order.
+    """
+
+    def __init__(
+        self,
+        found: AnyDataFrame,
+        counting: AnyDataFrame,
+        *,
+        query: Query,
+        plan: Plan,
+        job: Job,
+        reports: Accumulator[Reports],
+        tasks: int,
+        route: str,
+        limit: int | None,
+        warned: bool,
+    ) -> None:
+        wanted = cast("DataFrame", found if limit is None else found.limit(limit))
+        super().__init__(wanted._jdf, wanted.sparkSession)  # noqa: SLF001 - Spark has no other way
+        self.query = query
+        self.plan = plan
+        self.most = limit
+        self.route = route
+        self.variables = tuple(event.variable for event in events_of(query.structure))
+        self._counting = counting
+        self._programs = job.programs
+        self._reports = reports
+        self._tasks = tasks
+        self._warned = warned
+
+    def explain(  # type: ignore[override]
+        self, extended: bool | str | None = None, mode: str | None = None
+    ) -> Explanation | None:
+        """Return what each step of the plan did, beside what was expected.
+
+        The numbers are those of the workers, gathered while an action ran. They are always of
+        the whole stream: where no action has taken all matches yet (`show()` takes some), the
+        matches are counted first, without making rows of them.
+
+        Args:
+            extended: As for any Spark DataFrame: with this or `mode`, Spark's own plan is
+                printed instead.
+            mode: The same.
+        """
+        if extended is not None or mode is not None:
+            super().explain(extended, mode)
+            return None
+        counters, dropped = self._run()
+        if not self._warned:
+            self._warned = True
+            warn_of_dropped(dropped)
+        return Explanation.of(self.plan, counters)
+
+    @property
+    def dropped(self) -> Dropped:
+        """The rows without a time or a type, which are no events; counts first if need be."""
+        return self._run()[1]
+
+    def count(self) -> int:
+        """Return the number of matches; their rows are not made, unless the frame is cached."""
+        kept = self.storageLevel
+        if kept.useMemory or kept.useDisk:
+            with plain_errors():
+                return super().count()
+        found: int = sum(steps[-1].survivors for steps in self._run()[0])
+        return found if self.most is None else min(found, self.most)
+
+    def collect(self) -> list[Row]:
+        """Return all matches as rows in this process."""
+        with plain_errors():
+            return super().collect()
+
+    def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
+        """Print the first `n` matches that are found."""
+        with plain_errors():
+            super().show(n, truncate, vertical)
+
+    def toPandas(self) -> pd.DataFrame:  # noqa: N802 - Spark's name
+        """Return all matches as a pandas DataFrame in this process."""
+        with plain_errors():
+            return super().toPandas()
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
+        """Return all matches as an Arrow table in this process."""
+        with plain_errors():
+            return super().toArrow()
+
+    def _run(self) -> tuple[tuple[tuple[StepCounters, ...], ...], Dropped]:
+        """Return the counters and the dropped rows of a whole run; make one if there was none."""
+        if len(self._reports.value) < self._tasks:
+            with plain_errors():
+                self._counting.count()
+        return total(self._reports.value, self._programs)
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{super().__repr__()}"
+
+    def _repr_html_(self) -> str:
+        columns = ", ".join(f"{html.escape(name)}" for name in self.columns)
+        table = super()._repr_html_()
+        below = f"<p>columns {columns}; <code>.show()</code> runs it</p>"
+        return f"<p>{html.escape(self._title())}</p>{table or below}"
+
+    def _title(self) -> str:
+        order = "; ".join(map(str, self.plan.branches))
+        return f"Matches of {', '.join(self.variables)} by the plan {order}; {self.route}"

@@ -1,0 +1,297 @@
+"""What Spark's Python workers do: deal events out to cells, and find the matches of a cell.
+
+Rows travel from the JVM to Python once. There they are cut into cells and packed, many at a
+time, as Arrow messages; the shuffle then moves a few large binary values in place of many small
+rows, which is some two to three times as fast. Cells are cut by the same int64 times that the
+engine works on, so nothing depends on how the JVM would have read a time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from cepkit.columnar.counters import StepCounters
+from cepkit.columnar.detection import counters_for, detect_columns, detect_slice
+from cepkit.columnar.output import Writer
+from cepkit.columnar.program import Program
+from cepkit.errors import StreamError
+from cepkit.pattern.functions import register_function
+from cepkit.spark.layout import Key, Layout
+from cepkit.stream.arrow import is_text, nulls
+from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped
+from cepkit.stream.ingest import attribute, event_columns
+from cepkit.stream.schema import Schema
+from cepkit.stream.texts import type_codes
+from cepkit.stream.times import microseconds
+
+Integers = npt.NDArray[np.int64]
+
+PACKED = "cell long, packed binary"
+_PACKED = pa.schema([("cell", pa.int64()), ("packed", pa.binary())])
+
+_FLUSH_ROWS = 500_000
+_FLUSH_BYTES = 32 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """All that a worker must know of a query.
+
+    Attributes:
+        schema: Which column is what.
+        columns: The columns that are sent, in Arrow.
+        programs: One for each branch.
+        variables: All variables of the query in pattern order.
+        types: The types that it names, None for any.
+        layout: How the stream is cut.
+        functions: The user's functions that its conditions call.
+    """
+
+    schema: Schema
+    columns: pa.Schema
+    programs: tuple[Program, ...]
+    variables: tuple[str, ...]
+    types: frozenset[str] | None
+    layout: Layout
+    functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The columns that conditions and keys read."""
+        return tuple(sorted({name for program in self.programs for name in program.columns}))
+
+    def table(self, batches: Iterable[pa.RecordBatch]) -> pa.Table:
+        """Return batches of these columns, whatever Spark called them, as one table."""
+        names = self.columns.names
+        table = pa.Table.from_batches([batch.rename_columns(names) for batch in batches])
+        return table if table.schema.equals(self.columns) else table.cast(self.columns)
+
+    def register(self) -> None:
+        """Make the user's functions known to this process."""
+        for name, function in self.functions.items():
+            register_function(name, function)
+
+
+def times_of(job: Job, table: pa.Table) -> Integers:
+    """Return the times of rows in microseconds.
+
+    Raises:
+        StreamError: A time is no time.
+    """
+    column, schema = table.column(job.schema.time), job.schema
+    try:
+        return microseconds(column, schema.time, unit=schema.unit, timezone=schema.timezone)
+    except StreamError as error:
+        # Which row of which batch it was means nothing to the user.
+        error.found = re.sub(r" in row \d+ \(rows count from 0\)", "", error.found)
+        raise
+
+
+def kept_rows(
+    job: Job, table: pa.Table, ts: Integers
+) -> tuple[npt.NDArray[np.bool_] | None, Dropped]:
+    """Return which rows are events that the query may be about (None: all), and which are none."""
+    without_time = ts == MISSING_INTEGER
+    column = table.column(job.schema.type)
+    other = None
+    if is_text(column.type):
+        without_type = np.zeros(len(ts), np.bool_)
+        if column.null_count:
+            without_type = np.asarray(nulls(column.combine_chunks()))
+    else:
+        codes, names = type_codes(column, job.schema.type)
+        without_type = codes < 0
+        if job.types is not None:
+            other = ~np.isin(codes, [i for i, name in enumerate(names) if name in job.types])
+    null_time = int(np.count_nonzero(without_time))
+    null_type = int(np.count_nonzero(without_type & ~without_time))
+    bad = without_time | without_type
+    if other is not None:
+        bad |= other
+    return (~bad if bad.any() else None), Dropped(null_time, null_type)
+
+
+def key_hashes(columns: Sequence[Column]) -> npt.NDArray[np.uint64]:
+    """Return a number for each event that is equal where its keys are, in every process.
+
+    Missing values (null and NaN) give one number, as they are one partition.
+    """
+    hashes = np.zeros(len(columns[0].values), dtype=np.uint64)
+    for column in columns:
+        match column.kind:
+            case "text":
+                texts = pd.util.hash_array(np.append(column.dictionary, ""), categorize=False)
+                values = texts[column.values]
+            case "float":
+                values = (column.values.astype(np.float64) + 0.0).view(np.uint64)  # no -0.0
+            case _:
+                values = column.values.astype(np.int64).view(np.uint64)
+        if column.has_missing:
+            values = np.where(column.missing(), np.uint64(0x9E3779B97F4A7C15), values)
+        hashes = _mixed(hashes ^ values)
+    return hashes
+
+
+def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return splitmix64's finaliser of the values: neighbours end up far apart."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(values ^ (values >> np.uint64(31)))
+
+
+def split(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the events of `batches` as packed pieces of cells.
+
+    A last piece without a cell says how many rows were no events.
+    """
+    held: list[pa.RecordBatch] = []
+    dropped = Dropped()
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _FLUSH_ROWS or size >= _FLUSH_BYTES:
+            dropped += yield from _pack(job, held)
+            held, rows, size = [], 0, 0
+    if held:
+        dropped += yield from _pack(job, held)
+    if dropped:
+        counts = np.array([dropped.null_time, dropped.null_type], dtype=np.int64).tobytes()
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([None], pa.int64()), pa.array([counts], pa.binary())], schema=_PACKED
+        )
+
+
+def _pack(job: Job, batches: list[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, Dropped]:
+    table = job.table(batches)
+    ts = times_of(job, table)
+    kept, dropped = kept_rows(job, table, ts)
+    if kept is not None:
+        table, ts = table.filter(pa.array(kept)), ts[kept]
+    layout = job.layout
+    bucket: Integers | None = None
+    if layout.buckets > 1 and layout.key is not None:
+        table, ts, bucket = _bucketed(job, layout.key, table, ts)
+    for slices, rows in _slices(layout, ts):
+        part = table if rows is None else table.take(pa.array(rows))
+        numbers = slices if layout.buckets == 1 else slices * layout.buckets
+        if bucket is not None:
+            numbers = numbers + (bucket if rows is None else bucket[rows])
+        if not (numbers[1:] >= numbers[:-1]).all():
+            order = np.argsort(_small(numbers), kind="stable")
+            part, numbers = part.take(pa.array(order)), numbers[order]
+        yield _packed(part, numbers)
+    return dropped
+
+
+def _packed(table: pa.Table, cells: Integers) -> pa.RecordBatch:
+    """Return the rows in pieces, one for each cell; rows of a cell stand together."""
+    numbers: list[int] = []
+    offsets = [0]
+    sink = pa.BufferOutputStream()
+    ends = [0, *(np.flatnonzero(np.diff(cells)) + 1).tolist(), len(cells)]
+    whole = table.combine_chunks().to_batches()
+    for begin, end in pairwise(ends) if whole else ():
+        sink.write(whole[0].slice(begin, end - begin).serialize())
+        numbers.append(int(cells[begin]))
+        offsets.append(sink.tell())
+    places = pa.py_buffer(np.array(offsets, dtype=np.int32))
+    packed = pa.Array.from_buffers(pa.binary(), len(numbers), [None, places, sink.getvalue()])
+    return pa.RecordBatch.from_arrays([pa.array(numbers, pa.int64()), packed], schema=_PACKED)
+
+
+def _slices(layout: Layout, ts: Integers) -> Iterator[tuple[Integers, Integers | None]]:
+    """Yield slice numbers and their rows: the first slice of each, then the further ones."""
+    if layout.slice is None:
+        yield np.zeros(len(ts), dtype=np.int64), None
+        return
+    since = ts - layout.origin
+    first = (since - layout.ahead) // layout.slice
+    copies = (since + (layout.window or 0)) // layout.slice - first
+    for further in range(int(copies.max(initial=0)) + 1):
+        wanted = copies >= further
+        if layout.chosen is not None:
+            wanted &= np.isin(first + further, layout.chosen)
+        rows = None if wanted.all() else np.flatnonzero(wanted)
+        yield (first if rows is None else first[rows]) + further, rows
+
+
+def _bucketed(
+    job: Job, key: Key, table: pa.Table, ts: Integers
+) -> tuple[pa.Table, Integers, Integers]:
+    columns = [attribute(table.column(name), name, job.schema) for name in key.columns]
+    if not key.missing_agree and any(column.has_missing for column in columns):
+        present = ~np.logical_or.reduce([column.missing() for column in columns])
+        rows = np.flatnonzero(present)
+        table, ts = table.filter(pa.array(present)), ts[present]
+        columns = [column.take(rows) for column in columns]
+    hashes = key_hashes(columns) % np.uint64(job.layout.buckets)
+    return table, ts, hashes.astype(np.int64)
+
+
+def _small(numbers: Integers) -> npt.NDArray[np.signedinteger[Any]]:
+    """Return the same order in as few bits as hold it: two bytes are sorted by radix."""
+    low, high = int(numbers.min()), int(numbers.max())
+    return numbers if high - low > 32_000 else (numbers - low).astype(np.int16)
+
+
+def unpacked(
+    job: Job, batches: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[int, pa.Table] | Dropped]:
+    """Yield the cells of a task, whose pieces come one after the other, and the dropped rows."""
+
+    def pieces() -> Iterator[tuple[int | None, pa.Buffer]]:
+        for batch in batches:
+            cells = batch.column(0).to_pylist()
+            yield from zip(cells, (piece.as_buffer() for piece in batch.column(1)), strict=True)
+
+    for cell, group in groupby(pieces(), key=lambda piece: piece[0]):
+        if cell is None:
+            for _, counts in group:
+                yield Dropped(*np.frombuffer(counts, dtype=np.int64).tolist())
+        else:
+            read = [pa.ipc.read_record_batch(piece, job.columns) for _, piece in group]
+            yield cell, pa.Table.from_batches(read, job.columns)
+
+
+def counters_of(job: Job) -> tuple[tuple[StepCounters, ...], ...]:
+    """Return counters at zero for all branches."""
+    return tuple(counters_for(program) for program in job.programs)
+
+
+def matches_of(
+    job: Job,
+    table: pa.Table,
+    owned_from: int | None,
+    counters: Sequence[Sequence[StepCounters]],
+    *,
+    emit: bool,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the matches of one cell, some at a time.
+
+    Args:
+        job: What is asked.
+        table: The events of the cell and its halo.
+        owned_from: Where the cell's own time begins; None: with the first event.
+        counters: The work is added to them.
+        emit: Whether to make rows of the matches; without, they are only counted.
+    """
+    columns = event_columns(table, job.schema, job.attributes)
+    writer = Writer(columns, job.variables, job.schema.time) if emit else None
+    for program, counted in zip(job.programs, counters, strict=True):
+        if owned_from is None:
+            blocks = detect_columns(program, columns, counted)
+        else:
+            blocks = detect_slice(program, columns, counted, owned_from=owned_from)
+        for block in blocks:
+            if writer is not None:
+                yield from writer.batches(block, program.variables)
