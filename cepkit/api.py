@@ -9,7 +9,7 @@ from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.checks import check_attributes
 from cepkit.pattern.functions import register_function as register_function
-from cepkit.pattern.policies import CountWindow
+from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from cepkit.columnar.matches import Matches
-    from cepkit.pattern.normal_form import Branch
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.planners.compare import PlanComparison
-    from cepkit.spark.batch import SparkMatches
+    from cepkit.spark.result import SparkMatches
 
 Pattern: TypeAlias = "str | Query | Any"
 """A query, its text, or what the builder makes."""
@@ -140,22 +139,12 @@ def detect(
         raise StreamError(f"a limit of {limit} matches", expected="0 or more")
     if slice_seconds is not None and not slice_seconds > 0:
         raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
-    from cepkit.columnar.program import refuse_unsupported
-    from cepkit.pattern.normal_form import normal_form
-
-    if query.aggregates:
-        raise UnsupportedError(
-            "this release cannot compute AGG yet", hint="leave AGG out and aggregate the matches"
-        )
-    for branch in normal_form(query):
-        refuse_unsupported(branch)
-        if stream.place == "spark":
-            _refuse_on_spark(branch)
-    chosen = (
-        choosing.choose_plan(query, _measured(stream, query, seed=0))
-        if plan is None
-        else as_plan(plan, query)
-    )
+    check_detectable(stream, query)
+    if plan is None and query.strategy is Strategy.SKIP_TILL_ANY_MATCH:
+        chosen = compare.compare_plans(query, _measured(stream, query, seed=0)).best
+    else:
+        # Of events side by side there are so few that their order does not matter.
+        chosen = as_plan(plan, query)
     if stream.place == "spark":
         from cepkit.spark.batch import detect as detect_on_spark
 
@@ -163,19 +152,6 @@ def detect(
     from cepkit.columnar.matches import Matches
 
     return Matches(stream, query, chosen, limit=limit)
-
-
-def _refuse_on_spark(branch: Branch) -> None:
-    part = None
-    if branch.negated:
-        part = f"NOT ('{branch.negated[0].variable}')"
-    elif isinstance(branch.window, CountWindow):
-        part = f"WITHIN {branch.window.events} EVENTS"
-    if part:
-        raise UnsupportedError(
-            f"this release cannot detect {part} on Spark yet",
-            hint="it can over a pandas DataFrame, an Arrow table or a file",
-        )
 
 
 def _measured(stream: Stream, query: Query, seed: int) -> Statistics:
@@ -207,6 +183,41 @@ def _statistics(statistics: Statistics) -> Statistics:
             hint="cepkit.profile(stream, pattern) measures them",
         )
     return statistics
+
+
+def check_detectable(stream: Stream, pattern: Pattern) -> None:
+    """Refuse, by name, what `detect` cannot do yet; it costs nothing.
+
+    Args:
+        stream: From `events`.
+        pattern: The query, or its text.
+
+    Raises:
+        PatternError: The pattern reads a column that the stream does not have.
+        UnsupportedError: The pattern has a part that this release cannot detect.
+    """
+    from cepkit.columnar.program import refuse_unsupported
+    from cepkit.pattern.normal_form import normal_form
+
+    query = _checked(stream, pattern)
+    if query.aggregates:
+        raise UnsupportedError(
+            "this release cannot compute AGG yet", hint="leave AGG out and aggregate the matches"
+        )
+    for branch in normal_form(query):
+        refuse_unsupported(branch)
+        part = None
+        if branch.negated:
+            part = f"NOT ('{branch.negated[0].variable}')"
+        elif isinstance(branch.window, CountWindow):
+            part = f"WITHIN {branch.window.events} EVENTS"
+        elif branch.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+            part = f"STRATEGY {branch.strategy.value}"
+        if part and stream.place == "spark":
+            raise UnsupportedError(
+                f"this release cannot detect {part} on Spark yet",
+                hint="it can over a pandas DataFrame, an Arrow table or a file",
+            )
 
 
 def draw(thing: object, **options: Any) -> Figure:

@@ -60,10 +60,12 @@ def detect(given: argparse.Namespace) -> None:
     if given.out:
         target = check_target(given.out, overwrite=given.overwrite, source=given.events)
     stream = open_stream(given)
-    _refuse_unsupported(query)
+    ck.check_detectable(stream, query)
     begin = perf_counter()
-    chosen = _detection_plan(given, query, stream)
-    matches: Any = ck.detect(stream, query, chosen, limit=given.limit)
+    matches: Any = ck.detect(
+        stream, query, _detection_plan(given, query, stream), limit=given.limit
+    )
+    chosen = matches.plan
 
     def work() -> tuple[list[dict[str, Any]], int]:
         if target:
@@ -118,7 +120,8 @@ def _planned(query: Query, statistics: Statistics | None, planner: str | None) -
     return ck.compare_plans(query, statistics).best
 
 
-def _detection_plan(given: argparse.Namespace, query: Query, stream: Stream) -> Plan:
+def _detection_plan(given: argparse.Namespace, query: Query, stream: Stream) -> Plan | None:
+    """Return the plan that was asked for, None to leave it to detection."""
     from cepkit.plan.checks import as_plan
     from cepkit.planners.choose import get_planner
 
@@ -128,18 +131,11 @@ def _detection_plan(given: argparse.Namespace, query: Query, stream: Stream) -> 
         get_planner(given.planner)  # a wrong name is told before minutes of profiling
     if given.statistics:
         return _planned(query, read_statistics(given.statistics, query), given.planner)
+    if not given.planner:
+        return None
     # Detection warns of the same things, and knows the types that there are.
     with quiet_streams():
         return _planned(query, _profiled(stream, query), given.planner)
-
-
-def _refuse_unsupported(query: Query) -> None:
-    """Refuse what cannot be detected before time is spent on a profile."""
-    from cepkit.columnar.program import refuse_unsupported
-    from cepkit.pattern.normal_form import normal_form
-
-    for branch in normal_form(query):
-        refuse_unsupported(branch)
 
 
 def _plan_as_data(plan: Plan) -> dict[str, object]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from cepkit.columnar.backend import Kernels
 from cepkit.columnar.candidates import EVERYTHING, Candidates, Owned, gather
 from cepkit.columnar.numbers import as_exact_floats, stays_exact
-from cepkit.columnar.program import Band, Bound, Program, Step
+from cepkit.columnar.program import Band, Bound, Clock, Program, Step
 from cepkit.pattern.conditions import (
     Call,
     Comparison,
@@ -44,17 +44,17 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A bound to be searched for each partial match: one variable has the key, others the time.
+    """A bound to be searched for each partial match: one variable has the key, another the time.
 
     Attributes:
         partner: The bound variable that has the key; None where there is no key.
         key_class: The class of the key.
-        limits: The variables that have the times.
+        limit: The variable that has the time.
     """
 
     partner: str | None
     key_class: int | None
-    limits: tuple[Bound, ...]
+    limit: Bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class BoundStep:
 
     step: Step
     candidates: Candidates
-    lower: tuple[Table, ...] | Search
-    upper: tuple[Table, ...] | Search
+    lower: tuple[Table | Search, ...]
+    upper: tuple[Table | Search, ...]
     bands: tuple[BoundBand, ...]
     residues: tuple[Expression, ...]
 
@@ -146,8 +146,7 @@ def bind(
     for step in (*program.steps, *program.negated):
         for condition in (*step.residues, *map(_comparison, step.bands)):
             _check_kinds(condition, candidates)
-    lengths = (program.window, program.count)
-    possible = all(length is None or length >= 0 for length in lengths) and all(
+    possible = all(length >= 0 for length, _ in program.windows) and all(
         truth(condition, candidates[program.steps[0].variable].read, 1)[0]
         for condition in program.constants
     )
@@ -194,7 +193,6 @@ class _Binder:
         self._candidates = candidates
         self._key_counts = key_counts
         self._kernels = kernels
-        self._count = program.count
         # Inside a partition arrival numbers ascend with time, across partitions they do not.
         self._partition = program.linked - 1 if program.partition_by else None
         rows = columns.rows
@@ -208,7 +206,7 @@ class _Binder:
             for number in step.classes
         }
         key = max(step.classes, key=self._key_counts.__getitem__, default=None)
-        if self._count is not None and self._partition in step.classes:
+        if any(clock == "place" for _, clock in step.windows) and self._partition in step.classes:
             key = self._partition
         if key is not None:
             new.sort_by_key(key, self._key_counts[key], self._kernels)
@@ -219,8 +217,10 @@ class _Binder:
                 own = new.keys[number].astype(np.float64)
                 bands[number] = BoundBand(own, (Side(partner, codes, codes, None),))
         lower, upper = step.lower, step.upper
-        if self._count is not None and not self._in_order:
-            bands["arrival"] = self._arrival_band(new, bound, self._count)
+        if not self._in_order:
+            for length, clock in step.windows:
+                if clock != "time":
+                    bands[clock] = self._arrival_band(new, bound, length, clock)
             lower, upper = (
                 tuple(limit for limit in limits if limit.clock == "time")
                 for limits in (lower, upper)
@@ -239,37 +239,39 @@ class _Binder:
         )
         return BoundStep(step, new, low, high, tuple(bands.values()), tuple(residues))
 
-    def _arrival_band(self, new: Candidates, bound: Sequence[str], count: int) -> BoundBand:
+    def _arrival_band(
+        self, new: Candidates, bound: Sequence[str], length: int, clock: Clock
+    ) -> BoundBand:
         """Return the window in arrival numbers as a band, for streams that came out of order."""
         sides = []
         for variable in bound:
-            numbers = self._candidates[variable].clock("arrival").astype(np.float64)
-            sides.append(Side(variable, numbers - count, numbers + count, None))
-        return BoundBand(new.clock("arrival").astype(np.float64), tuple(sides))
+            numbers = self._candidates[variable].clock(clock).astype(np.float64)
+            sides.append(Side(variable, numbers - length, numbers + length, None))
+        return BoundBand(new.clock(clock).astype(np.float64), tuple(sides))
 
     def _limits(
         self, limits: tuple[Bound, ...], end: int, new: Candidates, partners: Mapping[int, str]
-    ) -> tuple[Table, ...] | Search:
+    ) -> tuple[Table | Search, ...]:
         """Return the lower (`end` 0) or upper (1) bounds of the ranges."""
         key, starts = new.key_class, new.starts
         partner = None if key is None else partners[key]
         if not limits and partner is not None and starts is not None and key is not None:
             codes = self._candidates[partner].keys[key]
             return (Table(partner, starts[codes + end].astype(np.int32)),)
-        tables = []
-        for limit in limits:
-            x = self._candidates[limit.variable]
-            if x.key_class not in (None, key) or (key is not None and key not in x.keys):
-                return Search(partner, key, limits)
-            first = np.empty(len(x), dtype=np.int32)
-            times, others = x.clock(limit.clock), new.clock(limit.clock)
-            if key is None or starts is None:
-                self._kernels.bounds(times, others, limit.delta, first)
-            else:
-                keys = x.keys[key]
-                self._kernels.keyed_bounds(times, keys, others, starts, limit.delta, first)
-            tables.append(Table(limit.variable, first))
-        return tuple(tables)
+        return tuple(self._limit(limit, new, partner) for limit in limits)
+
+    def _limit(self, limit: Bound, new: Candidates, partner: str | None) -> Table | Search:
+        key, starts = new.key_class, new.starts
+        x = self._candidates[limit.variable]
+        if x.key_class not in (None, key) or (key is not None and key not in x.keys):
+            return Search(partner, key, limit)
+        first = np.empty(len(x), dtype=np.int32)
+        times, others = x.clock(limit.clock), new.clock(limit.clock)
+        if key is None or starts is None:
+            self._kernels.bounds(times, others, limit.delta, first)
+        else:
+            self._kernels.keyed_bounds(times, x.keys[key], others, starts, limit.delta, first)
+        return Table(limit.variable, first)
 
 
 def _bind_band(

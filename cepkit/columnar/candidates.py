@@ -50,7 +50,8 @@ class Candidates:
         seen: How many events had its types, before its filters.
         rows: The row of each candidate among the events of the slice.
         ts: The time of each candidate.
-        arrival: Its arrival number (in its partition), where a window counts in those.
+        numbers: Its arrival numbers, in the stream and in its partition, where a window counts in
+            them.
         keys: For each equality class of the variable, the code of each candidate.
         key_class: The class that the order is by, None for the order of time.
         starts: Where each key of that class begins.
@@ -61,7 +62,7 @@ class Candidates:
         self.seen = len(rows)
         self.rows = rows
         self.ts: Times = columns.ts[rows]
-        self.arrival: Times | None = None
+        self.numbers: dict[Clock, Times] = {}
         self.keys: dict[int, Ints] = {}
         self.key_class: int | None = None
         self.starts: Times | None = None
@@ -73,10 +74,7 @@ class Candidates:
 
     def clock(self, clock: Clock) -> Times:
         """Return the time or the arrival number of all candidates."""
-        if clock == "time":
-            return self.ts
-        assert self.arrival is not None
-        return self.arrival
+        return self.ts if clock == "time" else self.numbers[clock]
 
     def column(self, attribute: str) -> Column:
         """Return the attribute of all candidates."""
@@ -93,8 +91,7 @@ class Candidates:
         """Keep the candidates at `order`, in that order."""
         self.rows = self.rows[order]
         self.ts = self.ts[order]
-        if self.arrival is not None:
-            self.arrival = self.arrival[order]
+        self.numbers = {clock: numbers[order] for clock, numbers in self.numbers.items()}
         self.keys = {number: codes[order] for number, codes in self.keys.items()}
         self._gathered = {name: column.take(order) for name, column in self._gathered.items()}
 
@@ -140,10 +137,9 @@ def gather(
             held = truth(condition, new.read, len(new))
             if not held.all():
                 new.keep(np.flatnonzero(held))
-    if program.count is not None:
-        arrival = arrival_numbers(program, columns)
-        for new in candidates.values():
-            new.arrival = arrival[new.rows]
+    numbers = _arrival_numbers(program, columns)
+    for new in candidates.values():
+        new.numbers = {clock: values[new.rows] for clock, values in numbers.items()}
     counts = tuple(
         _assign_keys(number, members, program, columns, candidates)
         for number, members in enumerate(program.classes)
@@ -151,16 +147,18 @@ def gather(
     return candidates, counts
 
 
-def arrival_numbers(program: Program, columns: EventColumns) -> Times:
-    """Return the arrival number of each event, in its partition if there are partitions."""
-    arrival = columns.arrival()
-    if not program.partition_by or not len(columns):
-        return arrival
-    codes, count = partition_keys([columns.attributes[name] for name in program.partition_by])
-    order = np.lexsort((arrival, codes))
-    starts = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=count))))
-    numbers = np.empty(len(columns), dtype=np.int64)
-    numbers[order] = np.arange(len(columns)) - starts[codes[order]]
+def _arrival_numbers(program: Program, columns: EventColumns) -> dict[Clock, Times]:
+    """Return the arrival numbers of all events that windows count in."""
+    clocks = {clock for step in (*program.steps, *program.negated) for _, clock in step.windows}
+    numbers: dict[Clock, Times] = {}
+    if clocks & {"arrival", "place"}:
+        numbers["arrival"] = columns.arrival()
+    if "place" in clocks:
+        codes, count = partition_keys([columns.attributes[name] for name in program.partition_by])
+        order = np.lexsort((numbers["arrival"], codes))
+        starts = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=count))))
+        numbers["place"] = np.empty(len(columns), dtype=np.int64)
+        numbers["place"][order] = np.arange(len(columns)) - starts[codes[order]]
     return numbers
 
 

@@ -76,7 +76,9 @@ def detect_columns(
         backend: The inner loops; None: the fastest there are.
     """
     ts, n = columns.ts, len(columns)
-    for begin, first, end in slices(ts, program.window, slice_rows):
+    # Arrival numbers are those of the whole stream, so it is not cut where they matter.
+    whole = any(clock != "time" for _, clock in program.windows)
+    for begin, first, end in slices(ts, None if whole else program.window, slice_rows):
         # What must not be there may come up to a window after the slice's own events.
         ahead = end
         if end < n and program.negated:

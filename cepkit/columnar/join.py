@@ -113,33 +113,30 @@ class Join:
     def _limit(
         self,
         bound: BoundStep,
-        limit: tuple[Table, ...] | Search,
+        limits: tuple[Table | Search, ...],
         partials: Partials,
         tightest: np.ufunc,
     ) -> Ints | None:
-        if isinstance(limit, Search):
-            return self._searched(bound, limit, partials, tightest)
-        parts = [self._kernels.take(t.first, partials[t.variable]) for t in limit]
+        parts = [
+            self._kernels.take(limit.first, partials[limit.variable])
+            if isinstance(limit, Table)
+            else self._searched(bound, limit, partials)
+            for limit in limits
+        ]
         return reduce(tightest, parts) if parts else None
 
-    def _searched(
-        self, bound: BoundStep, search: Search, partials: Partials, tightest: np.ufunc
-    ) -> Ints:
-        candidates, new = self._candidates, bound.candidates
-        clock = search.limits[0].clock
-        times = [
-            candidates[b.variable].clock(clock)[partials[b.variable]] + b.delta
-            for b in search.limits
-        ]
-        wanted = reduce(tightest, times)
+    def _searched(self, bound: BoundStep, search: Search, partials: Partials) -> Ints:
+        limit, new = search.limit, bound.candidates
+        times = self._candidates[limit.variable].clock(limit.clock)
+        wanted = times[partials[limit.variable]] + limit.delta
         if search.partner is None or search.key_class is None or new.starts is None:
             keys = np.zeros(len(wanted), dtype=np.int32)
             starts = np.array([0, len(new)], dtype=np.int64)
         else:
-            keys = candidates[search.partner].keys[search.key_class][partials[search.partner]]
-            starts = new.starts
+            codes = self._candidates[search.partner].keys[search.key_class]
+            keys, starts = codes[partials[search.partner]], new.starts
         out = np.empty(len(wanted), dtype=np.int32)
-        self._kernels.searched_bounds(wanted, keys, new.clock(clock), starts, out)
+        self._kernels.searched_bounds(wanted, keys, new.clock(limit.clock), starts, out)
         return out
 
     def _choose_loop(

@@ -151,6 +151,8 @@ class Matches:
                 for batch in self.batches():
                     writer.write_batch(batch)
                     written += len(batch)
+            # A temporary file is for its owner alone; what is written is as any other file.
+            Path(name).chmod(0o666 & ~_umask())
             Path(name).replace(target)
         finally:
             Path(name).unlink(missing_ok=True)
@@ -229,3 +231,10 @@ def report(columns: EventColumns, query: Query) -> None:
     warn_of_dropped(columns.dropped)
     named = {t for event in events_of(query.structure) for t in event.types or ()}
     warn_of_absent(sorted(named - set(columns.type_names)), columns.type_names)
+
+
+def _umask() -> int:
+    """Return the permissions that new files of this process are denied."""
+    mask = os.umask(0o077)  # it can be read only by setting it
+    os.umask(mask)
+    return mask

@@ -34,8 +34,12 @@ Member = tuple[str, str | None]
 """A variable and an attribute on which it agrees with others; None: the partition it is in."""
 
 
-Clock = Literal["time", "arrival"]
-"""What a bound counts in: microseconds, or arrival numbers."""
+Clock = Literal["time", "arrival", "place"]
+"""What a bound counts in: microseconds, arrival numbers, or those inside the partition."""
+
+
+Windows = tuple[tuple[int, Clock], ...]
+"""The greatest difference between any two events of a match, in each clock that matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,7 @@ class Step:
         classes: The equality classes that it belongs to and a bound variable too.
         lower: It is not before any of these.
         upper: It is before all of these.
+        windows: How far it may be from any other event of the match.
         bands: Conditions that compare it with bound variables, side by side.
         residues: The other conditions that can be checked now.
         distinct_from: Bound variables that could be the same event.
@@ -76,6 +81,7 @@ class Step:
     classes: tuple[int, ...]
     lower: tuple[Bound, ...]
     upper: tuple[Bound, ...]
+    windows: Windows
     bands: tuple[Band, ...]
     residues: tuple[Expression, ...]
     distinct_from: tuple[str, ...]
@@ -114,7 +120,7 @@ class Program:
         linked: How many classes hold in every match.
         last: The variables that can be the last event of a match.
         window: Microseconds between first and last event, None for any.
-        count: Arrival numbers between first and last, None for any.
+        windows: How far apart any two events may be, in each clock that matters.
         attributes: All attributes that conditions read.
         partition_by: The attributes of the partition.
         constants: Conditions about no variable at all.
@@ -128,7 +134,7 @@ class Program:
     linked: int
     last: tuple[str, ...]
     window: int | None
-    count: int | None
+    windows: Windows
     attributes: frozenset[str]
     partition_by: tuple[str, ...]
     constants: tuple[Expression, ...]
@@ -154,12 +160,12 @@ def refuse_unsupported(branch: Branch) -> None:
     part = None
     if branch.repeated:
         part = f"KL ('{branch.repeated[0][0]}')"
-    elif branch.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+    elif branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         part = f"STRATEGY {branch.strategy.value}"
     if part:
         raise UnsupportedError(
             f"this release cannot detect {part} yet",
-            expected="SEQ, AND, OR and NOT, under skip-till-any-match",
+            expected="SEQ, AND, OR and NOT, under skip-till-any-match or contiguity",
         )
 
 
@@ -170,11 +176,30 @@ def window_length(branch: Branch) -> int | None:
     return None
 
 
-def window_count(branch: Branch) -> int | None:
-    """Return the greatest difference of arrival numbers inside a match; None: any."""
+def windows_of(branch: Branch, *, absent: bool = False) -> Windows:
+    """Return how far apart two events of a match may be.
+
+    Contiguity is a window too: as many events as a match has lie side by side exactly where the
+    first and the last are that near. It says nothing of what must be absent.
+
+    Args:
+        branch: The branch.
+        absent: Whether one of the events is a negated one.
+    """
+    windows: list[tuple[int, Clock]] = []
+    length = window_length(branch)
+    if length is not None:
+        windows.append((length, "time"))
     if isinstance(branch.window, CountWindow):
-        return branch.window.events - 1 - branch.window.exclusive
-    return None
+        count = branch.window.events - 1 - branch.window.exclusive
+        windows.append((count, "place" if branch.partition_by else "arrival"))
+    side_by_side = len(branch.positive) - 1
+    if branch.strategy is Strategy.STRICT_CONTIGUITY and not absent:
+        windows.append((side_by_side, "arrival"))
+    if branch.strategy is Strategy.PARTITION_CONTIGUITY and not absent:
+        windows.append((side_by_side, "place"))
+    clocks = dict.fromkeys(clock for _, clock in windows)
+    return tuple((min(n for n, c in windows if c == clock), clock) for clock in clocks)
 
 
 def compile_branch(branch: Branch, order: Sequence[str], earlier: Sequence[Branch] = ()) -> Program:
@@ -204,7 +229,7 @@ def compile_branch(branch: Branch, order: Sequence[str], earlier: Sequence[Branc
         compiler.linked,
         tuple(v for v in branch.variables if not branch.after(v) & set(branch.variables)),
         window_length(branch),
-        window_count(branch),
+        windows_of(branch),
         frozenset(name for c in conditions for _, name in attributes_of(c)),
         branch.partition_by,
         tuple(part for part in compiler.parts if not variables_of(part)),
@@ -266,7 +291,7 @@ class _Compiler:
         step = _step(branch, variable, branch.variables, due, numbers)
         needed = {bound.variable for bound in (*step.lower, *step.upper)}
         needed.update(step.distinct_from)
-        if window_count(branch) is not None:
+        if any(clock != "time" for _, clock in step.windows):
             needed.update(branch.variables)  # arrival need not follow time
         for condition in (*step.residues, *(band.other for band in step.bands)):
             needed |= variables_of(condition)
@@ -290,13 +315,15 @@ def _step(
     due: Sequence[Expression],
     classes: Iterable[int],
 ) -> Step:
+    windows = windows_of(branch, absent=variable not in branch.variables)
     bands = [_band(part, variable) for part in due]
     return Step(
         branch.event(variable),
         tuple(part for part in due if variables_of(part) == {variable}),
         tuple(classes),
-        _lower(branch, variable, bound),
-        _upper(branch, variable, bound),
+        _lower(branch, variable, bound, windows),
+        _upper(branch, variable, bound, windows),
+        windows,
         tuple(band for band in bands if band is not None),
         tuple(
             part
@@ -356,31 +383,28 @@ def _band(part: Expression, variable: str) -> Band | None:
     return None
 
 
-def _lower(branch: Branch, variable: str, bound: Sequence[str]) -> tuple[Bound, ...]:
+def _lower(
+    branch: Branch, variable: str, bound: Sequence[str], windows: Windows
+) -> tuple[Bound, ...]:
     before = [x for x in bound if x in branch.before(variable)]
     if before:
-        # Later than the latest of those before it; all the others, and the window, follow.
+        # Later than the latest of those before it; all the others follow, and so does the window
+        # in time: the latest are inside it already.
         latest = [x for x in before if not branch.after(x) & set(before)]
         return tuple(Bound(x, 1) for x in latest)
     latest = [x for x in bound if not branch.after(x) & set(bound)]
-    return tuple(Bound(x, -length, clock) for length, clock in _window(branch) for x in latest)
+    return tuple(Bound(x, -length, clock) for length, clock in windows for x in latest)
 
 
-def _upper(branch: Branch, variable: str, bound: Sequence[str]) -> tuple[Bound, ...]:
+def _upper(
+    branch: Branch, variable: str, bound: Sequence[str], windows: Windows
+) -> tuple[Bound, ...]:
     after = [x for x in bound if x in branch.after(variable)]
     if after:
         earliest = [x for x in after if not branch.before(x) & set(after)]
         return tuple(Bound(x, 0) for x in earliest)
     earliest = [x for x in bound if not branch.before(x) & set(bound)]
-    return tuple(Bound(x, length + 1, clock) for length, clock in _window(branch) for x in earliest)
-
-
-def _window(branch: Branch) -> tuple[tuple[int, Clock], ...]:
-    """Return the window and what it counts in; nothing where there is none."""
-    length, count = window_length(branch), window_count(branch)
-    if length is not None:
-        return ((length, "time"),)
-    return () if count is None else ((count, "arrival"),)
+    return tuple(Bound(x, length + 1, clock) for length, clock in windows for x in earliest)
 
 
 def _may_coincide(branch: Branch, x: str, y: str) -> bool:

@@ -23,7 +23,7 @@ CONDITIONS: tuple[ConditionKind, ...] = tuple(
 DETECTED = cases(
     ("SEQ", "AND", "OR", "NOT"),
     max_variables=5,
-    strategies=(Strategy.SKIP_TILL_ANY_MATCH,),
+    strategies=tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATCH),
     condition_kinds=CONDITIONS,
     unsorted=True,
 )

@@ -61,8 +61,8 @@ def test_links_lead_somewhere(target):
     [
         ("KL", "PATTERN SEQ(MSFT a, KL(GOOG b)) WITHIN 1 minute"),
         (
-            "the other strategies",
-            "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute STRATEGY strict-contiguity",
+            "skip-till-next-match",
+            "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute STRATEGY skip-till-next-match",
         ),
         ("AGG", "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute AGG COUNT"),
     ],

@@ -112,10 +112,6 @@ def test_an_equality_with_what_must_be_absent_links_nothing_else() -> None:
             "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY skip-till-next-match",
             "STRATEGY skip-till-next-match",
         ),
-        (
-            "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY strict-contiguity",
-            "STRATEGY strict-contiguity",
-        ),
     ],
 )
 def test_what_cannot_be_detected_yet_is_refused_by_name(text: str, part: str) -> None:
