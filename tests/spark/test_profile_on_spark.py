@@ -60,7 +60,7 @@ def test_a_sample_is_near_the_whole(spark: SparkSession, table: pa.Table, window
     text = TEXT.replace("1 second", window)
     here = ck.profile(ck.events(table, time="ts", type="type"), text)
     stream = on_spark(spark, table.to_pandas())
-    found = [profile(stream, parse(text), seed=seed, fetched=3000) for seed in range(3)]
+    found = [profile(stream, parse(text), seed=seed, sample_events=3000) for seed in range(3)]
     for statistics in found:
         assert_close(statistics, here, 0.12)
     assert len({s.selectivity("a", "b") for s in found}) == 3
@@ -71,7 +71,7 @@ def test_order_and_partitions_of_the_rows_change_nothing(
 ) -> None:
     frame = spark.createDataFrame(table.to_pandas())
     results = {
-        profile(ck.events(rows, time="ts", type="type"), parse(TEXT), fetched=3000)
+        profile(ck.events(rows, time="ts", type="type"), parse(TEXT), sample_events=3000)
         for rows in (frame, frame.orderBy("price"), frame.repartition(7, "key"))
     }
     assert len(results) == 1
@@ -139,7 +139,7 @@ def test_times_of_every_kind(spark: SparkSession, table: pa.Table, time: str, zo
             names = [n if n != "ts" else "cast(ts as timestamp_ntz) ts" for n in frame.columns]
             frame = frame.selectExpr(*names)
         stream = ck.events(frame, time="ts", type="type", **schema)
-        found = profile(stream, parse(TEXT), fetched=6000)
+        found = profile(stream, parse(TEXT), sample_events=6000)
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
     here = ck.profile(ck.events(table, time="ts", type="type"), TEXT)
