@@ -24,7 +24,7 @@ from cepkit.plan.nodes import Plan
 from cepkit.statistics.tables import number
 
 RADIUS = 20
-SPACING = 230
+SPACING = 212
 MARGIN = 112
 PER_ROW = 4
 """Edges in a row: as wide as a notebook's cell."""
