@@ -28,7 +28,9 @@ MOST_BYTES = 128 * 2**20
 
 MOST_TASKS = 4000
 MOST_COPIES = 1000
+
 _FAR = 2**60
+"""Some 36,000 years in microseconds; sums of a few of these are still int64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ def choose_layout(
         return Layout(window, buckets=buckets, key=key, cells=buckets)
     length = _length(extent, window, usual, most) if slice_seconds is None else 0
     if slice_seconds is not None:
-        length = max(1, round(slice_seconds * 1e6))
+        length = max(1, round(min(slice_seconds * 1e6, _FAR)))
         if window // length > MOST_COPIES:
             raise StreamError(
                 f"slices of {slice_seconds:g} s are too short for a window of {window / 1e6:g} s:"
@@ -190,4 +192,4 @@ def _length(extent: Extent | None, window: int, usual: int, most: int) -> int:
     length = max(WINDOWS_PER_SLICE * window, math.ceil(usual * each), 1)
     if length > most * each:
         length = max(window, int(most * each), 1)
-    return length
+    return min(length, _FAR)

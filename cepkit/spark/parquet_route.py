@@ -114,7 +114,7 @@ def scanned_files(frame: DataFrame) -> list[Path] | None:
     node = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - the only way to the plan
     while True:
         kind = node.getClass().getSimpleName()
-        if kind == "SubqueryAlias":
+        if kind in ("SubqueryAlias", "View"):
             node = node.child()
         elif kind == "Project":
             chosen = node.projectList()

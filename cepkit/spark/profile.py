@@ -86,11 +86,11 @@ def profile(
     wanted = (stream.schema.time, stream.schema.type, *sorted(attributes_read(query)))
     stream.schema.check(names, wanted)
     columns = arrow_columns(frame, names, wanted)
-    event_columns(columns.empty_table(), stream.schema, attributes_read(query))
+    nothing = event_columns(columns.empty_table(), stream.schema, attributes_read(query))
     measuring = _Measuring(stream, frame, query, columns, seed, sample_events)
     counted = run_with_progress(measuring.census, "counting events", progress=progress)
     if not counted.events:
-        return combine(query, counted, [])
+        return combine(query, counted, [tally_slice(nothing, query, seed=seed)])
     tallies, partial = run_with_progress(
         lambda: measuring.tallies(counted), "measuring conditions", progress=progress
     )
@@ -194,7 +194,7 @@ class _Measuring:
                 drawn = F.pmod(F.xxhash64(F.lit(self.seed), *rows.columns), F.lit(_SHARES))
                 rows = rows.where(drawn < int(share * _SHARES))
         else:
-            layout, share = self._drawn(counted, relevant, window.microseconds, share)
+            layout, share = self._drawn(counted, relevant, min(window.microseconds, 2**60), share)
             slices = len(layout.chosen or (0,))
             if layout.chosen is not None:
                 rows = rows.where(self._near(rows, layout))
@@ -225,7 +225,7 @@ class _Measuring:
         assert counted.last is not None
         span = counted.last - counted.first + 1
         each = span / max(relevant, 1)
-        length = max(4 * window, math.ceil(self.sample_events / _SLICES * each), 1)
+        length = max(4 * window, min(math.ceil(self.sample_events / _SLICES * each), span))
         there = -(-span // length)
         wanted = max(1, min(there, round(share * there)))
         if share >= 1 or wanted >= there:

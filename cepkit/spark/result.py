@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import warnings
 from typing import TYPE_CHECKING, cast
 
 from pyspark.sql import DataFrame as AnyDataFrame
@@ -119,7 +120,9 @@ class SparkMatches(DataFrame):
 
     def toPandas(self) -> pd.DataFrame:  # noqa: N802 - Spark's name
         """Return all matches as a pandas DataFrame in this process."""
-        with plain_errors():
+        with plain_errors(), warnings.catch_warnings():
+            # Spark would tell of an error twice.
+            warnings.filterwarnings("ignore", "toPandas attempted Arrow optimization")
             return super().toPandas()
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name

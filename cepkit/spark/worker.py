@@ -40,6 +40,8 @@ _PACKED = pa.schema([("cell", pa.int64()), ("packed", pa.binary())])
 
 _FLUSH_ROWS = 500_000
 _FLUSH_BYTES = 32 * 2**20
+_PIECE_ROWS = 1 << 14
+"""A piece of a megabyte or so: the JVM copies larger arrays at a higher price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +201,7 @@ def _packed(table: pa.Table, cells: Integers) -> pa.RecordBatch:
     offsets = [0]
     sink = pa.BufferOutputStream()
     ends = [0, *(np.flatnonzero(np.diff(cells)) + 1).tolist(), len(cells)]
+    ends = sorted({*ends, *range(0, len(cells), _PIECE_ROWS)})
     whole = table.combine_chunks().to_batches()
     for begin, end in pairwise(ends) if whole else ():
         sink.write(whole[0].slice(begin, end - begin).serialize())

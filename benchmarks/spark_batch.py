@@ -1,0 +1,149 @@
+"""Spark from end to end: read events, detect, write the matches to Parquet; events per second.
+
+The stream has 50 types with Zipf rates and a mean gap of 5 ms, in one Parquet file that is written
+once. Seconds are from the call of `detect` to the last file written, the workers warm, the best of
+two runs; nothing is known of the stream beforehand. Processor seconds are those of the JVM and
+all workers together (Linux only): on a machine that is busy with other things they say more.
+`a DataFrame` is the same file behind a filter that every row passes, so that its rows come through
+Spark.
+
+    python -m benchmarks.spark_batch [--events N] [--out FOLDER] [--cores N] [--runs N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+from benchmarks.results import show, write
+from cepkit.pattern.parser import parse
+from cepkit.plan.nodes import OrderPlan, Plan
+from cepkit.spark.batch import detect
+from cepkit.spark.session import get_session
+from cepkit.stream.generators import zipf_events
+from cepkit.stream.stream import events
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TYPES = [f"T{rank:02d}" for rank in range(1, 51)]
+_SETS = [", ".join(_TYPES[i::3]) for i in range(3)]
+
+THREE = (
+    "PATTERN SEQ(T01 a, T02 b, T50 c) "
+    "WHERE a.price < b.price AND b.price < c.price AND c.diff > 1 WITHIN 1 second"
+)
+ALL = (
+    f"PATTERN SEQ(a IN ({_SETS[0]}), b IN ({_SETS[1]}), c IN ({_SETS[2]})) "
+    "WHERE a.price < 1 AND b.price < 1 AND c.price < 1 AND a.diff < b.diff AND b.diff < c.diff "
+    "WITHIN 10 seconds"
+)
+ALL_KEYED = (
+    f"PATTERN SEQ(a IN ({_SETS[0]}), b IN ({_SETS[1]}), c IN ({_SETS[2]})) "
+    "WHERE a.diff < b.diff AND b.diff < c.diff WITHIN 10 seconds PARTITION BY key"
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is detected in what, and how many source events a second are aimed at."""
+
+    name: str
+    text: str
+    hidden: bool
+    target: float
+
+
+CASES = (
+    Case("three of 50 types, a DataFrame", THREE, True, 2e6),
+    Case("all types, Parquet", ALL, False, 2e6),
+    Case("all types, a DataFrame", ALL, True, 0.8e6),
+    Case("all types by key, a DataFrame", ALL_KEYED, True, 0.8e6),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure the cases, print a table and write it as CSV."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_batch")
+    parser.add_argument("--events", type=int, default=10_000_000)
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=2)
+    given = parser.parse_args(arguments)
+    session = get_session(cores=given.cores, memory="4g")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "events.parquet")
+        pq.write_table(zipf_events(given.events), path)
+        source = session.read.parquet(str(path))
+        hidden = source.where("price >= 0")
+        _measure(hidden, THREE, Path(folder, "warm-up"))
+        rows = []
+        for case in CASES:
+            runs = [
+                _measure(hidden if case.hidden else source, case.text, Path(folder, "matches"))
+                for _ in range(given.runs)
+            ]
+            best = min(runs, key=lambda run: run["seconds"])
+            rate = given.events / best["seconds"]
+            rows.append(
+                {
+                    "case": case.name,
+                    **best,
+                    "events/s": rate,
+                    "target": case.target,
+                    "held": "yes" if rate >= case.target else "no",
+                }
+            )
+    show(f"Spark, {given.events:,} events, local[{given.cores}]", rows)
+    write(given.out, "spark_batch", rows)
+
+
+def _measure(frame: DataFrame, text: str, target: Path) -> dict[str, Any]:
+    shutil.rmtree(target, ignore_errors=True)
+    query = parse(text)
+    before, began = _processor_seconds(), time.perf_counter()
+    stream = events(frame, time="ts", type="type")
+    matches = detect(stream, query, Plan((OrderPlan(("c", "b", "a")),), "by hand"))
+    matches.write.parquet(str(target))
+    seconds, after = time.perf_counter() - began, _processor_seconds()
+    return {
+        "route": matches.route.split(",")[0],
+        "matches": matches.count(),
+        "seconds": seconds,
+        "processor": None if before is None or after is None else after - before,
+    }
+
+
+def _processor_seconds() -> float | None:
+    """Return the processor time of this process and all below it; None where /proc has none."""
+    if not Path("/proc/self/stat").exists():
+        return None
+    parents: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            parents[int(entry.name)] = int(fields[1])
+            ticks[int(entry.name)] = sum(map(int, fields[11:15]))
+        except (OSError, ValueError, IndexError):
+            continue
+
+    def is_ours(process: int) -> bool:
+        while process and process != os.getpid():
+            process = parents.get(process, 0)
+        return bool(process)
+
+    return sum(t for p, t in ticks.items() if is_ours(p)) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Long actions show a bar and can be interrupted; short ones say nothing."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import pytest
+
+from cepkit.errors import StreamError
+from cepkit.spark.progress import run_with_progress
+
+
+def slow(spark, seconds: float):
+    """Return an action of 8 tasks that takes some seconds on two cores."""
+
+    def nap(batches):
+        for batch in batches:
+            time.sleep(seconds / 4)
+            yield batch
+
+    return lambda: spark.range(0, 8, 1, 8).mapInArrow(nap, "id long").count()
+
+
+def test_a_short_action_says_nothing(spark, capsys):
+    assert run_with_progress(lambda: spark.range(9).count()) == 9
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bar_counts_the_tasks_and_goes_when_it_is_done(spark, capsys):
+    assert run_with_progress(slow(spark, 2), "counting", progress=True) == 8
+    shown = capsys.readouterr().err
+    assert "counting" in shown
+    assert "/" in shown
+    assert shown.endswith("\r")
+
+
+def test_an_error_comes_as_it_is(spark):
+    def fail(batches):
+        raise StreamError("no times", expected="times", hint="look")
+        yield from batches
+
+    with pytest.raises(StreamError, match="no times") as error:
+        run_with_progress(spark.range(3).mapInArrow(fail, "id long").count)
+    assert (error.value.expected, error.value.hint) == ("times", "look")
+    with pytest.raises(ZeroDivisionError):
+        run_with_progress(lambda: 1 // 0)
+
+
+def test_an_interrupt_cancels_the_jobs_at_once(spark):
+    action = slow(spark, 40)
+    main = threading.main_thread().ident
+    threading.Timer(2.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_with_progress(action, progress=False)
+    assert time.monotonic() - began < 8
+    tracker = spark.sparkContext.statusTracker()
+    deadline = time.monotonic() + 5
+    while tracker.getActiveJobsIds() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not tracker.getActiveJobsIds()
+    assert spark.range(5).count() == 5

@@ -1,0 +1,117 @@
+"""How streams are cut: cells that fit a worker, enough of them, and never too short."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cepkit.columnar.matches import programs
+from cepkit.errors import StreamError
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.parser import parse
+from cepkit.plan.nodes import OrderPlan, Plan
+from cepkit.spark.layout import (
+    LEAST_EVENTS,
+    MOST_BYTES,
+    Extent,
+    Key,
+    Layout,
+    choose_layout,
+    common_key,
+)
+from cepkit.spark.worker import key_hashes
+from cepkit.stream.columns import Column
+
+SECOND = 1_000_000
+DAY = 86_400 * SECOND
+KEY = Key(("k",), missing_agree=True)
+
+
+def chosen(events: int, window: float | None, key: Key | None = None, **options) -> Layout:
+    """Return the cells of a day with so many events."""
+    heaviest = options.pop("heaviest", 0)
+    microseconds = None if window is None else round(window * SECOND)
+    settings = {"cores": 8, "row_bytes": 64, **options}
+    return choose_layout(Extent(events, 0, DAY, heaviest), microseconds, key, **settings)
+
+
+def test_slices_are_ten_windows_and_enough_events_or_more():
+    few = chosen(1000, 10)
+    assert few.cells == 1
+    assert chosen(10_000_000, 1800).slice == 18_000 * SECOND
+    many = chosen(10_000_000, 1)
+    assert 8 <= many.cells <= 100
+    assert 10_000_000 * many.slice / DAY >= LEAST_EVENTS
+
+
+def test_slices_are_shorter_where_ten_windows_are_too_much_for_a_worker():
+    layout = chosen(1_000_000_000, 3600)
+    assert 3600 * SECOND <= layout.slice < 36_000 * SECOND
+    held = 1_000_000_000 * layout.slice / DAY * 64
+    assert held <= MOST_BYTES or layout.slice == 3600 * SECOND
+
+
+def test_without_a_window_there_is_one_cell_unless_there_is_a_key():
+    assert str(chosen(10**9, None)) == "one slice: there is no window to cut by"
+    layout = chosen(10**9, None, KEY)
+    assert layout.slice is None
+    assert 10**9 / layout.buckets * 64 <= MOST_BYTES
+
+
+def test_keys_need_no_slices_unless_one_is_too_heavy():
+    assert chosen(10_000_000, 60, KEY, heaviest=1000).slice is None
+    heavy = chosen(100_000_000, 60, KEY, heaviest=50_000_000)
+    assert heavy.slice is not None
+    assert heavy.cells > 8
+
+
+def test_a_given_length_is_taken_but_for_absurd_ones():
+    assert chosen(1000, 10, slice_seconds=0.5).slice == SECOND // 2
+    assert choose_layout(None, 5, None, cores=2, row_bytes=8, slice_seconds=1e300).slice > DAY
+    with pytest.raises(StreamError, match="every event would be copied 10,000 times"):
+        chosen(1000, 10, slice_seconds=0.001)
+
+
+@pytest.mark.parametrize("window", [0, -1, 10**30])
+def test_extreme_windows_and_spans_stay_within_64_bits(window):
+    for first, last in ((0, 0), (-(2**61), 2**61)):
+        layout = choose_layout(Extent(3, first, last, 3), window, None, cores=2, row_bytes=8)
+        assert 0 < layout.slice <= 2**60
+        assert abs(layout.origin) <= 2**60
+        assert layout.tasks(2) >= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("PATTERN SEQ(A a, B b) PARTITION BY k, j", Key(("k", "j"), missing_agree=True)),
+        ("PATTERN SEQ(A a, B b) WHERE a.k = b.k", Key(("k",), missing_agree=False)),
+        ("PATTERN SEQ(A a, B b, C c) WHERE a.k = b.k AND c.k = a.k", Key(("k",), False)),
+        ("PATTERN SEQ(A a, B b, C c) WHERE a.k = b.k", None),
+        ("PATTERN SEQ(A a, B b) WHERE a.k = b.j", None),
+        ("PATTERN SEQ(A a, B b) WHERE a.k = b.k OR a.x = 1", None),
+        ("PATTERN SEQ(A a, OR(B b, C c)) WHERE a.k = b.k AND a.k = c.k", Key(("k",), False)),
+        ("PATTERN SEQ(A a, OR(B b, C c)) WHERE a.k = b.k", None),
+    ],
+)
+def test_what_all_events_of_a_match_agree_on(text, key):
+    query = parse(text)
+    plan = Plan(tuple(OrderPlan(branch.variables) for branch in normal_form(query)), "by hand")
+    assert common_key(programs(query, plan)) == key
+
+
+def test_equal_keys_have_equal_hashes():
+    def texts(*values: str) -> Column:
+        names = np.array(sorted(set(values)), dtype=object)
+        return Column("text", np.searchsorted(names, values).astype(np.int32), names)
+
+    first, second = key_hashes([texts("b", "a", "b")]), key_hashes([texts("c", "b")])
+    assert first[0] == first[2] == second[1]
+    assert len({*first, *second}) == 3
+    floats = np.array([0.0, -0.0, np.nan, np.float64("-nan"), 1.0])
+    zero, minus, nan, other, one = key_hashes([Column("float", floats, has_missing=True)])
+    assert zero == minus
+    assert nan == other
+    assert len({zero, nan, one}) == 3
+    numbers = key_hashes([Column("integer", np.arange(100_000))])
+    assert np.bincount((numbers % np.uint64(10)).astype(int)).min() > 9000
