@@ -207,9 +207,7 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
     for branch in normal_form(query):
         refuse_unsupported(branch)
         part = None
-        if branch.negated:
-            part = f"NOT ('{branch.negated[0].variable}')"
-        elif isinstance(branch.window, CountWindow):
+        if isinstance(branch.window, CountWindow):
             part = f"WITHIN {branch.window.events} EVENTS"
         elif branch.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
             part = f"STRATEGY {branch.strategy.value}"

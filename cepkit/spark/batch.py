@@ -44,7 +44,7 @@ from cepkit.spark.extent import (
     without_time,
     without_type,
 )
-from cepkit.spark.layout import Layout, choose_layout, common_key
+from cepkit.spark.layout import Extent, Key, Layout, choose_layout, common_key
 from cepkit.spark.result import SparkMatches
 from cepkit.spark.schemas import arrow_columns, match_columns
 from cepkit.stream.columns import Dropped
@@ -167,8 +167,8 @@ def _detecting(chosen: _Chosen, reports: Accumulator[Reports], emit: bool) -> Wo
                 dropped += item
                 continue
             cell, table = item
-            begin = job.layout.begin(cell)
-            yield from worker.matches_of(job, table, begin, counters, emit=emit)
+            owned = (job.layout.begin(cell), job.layout.end(cell))
+            yield from worker.matches_of(job, table, owned, counters, emit=emit)
         task = TaskContext.get()
         assert task is not None
         reports.add({task.partitionId(): TaskReport(counters, dropped)})
@@ -201,14 +201,7 @@ class _Setting:
         dropped = None
         if extent is None and self.slice_seconds is None:
             extent, dropped = measured_extent(self.frame, names, schema, types, key)
-        layout = choose_layout(
-            extent,
-            self.programs[0].window,
-            key,
-            cores=self.cores,
-            row_bytes=row_bytes(self.columns),
-            slice_seconds=self.slice_seconds,
-        )
+        layout = self._layout(extent, key)
         job = self.job(layout)
         tasks = layout.tasks(self.cores)
         packed = self._wanted(types).mapInArrow(splitting(job), worker.PACKED)
@@ -228,13 +221,8 @@ class _Setting:
             self.stream.column_names,
             self.stream.schema,
             self.columns,
-            lambda extent: choose_layout(
-                extent_of_statistics(self.plan.statistics, self.query, None) or extent,
-                self.programs[0].window,
-                None,
-                cores=self.cores,
-                row_bytes=row_bytes(self.columns),
-                slice_seconds=self.slice_seconds,
+            lambda extent: self._layout(
+                extent_of_statistics(self.plan.statistics, self.query, None) or extent, None
             ),
         ) or (None, (), "")
         if layout is None:
@@ -249,6 +237,18 @@ class _Setting:
             text,
             None,
         )
+
+    def _layout(self, extent: Extent | None, key: Key | None) -> Layout:
+        """Return the cells of the stream; with NOT they see what follows them as well."""
+        layout = choose_layout(
+            extent,
+            self.programs[0].window,
+            key,
+            cores=self.cores,
+            row_bytes=row_bytes(self.columns),
+            slice_seconds=self.slice_seconds,
+        )
+        return layout.looking_ahead() if any(p.negated for p in self.programs) else layout
 
     def job(self, layout: Layout) -> worker.Job:
         return worker.Job(

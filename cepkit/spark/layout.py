@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cepkit.columnar.detection import WINDOWS_PER_SLICE
 from cepkit.columnar.program import Program
@@ -92,6 +92,15 @@ class Layout:
         """Return where a cell's own time begins; None: with the first event."""
         return None if self.slice is None else self.origin + (cell // self.buckets) * self.slice
 
+    def end(self, cell: int) -> int | None:
+        """Return where the time of the next cell begins; None: there is none."""
+        begin = self.begin(cell)
+        return None if begin is None or self.slice is None else begin + self.slice
+
+    def looking_ahead(self) -> Layout:
+        """Return the same cells, which see a window after their end too: with NOT."""
+        return replace(self, ahead=self.window or 0) if self.slice is not None else self
+
     def tasks(self, cores: int) -> int:
         """Return among how many tasks the cells are dealt out."""
         return max(1, min(4 * cores if self.cells is None else self.cells, MOST_TASKS))
@@ -113,7 +122,8 @@ def common_key(programs: Sequence[Program]) -> Key | None:
     """Return what all events of every match agree on: PARTITION BY, or a chain of equalities.
 
     `a.k = b.k AND b.k = c.k` is a key in fact, where all variables are linked by the same
-    attribute in every branch.
+    attribute in every branch - those under NOT as well, or an event that breaks a match could
+    be in another bucket.
     """
     if programs[0].partition_by:
         return Key(programs[0].partition_by, missing_agree=True)
@@ -123,11 +133,21 @@ def common_key(programs: Sequence[Program]) -> Key | None:
             for members in program.classes[: program.linked]
             for _, name in members
             if all((variable, name) in members for variable in program.variables)
+            and all(_is_linked(program, step.variable, name) for step in program.negated)
         }
         for program in programs
     ]
     names = set.intersection(*linked) - {None}
     return Key((min(str(name) for name in names),), missing_agree=False) if names else None
+
+
+def _is_linked(program: Program, negated: str, name: str | None) -> bool:
+    """Whether a negated variable must agree in an attribute with a variable of the match."""
+    return any(
+        (negated, name) in members
+        and any((variable, name) in members for variable in program.variables)
+        for members in program.classes[program.linked :]
+    )
 
 
 def choose_layout(

@@ -230,7 +230,7 @@ def _reads(groups: Sequence[RowGroup], layout: Layout) -> tuple[tuple[Read, ...]
     for group in groups:
         first = last = 0
         if group.first is not None and group.last is not None:
-            first = (group.first - layout.origin) // layout.slice
+            first = (group.first - layout.origin - layout.ahead) // layout.slice
             last = (group.last - layout.origin + (layout.window or 0)) // layout.slice
         spans.append((first, last))
     work = sum(
@@ -282,7 +282,8 @@ def _wanted(job: Job, batch: pa.RecordBatch, begin: int | None) -> tuple[pa.Tabl
     ts = times_of(job, table)
     kept, dropped = kept_rows(job, table, ts)
     if job.layout.slice is not None and begin is not None:
-        low, high = begin - (job.layout.window or 0), begin + job.layout.slice
+        low = begin - (job.layout.window or 0)
+        high = begin + job.layout.slice + job.layout.ahead
         inside = (ts >= low) & (ts < high)
         if not inside.all():
             kept = inside if kept is None else kept & inside

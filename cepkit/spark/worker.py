@@ -274,7 +274,7 @@ def counters_of(job: Job) -> tuple[tuple[StepCounters, ...], ...]:
 def matches_of(
     job: Job,
     table: pa.Table,
-    owned_from: int | None,
+    owned: tuple[int | None, int | None],
     counters: Sequence[Sequence[StepCounters]],
     *,
     emit: bool,
@@ -284,17 +284,18 @@ def matches_of(
     Args:
         job: What is asked.
         table: The events of the cell and its halo.
-        owned_from: Where the cell's own time begins; None: with the first event.
+        owned: Where the cell's own time begins and ends; None: with the events.
         counters: The work is added to them.
         emit: Whether to make rows of the matches; without, they are only counted.
     """
     columns = event_columns(table, job.schema, job.attributes)
     writer = Writer(columns, job.variables, job.schema.time) if emit else None
     for program, counted in zip(job.programs, counters, strict=True):
-        if owned_from is None:
+        since, until = owned
+        if since is None:
             blocks = detect_columns(program, columns, counted)
         else:
-            blocks = detect_slice(program, columns, counted, owned_from=owned_from)
+            blocks = detect_slice(program, columns, counted, owned_from=since, owned_until=until)
         for block in blocks:
             if writer is not None:
                 yield from writer.batches(block, program.variables)

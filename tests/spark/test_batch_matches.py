@@ -22,7 +22,7 @@ from tests.strategies import ConditionKind, as_table, cases, orders, result_of
 
 CONDITIONS: tuple[ConditionKind, ...] = tuple(k for k in get_args(ConditionKind) if k != "set")
 CASES = cases(
-    ("SEQ", "AND", "OR"),
+    ("SEQ", "AND", "OR", "NOT"),
     max_variables=4,
     strategies=(Strategy.SKIP_TILL_ANY_MATCH,),
     windows=("none", "time", "time-exclusive"),
