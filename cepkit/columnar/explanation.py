@@ -21,6 +21,7 @@ class ExplainedStep:
         variable: The variable that the step binds.
         candidates: Pairs of a partial match and an event that were looked at.
         survivors: Partial matches that came out.
+        removed: Partial matches that an event under NOT ruled out; not among the survivors.
         peak_rows: The most partial matches held at once.
         seconds: Time spent in the step, summed over workers.
         expected_candidates: From the statistics of the plan; None without.
@@ -31,6 +32,7 @@ class ExplainedStep:
     variable: str
     candidates: int
     survivors: int
+    removed: int
     peak_rows: int
     seconds: float
     expected_candidates: float | None
@@ -62,6 +64,7 @@ class Explanation:
                         counted.variable,
                         counted.candidates,
                         counted.survivors,
+                        counted.removed,
                         counted.peak_rows,
                         counted.seconds,
                         None if hoped is None else hoped.candidates,
@@ -77,7 +80,9 @@ class Explanation:
 
     def _rows(self) -> tuple[list[str], list[list[str]]]:
         several = len(self.plan.branches) > 1
-        head = ["step", "candidates", "expected", "survivors", "expected", "peak rows", "seconds"]
+        negated = any(step.removed for step in self.steps)
+        head = ["step", "candidates", "expected", "survivors", "expected"]
+        head += [*(["removed by NOT"] if negated else []), "peak rows", "seconds"]
         rows = []
         for step in self.steps:
             name = f"{step.branch}: {step.variable}" if several else step.variable
@@ -88,6 +93,7 @@ class Explanation:
                     _approximate(step.expected_candidates),
                     f"{step.survivors:,}",
                     _approximate(step.expected_survivors),
+                    *([f"{step.removed:,}"] if negated else []),
                     f"{step.peak_rows:,}",
                     f"{step.seconds:.3f}",
                 ]

@@ -223,6 +223,14 @@ def test_explain_counts_what_was_done() -> None:
     assert planned.explain().steps[0].expected_candidates == pytest.approx(2)
 
 
+def test_explain_says_what_not_removed() -> None:
+    rows = [(1, "A", 1), (2, "N", 3), (3, "B", 2), (4, "A", 1), (5, "B", 9)]
+    matches = ck.detect(stream(*rows), "PATTERN SEQ(A a, NOT(N n), B b) WITHIN 9 s", ["a", "b"])
+    last = matches.explain().steps[-1]
+    assert (last.candidates, last.survivors, last.removed) == (3, 1, 2)
+    assert "removed by NOT" in str(matches.explain())
+
+
 @pytest.mark.parametrize(
     "query",
     [
