@@ -24,9 +24,10 @@ from typing import Any, get_args
 
 from benchmarks.results import show, write
 from cepkit.columnar.backend import Backend
+from cepkit.columnar.compiler import compile_branch
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.detection import counters_for, detect_columns
-from cepkit.columnar.program import Program, compile_branch
+from cepkit.columnar.program import Program
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 from cepkit.stream.columns import EventColumns

@@ -196,7 +196,7 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
         PatternError: The pattern reads a column that the stream does not have.
         UnsupportedError: The pattern has a part that this release cannot detect.
     """
-    from cepkit.columnar.program import refuse_unsupported
+    from cepkit.columnar.compiler import refuse_unsupported
     from cepkit.pattern.normal_form import normal_form
 
     query = _checked(stream, pattern)

@@ -1,11 +1,11 @@
-"""The judge of every engine: all matches by brute force, read straight off section 1.
+"""The judge of every engine: all matches by brute force, read straight off the definition of a match.
 
 One variable after the other is given every event (a Kleene variable every set of events) that
 types, order, window and conditions allow. Slow - the product of the candidates - and meant to be
 obviously right. It shares nothing with the package but the query's node classes; judge_values.py
 is its own reading of expressions.
 
-Where section 1 of algorithms.md leaves room, the judge decides:
+Where the definition of a match leaves room, the judge decides:
 
 * The window spans all events of a match, members of Kleene sets included.
 * The event that breaks a NOT is none of the match's own events, agrees with them on PARTITION BY,

@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 
 from cepkit.columnar import shown
 from cepkit.columnar.backend import Backend
+from cepkit.columnar.compiler import compile_branch
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.detection import counters_for, detect_columns
 from cepkit.columnar.explanation import Explanation
 from cepkit.columnar.output import Writer, output_schema
-from cepkit.columnar.program import Program, compile_branch
+from cepkit.columnar.program import Program
 from cepkit.columnar.run import Block
 from cepkit.errors import StreamError
 from cepkit.pattern.nodes import events_of

@@ -1,1 +1,1 @@
-"""The language: queries as frozen values, made from text or by a builder (algorithms.md, 1)."""
+"""The language: queries as frozen values, made from text or by a builder."""

@@ -1,4 +1,4 @@
-"""The normal form: a pattern as a union of conjunctive patterns (algorithms.md, section 1).
+"""The normal form: a pattern as a union of conjunctive patterns.
 
 Nested SEQ, AND and OR become branches, one for each choice at the ORs; each branch has its
 variables, a strict partial order over them, its negated and repeated variables, and the

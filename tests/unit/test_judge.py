@@ -497,7 +497,7 @@ def test_user_functions_see_columns():
     assert matches == ["A2"]
 
 
-# --- worked examples of algorithms.md -----------------------------------------------------------
+# --- worked examples of the sources -----------------------------------------------------------
 
 
 def rising(*names):
