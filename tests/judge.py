@@ -1,4 +1,4 @@
-"""The judge of every engine: all matches by brute force, read straight off the definition of a match.
+"""The judge of every engine: all matches by brute force, straight off the definition of a match.
 
 One variable after the other is given every event (a Kleene variable every set of events) that
 types, order, window and conditions allow. Slow - the product of the candidates - and meant to be
