@@ -210,7 +210,7 @@ class _Setting:
             lambda batches: worker.unpacked(job, batches),
             job,
             tasks,
-            f"rows through Spark, {layout}, {tasks:,} tasks",
+            f"rows through Spark, {layout}, {tasks:,} task{'' if tasks == 1 else 's'}",
             dropped,
         )
 

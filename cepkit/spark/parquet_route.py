@@ -101,7 +101,7 @@ def choose(
         return None
     reads, amplification = planned
     text = (
-        f"Parquet files read by the tasks, {layout}, {len(reads):,} tasks,"
+        f"Parquet files read by the tasks, {layout}, {len(reads):,} task{'' if len(reads) == 1 else 's'},"
         f" each row group read {amplification:.2g} times"
     )
     return layout, reads, text
