@@ -100,8 +100,9 @@ def choose(
     if planned is None:
         return None
     reads, amplification = planned
+    tasks = f"{len(reads):,} task{'' if len(reads) == 1 else 's'}"
     text = (
-        f"Parquet files read by the tasks, {layout}, {len(reads):,} task{'' if len(reads) == 1 else 's'},"
+        f"Parquet files read by the tasks, {layout}, {tasks},"
         f" each row group read {amplification:.2g} times"
     )
     return layout, reads, text
