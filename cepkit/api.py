@@ -9,7 +9,7 @@ from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.checks import check_attributes
 from cepkit.pattern.functions import register_function as register_function
-from cepkit.pattern.policies import CountWindow, Strategy
+from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
@@ -206,16 +206,10 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
         )
     for branch in normal_form(query):
         refuse_unsupported(branch)
-        part = None
-        if isinstance(branch.window, CountWindow):
-            part = f"WITHIN {branch.window.events} EVENTS"
-        elif branch.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
-            part = f"STRATEGY {branch.strategy.value}"
-        if part and stream.place == "spark":
-            raise UnsupportedError(
-                f"this release cannot detect {part} on Spark yet",
-                hint="it can over a pandas DataFrame, an Arrow table or a file",
-            )
+    if stream.place == "spark":
+        from cepkit.spark.batch import refuse_on_spark
+
+        refuse_on_spark(query)
 
 
 def draw(thing: object, **options: Any) -> Figure:

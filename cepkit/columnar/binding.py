@@ -109,7 +109,6 @@ class BoundProgram:
 
     Attributes:
         program: The program.
-        columns: The events.
         steps: In the order of the plan.
         candidates: Of each variable.
         absences: For each step, the negated variables that are looked for after it.
@@ -119,7 +118,6 @@ class BoundProgram:
     """
 
     program: Program
-    columns: EventColumns
     steps: tuple[BoundStep, ...]
     absences: tuple[tuple[BoundStep, ...], ...]
     otherwise: tuple[tuple[BoundStep, ...], ...]
@@ -163,7 +161,7 @@ def bind(
         for i in range(len(order))
     )
     otherwise = tuple(tuple(sought[a.step.variable] for a in group) for group in program.otherwise)
-    return BoundProgram(program, columns, steps, absences, otherwise, candidates, possible, owned)
+    return BoundProgram(program, steps, absences, otherwise, candidates, possible, owned)
 
 
 def _comparison(band: Band) -> Comparison:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import tempfile
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ _SHOWN = 10
 
 
 class Matches:
-    """The matches of a query; nothing is computed before they are asked for.
+    """The matches of a query: the events are loaded, matches are found when they are asked for.
 
     However many there are, `batches` and `write_parquet` hold some at a time. `to_arrow` and
     `to_pandas` hold them all; give `detect` a `limit` where they would not fit.
@@ -101,8 +102,8 @@ class Matches:
 
     def head(self, n: int = 5) -> pd.DataFrame:
         """Return some `n` matches, those that are found first."""
-        first = Matches.__new__(Matches)
-        first.__dict__.update(self.__dict__, limit=n if self.limit is None else min(n, self.limit))
+        first = copy.copy(self)
+        first.limit = n if self.limit is None else min(n, self.limit)
         return first.to_pandas()
 
     def timeline(self, n: int = 50) -> pd.DataFrame:

@@ -75,6 +75,7 @@ class Run:
         self._kernels = loops.kernels
         self._join = Join(bound.candidates, loops)
         self._counters = counters
+        self._sought: dict[str, StepCounters] = {}
 
     def blocks(self) -> Iterator[Block]:
         """Yield the matches, some at a time, in no particular order."""
@@ -153,7 +154,9 @@ class Run:
         return found, parents
 
     def _exists(self, absence: BoundStep, rows: _Pairs) -> Mask:
-        looked = StepCounters(absence.step.variable)
+        # Kept over the chunks: a search that looks at many candidates earns a loop of its own.
+        variable = absence.step.variable
+        looked = self._sought.setdefault(variable, StepCounters(variable))
         return self._join.exists(absence, looked, rows, rows.size)
 
 

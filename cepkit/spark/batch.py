@@ -30,6 +30,7 @@ from cepkit.errors import UnsupportedError
 from cepkit.pattern.conditions import Call, walk
 from cepkit.pattern.functions import BUILTINS, UserFunction, registered_function
 from cepkit.pattern.nodes import events_of
+from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.spark import parquet_route, worker
@@ -91,6 +92,7 @@ def detect(
         UnsupportedError: The query has a part that the engine cannot detect; the DataFrame is
             a stream, or one of Spark Connect.
     """
+    refuse_on_spark(query)
     frame = batch_frame(stream)
     compiled = programs(query, plan)
     attributes = sorted({name for program in compiled for name in program.columns})
@@ -129,6 +131,24 @@ def detect(
         limit=limit,
         warned=bool(known),
     )
+
+
+def refuse_on_spark(query: Query) -> None:
+    """Refuse what counts in arrival numbers: cells know only those of their own events.
+
+    Raises:
+        UnsupportedError: The query has such a part.
+    """
+    part = None
+    if isinstance(query.window, CountWindow):
+        part = f"WITHIN {query.window.events} EVENTS"
+    elif query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+        part = f"STRATEGY {query.strategy.value}"
+    if part:
+        raise UnsupportedError(
+            f"this release cannot detect {part} on Spark yet",
+            hint="it can over a pandas DataFrame, an Arrow table or a file",
+        )
 
 
 @dataclass(frozen=True, slots=True)
