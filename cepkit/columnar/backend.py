@@ -60,6 +60,24 @@ class Kernels(Protocol):
         """Find it by search."""
         ...
 
+    def subsets(
+        self,
+        begins: Ints,
+        ends: Ints,
+        least: Ints,
+        most: Ints,
+        firsts: Ints,
+        lasts: Ints,
+        members: Ints,
+        state: Times,
+        stack: Ints,
+        parents: Ints,
+        starts: Times,
+        rows: Ints,
+    ) -> int:
+        """Choose sets from lists."""
+        ...
+
     def take(self, values: npt.NDArray[Any], at: Ints) -> npt.NDArray[Any]:
         """Return the values at some places."""
         ...

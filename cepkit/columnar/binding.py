@@ -16,7 +16,7 @@ import numpy.typing as npt
 from cepkit.columnar.backend import Kernels
 from cepkit.columnar.candidates import EVERYTHING, Candidates, Owned, gather
 from cepkit.columnar.numbers import as_exact_floats, stays_exact
-from cepkit.columnar.program import Band, Bound, Clock, Program, Step
+from cepkit.columnar.program import Absence, Band, Bound, Clock, Program, Step
 from cepkit.pattern.conditions import (
     Call,
     Comparison,
@@ -104,6 +104,14 @@ class BoundStep:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundAbsence:
+    """A negated variable, and what of it depends on the members of sets."""
+
+    bound: BoundStep
+    absence: Absence
+
+
+@dataclass(frozen=True, slots=True)
 class BoundProgram:
     """A program bound to the events of one slice.
 
@@ -111,19 +119,25 @@ class BoundProgram:
         program: The program.
         steps: In the order of the plan.
         candidates: Of each variable.
+        sets: The steps that list the members of sets.
         absences: For each step, the negated variables that are looked for after it.
+        late: Those that are looked for when sets are chosen.
         otherwise: For each earlier branch that binds the same variables, its negated variables.
         possible: False where a condition without variables, or the window, rules out all matches.
         owned: The matches that are wanted.
+        in_order: Whether the events arrived in the order of time.
     """
 
     program: Program
     steps: tuple[BoundStep, ...]
+    sets: tuple[BoundStep, ...]
     absences: tuple[tuple[BoundStep, ...], ...]
-    otherwise: tuple[tuple[BoundStep, ...], ...]
+    late: tuple[BoundAbsence, ...]
+    otherwise: tuple[tuple[BoundAbsence, ...], ...]
     candidates: Mapping[str, Candidates]
     possible: bool
     owned: Owned
+    in_order: bool
 
 
 def bind(
@@ -141,7 +155,7 @@ def bind(
         PatternError: A condition does not fit the kinds of the columns.
     """
     candidates, key_counts = gather(program, columns, kernels, owned)
-    for step in (*program.steps, *program.negated):
+    for step in (*program.steps, *program.listed, *program.negated):
         for condition in (*step.residues, *map(_comparison, step.bands)):
             _check_kinds(condition, candidates)
     possible = all(length >= 0 for length, _ in program.windows) and all(
@@ -151,17 +165,32 @@ def bind(
     order = [step.variable for step in program.steps]
     binder = _Binder(program, columns, candidates, key_counts, kernels)
     steps = tuple(binder.bind(step, order[:i]) for i, step in enumerate(program.steps))
+    sets = tuple(binder.bind(step, order) for step in program.listed)
     sought = {
-        absence.step.variable: binder.bind(absence.step, order[: absence.after + 1])
+        absence.step.variable: BoundAbsence(
+            binder.bind(absence.step, order[: absence.after + 1]), absence
+        )
         for group in (program.absences, *program.otherwise)
         for absence in group
     }
     absences = tuple(
-        tuple(sought[a.step.variable] for a in program.absences if a.after == i)
+        tuple(sought[a.step.variable].bound for a in program.absences if a.after == i)
         for i in range(len(order))
     )
+    late = tuple(sought[a.step.variable] for a in program.absences if a.after == len(order))
     otherwise = tuple(tuple(sought[a.step.variable] for a in group) for group in program.otherwise)
-    return BoundProgram(program, steps, absences, otherwise, candidates, possible, owned)
+    return BoundProgram(
+        program,
+        steps,
+        sets,
+        absences,
+        late,
+        otherwise,
+        candidates,
+        possible,
+        owned,
+        binder.in_order,
+    )
 
 
 def _comparison(band: Band) -> Comparison:
@@ -192,9 +221,14 @@ class _Binder:
         self._key_counts = key_counts
         self._kernels = kernels
         # Inside a partition arrival numbers ascend with time, across partitions they do not.
-        self._partition = program.linked - 1 if program.partition_by else None
+        partitions = (
+            number
+            for number, members in enumerate(program.classes[: program.linked])
+            if any(attribute is None for _, attribute in members)
+        )
+        self._partition = next(partitions, None)
         rows = columns.rows
-        self._in_order = rows is None or bool((rows[1:] > rows[:-1]).all())
+        self.in_order = rows is None or bool((rows[1:] > rows[:-1]).all())
 
     def bind(self, step: Step, bound: Sequence[str]) -> BoundStep:
         """Return `step` bound, the variables in `bound` being so before it."""
@@ -215,7 +249,7 @@ class _Binder:
                 own = new.keys[number].astype(np.float64)
                 bands[number] = BoundBand(own, (Side(partner, codes, codes, None),))
         lower, upper = step.lower, step.upper
-        if not self._in_order:
+        if not self.in_order:
             for length, clock in step.windows:
                 if clock != "time":
                     bands[clock] = self._arrival_band(new, bound, length, clock)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from cepkit.columnar.backend import Kernels
 from cepkit.columnar.keys import dense_keys, partition_keys
-from cepkit.columnar.program import Clock, Member, Program, Step
+from cepkit.columnar.program import RUN, Clock, Member, Program, Step
 from cepkit.pattern.evaluation import truth
 from cepkit.stream.columns import Column, EventColumns
 
@@ -52,6 +52,7 @@ class Candidates:
         ts: The time of each candidate.
         numbers: Its arrival numbers, in the stream and in its partition, where a window counts in
             them.
+        all_numbers: Those of all events of the slice.
         keys: For each equality class of the variable, the code of each candidate.
         key_class: The class that the order is by, None for the order of time.
         starts: Where each key of that class begins.
@@ -63,6 +64,7 @@ class Candidates:
         self.rows = rows
         self.ts: Times = columns.ts[rows]
         self.numbers: dict[Clock, Times] = {}
+        self.all_numbers: dict[Clock, Times] = {}
         self.keys: dict[int, Ints] = {}
         self.key_class: int | None = None
         self.starts: Times | None = None
@@ -81,6 +83,10 @@ class Candidates:
         if attribute not in self._gathered:
             self._gathered[attribute] = self._attributes[attribute].take(self.rows)
         return self._gathered[attribute]
+
+    def attribute(self, name: str) -> Column:
+        """Return the attribute of all events of the slice."""
+        return self._attributes[name]
 
     def read(self, variable: str, attribute: str) -> Column:
         """Return the attribute of all candidates, for `evaluation`."""
@@ -121,13 +127,14 @@ def gather(
     """
     rows = _rows_by_types(program, columns, kernels)
     for step in program.steps:
-        if owned.until is not None:
+        # The ends of a set may be later than what decides to which slice a match belongs.
+        if owned.until is not None and step.variable not in program.ends - {*program.owners}:
             end = np.searchsorted(columns.ts[rows[step.variable]], owned.until)
             rows[step.variable] = rows[step.variable][:end]
-        if owned.since is not None and program.last == (step.variable,):
+        if owned.since is not None and program.owners == (step.variable,):
             begin = np.searchsorted(columns.ts[rows[step.variable]], owned.since)
             rows[step.variable] = rows[step.variable][begin:]
-    everything = (*program.steps, *program.negated)
+    everything = (*program.steps, *program.listed, *program.negated)
     candidates = {
         step.variable: Candidates(step, rows[step.variable], columns) for step in everything
     }
@@ -139,9 +146,12 @@ def gather(
                 new.keep(np.flatnonzero(held))
     numbers = _arrival_numbers(program, columns)
     for new in candidates.values():
+        new.all_numbers = numbers
         new.numbers = {clock: values[new.rows] for clock, values in numbers.items()}
     counts = tuple(
-        _assign_keys(number, members, program, columns, candidates)
+        _assign_runs(number, members, program, columns, candidates)
+        if any(attribute == RUN for _, attribute in members)
+        else _assign_keys(number, members, program, columns, candidates)
         for number, members in enumerate(program.classes)
     )
     return candidates, counts
@@ -149,7 +159,10 @@ def gather(
 
 def _arrival_numbers(program: Program, columns: EventColumns) -> dict[Clock, Times]:
     """Return the arrival numbers of all events that windows count in."""
-    clocks = {clock for step in (*program.steps, *program.negated) for _, clock in step.windows}
+    everything = (*program.steps, *program.listed, *program.negated)
+    clocks = {clock for step in everything for _, clock in step.windows}
+    if program.side_by_side is not None:
+        clocks.add(program.side_by_side)
     numbers: dict[Clock, Times] = {}
     if clocks & {"arrival", "place"}:
         numbers["arrival"] = columns.arrival()
@@ -165,7 +178,7 @@ def _arrival_numbers(program: Program, columns: EventColumns) -> dict[Clock, Tim
 def _rows_by_types(program: Program, columns: EventColumns, kernels: Kernels) -> dict[str, Ints]:
     """Return for each variable the rows of the events of its types, ascending."""
     n = len(columns)
-    everything = (*program.steps, *program.negated)
+    everything = (*program.steps, *program.listed, *program.negated)
     wanted = {step.event.types for step in everything}
     rows_of: dict[frozenset[str] | None, Ints] = {}
     if None in wanted:
@@ -201,6 +214,39 @@ def _partition(
     if n:
         kernels.partition(columns.types.astype(np.int32, copy=False), slots, steps, ends, rows)
     return {types: rows[begins[slot] : ends[slot]] for slot, types in enumerate(together, start=1)}
+
+
+def _assign_runs(
+    number: int,
+    members: frozenset[Member],
+    program: Program,
+    columns: EventColumns,
+    candidates: Mapping[str, Candidates],
+) -> int:
+    """Give the candidates the number of the stretch side by side that each lies in.
+
+    Returns:
+        How many stretches there are.
+    """
+    clock = program.side_by_side
+    assert clock is not None
+    variables = [variable for variable, _ in members]
+    rows = np.unique(np.concatenate([candidates[v].rows for v in variables]))
+    # In the order in which they came, partition by partition where it counts inside of them.
+    numbers = np.empty(len(columns), dtype=np.int64)
+    for v in variables:
+        numbers[candidates[v].rows] = candidates[v].clock(clock)
+    parts = np.zeros(len(rows), dtype=np.int32)
+    if clock == "place":
+        parts = partition_keys([columns.attributes[a] for a in program.partition_by])[0][rows]
+    order = np.lexsort((numbers[rows], parts))
+    rows, parts = rows[order], parts[order]
+    gaps = (np.diff(numbers[rows]) != 1) | (np.diff(parts) != 0)
+    runs = np.zeros(len(columns), dtype=np.int32)
+    runs[rows] = np.concatenate(([0], np.cumsum(gaps)))[: len(rows)]
+    for v in variables:
+        candidates[v].keys[number] = runs[candidates[v].rows]
+    return int(runs.max(initial=0)) + 1
 
 
 def _assign_keys(

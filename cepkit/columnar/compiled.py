@@ -310,3 +310,88 @@ def exists2(
 
 EXISTS: tuple[Callable[..., None], ...] = (exists0, exists1, exists2)
 """The search for each number of bands."""
+
+
+@compiled
+def subsets(
+    begins: Ints,
+    ends: Ints,
+    least: Ints,
+    most: Ints,
+    firsts: Ints,
+    lasts: Ints,
+    members: Ints,
+    state: Times,
+    stack: Ints,
+    parents: Ints,
+    starts: Times,
+    rows: Ints,
+) -> int:
+    """Write sets chosen from lists, one list after the other, while there is room.
+
+    The sets of one list come in lexicographic order, those that go on after those that stop:
+    1, 12, 123, 13, 2, 23, 3. What can no longer reach its least size is not begun.
+
+    Args:
+        begins: Where the list of each p begins in `members`.
+        ends: Where it ends.
+        least: The fewest members to choose from the list; 0 where there are ends.
+        most: The most.
+        firsts: A member that comes first in every set of p; -1: none.
+        lasts: One that comes last; -1: none.
+        members: The lists.
+        state: The list to go on with, the members chosen of it so far, -1 at its beginning;
+            afterwards where to go on.
+        stack: The places in the list of the members chosen so far, kept with `state`.
+        parents: The list that each set is of.
+        starts: Where the members of each set begin, and the end.
+        rows: The members of the sets.
+
+    Returns:
+        How many sets were written; all are when `state[0]` is the number of lists.
+    """
+    n = begins.size
+    p, depth = state[0], state[1]
+    sets = 0
+    items = 0
+    starts[0] = 0
+    while p < n:
+        length = ends[p] - begins[p]
+        if sets == parents.size or items + min(length, most[p]) + 2 > rows.size:
+            break
+        if depth < 0:
+            depth = 0
+            written = least[p] <= 0 <= most[p]
+        else:
+            following = stack[depth - 1] + 1 if depth > 0 else 0
+            if depth < most[p] and following + max(least[p] - depth, 1) <= length:
+                stack[depth] = following
+                depth += 1
+            else:
+                while depth > 0:
+                    following = stack[depth - 1] + 1
+                    if following + max(least[p] - depth + 1, 1) <= length:
+                        stack[depth - 1] = following
+                        break
+                    depth -= 1
+                if depth == 0:
+                    p += 1
+                    depth = -1
+                    continue
+            written = depth >= least[p]
+        if written:
+            parents[sets] = p
+            if firsts[p] >= 0:
+                rows[items] = firsts[p]
+                items += 1
+            begin = begins[p]
+            for i in range(depth):
+                rows[items] = members[begin + stack[i]]
+                items += 1
+            if lasts[p] >= 0:
+                rows[items] = lasts[p]
+                items += 1
+            sets += 1
+            starts[sets] = items
+    state[0], state[1] = p, depth
+    return sets

@@ -12,8 +12,22 @@ cheap to dear,
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import combinations
 
-from cepkit.columnar.program import Absence, Band, Bound, Clock, Member, Program, Step, Windows
+from cepkit.columnar.kleene import Parts, Repeated, core_of, deal, repeated_of, size_of, with_ends
+from cepkit.columnar.program import (
+    RUN,
+    Absence,
+    Band,
+    Bound,
+    Clock,
+    Member,
+    Program,
+    SetStep,
+    Step,
+    Windows,
+)
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.conditions import (
     Attribute,
@@ -34,15 +48,10 @@ def refuse_unsupported(branch: Branch) -> None:
     Raises:
         UnsupportedError: The branch has such a part.
     """
-    part = None
-    if branch.repeated:
-        part = f"KL ('{branch.repeated[0][0]}')"
-    elif branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
-        part = f"STRATEGY {branch.strategy.value}"
-    if part:
+    if branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         raise UnsupportedError(
-            f"this release cannot detect {part} yet",
-            expected="SEQ, AND, OR and NOT, under skip-till-any-match or contiguity",
+            f"this release cannot detect STRATEGY {branch.strategy.value} yet",
+            expected="skip-till-any-match or contiguity",
         )
 
 
@@ -70,13 +79,22 @@ def windows_of(branch: Branch, *, absent: bool = False) -> Windows:
     if isinstance(branch.window, CountWindow):
         count = branch.window.events - 1 - branch.window.exclusive
         windows.append((count, "place" if branch.partition_by else "arrival"))
-    side_by_side = len(branch.positive) - 1
-    if branch.strategy is Strategy.STRICT_CONTIGUITY and not absent:
-        windows.append((side_by_side, "arrival"))
-    if branch.strategy is Strategy.PARTITION_CONTIGUITY and not absent:
-        windows.append((side_by_side, "place"))
+    size, gapless = size_of(branch), gapless_clock(branch)
+    if gapless is not None and size is not None and not absent:
+        windows.append((size - 1, gapless))
     clocks = dict.fromkeys(clock for _, clock in windows)
     return tuple((min(n for n, c in windows if c == clock), clock) for clock in clocks)
+
+
+def gapless_clock(branch: Branch) -> Clock | None:
+    """Return the clock in which the events of a match lie side by side, if they must."""
+    match branch.strategy:
+        case Strategy.STRICT_CONTIGUITY:
+            return "arrival"
+        case Strategy.PARTITION_CONTIGUITY:
+            return "place"
+        case _:
+            return None
 
 
 def compile_branch(branch: Branch, order: Sequence[str], earlier: Sequence[Branch] = ()) -> Program:
@@ -92,19 +110,29 @@ def compile_branch(branch: Branch, order: Sequence[str], earlier: Sequence[Branc
     """
     refuse_unsupported(branch)
     same = [other for other in earlier if set(other.variables) == set(branch.variables)]
-    compiler = _Compiler(branch, order, same)
-    steps = tuple(compiler.step(variable, order[:i]) for i, variable in enumerate(order))
+    repeated = repeated_of(branch, same, [p for one in (branch, *same) for p in _all_parts(one)])
+    compiler = _Compiler(branch, order, same, repeated)
+    steps = tuple(compiler.step(v, compiler.order[:i]) for i, v in enumerate(compiler.order))
+    listed = {r.variable: SetStep(r, compiler.listing(r)) for r in repeated}
     absences = compiler.absences(branch)
     otherwise = tuple(compiler.absences(other) for other in same)
     conditions = [c for one in (branch, *same) for c in one.conditions]
+    core = compiler.core
+    single = [v for v in branch.variables if v not in listed]
+    single = single or [next(end for r in repeated for end in r.ends)]
     return Program(
         branch.variables,
         steps,
+        tuple(listed[v] for v in order if v in listed),
+        compiler.on_sets,
+        compiler.overlapping(),
+        gapless_clock(branch) if repeated else None,
         absences,
         otherwise,
         tuple(compiler.classes),
         compiler.linked,
-        tuple(v for v in branch.variables if not branch.after(v) & set(branch.variables)),
+        tuple(v for v in single if not core.after(v) & set(single)),
+        bool(absences or any(otherwise)) or any(not branch.after(v) & set(single) for v in listed),
         window_length(branch),
         windows_of(branch),
         frozenset(name for c in conditions for _, name in attributes_of(c)),
@@ -116,17 +144,52 @@ def compile_branch(branch: Branch, order: Sequence[str], earlier: Sequence[Branc
 class _Compiler:
     """Deals the conditions of a branch out to the steps of an order."""
 
-    def __init__(self, branch: Branch, order: Sequence[str], same: Sequence[Branch]) -> None:
+    def __init__(
+        self,
+        branch: Branch,
+        order: Sequence[str],
+        same: Sequence[Branch],
+        repeated: Sequence[Repeated],
+    ) -> None:
         self._branch = branch
-        self._order = order
+        self._repeated = {r.variable: r for r in repeated}
         self._absences: dict[str, Absence] = {}
-        self.parts = _parts(c for c in branch.conditions if variables_of(c) <= set(order))
-        links = [part for part in self.parts if _is_link(part)]
-        self.parts = [part for part in self.parts if part not in links]
-        names = [e.variable for one in (branch, *same) for e in one.positive + one.negated]
-        partition = frozenset((name, None) for name in names) if branch.partition_by else None
-        self.classes = _close(links, partition)
+        positive = frozenset(branch.variables)
+        parts = deal((p for p in _all_parts(branch) if variables_of(p) <= positive), repeated)
+        self.core = core_of(branch, repeated, parts.single)
+        # Sets come after all that is single: until then their candidates stand for them.
+        ends = (end for v in order if v in self._repeated for end in self._repeated[v].ends)
+        self.order = (*(v for v in order if v not in self._repeated), *ends)
+        self._events = {e.variable: e for e in self.core.positive}
+        self._events |= {r.variable: r.event for r in repeated}
+        self._events |= {e.variable: e for one in (branch, *same) for e in one.negated}
+        self.classes, self.parts, self.on_sets = self._dealt(parts)
         self.linked = len(self.classes)
+
+    def _dealt(
+        self, parts: Parts
+    ) -> tuple[list[frozenset[Member]], list[Expression], tuple[Expression, ...]]:
+        """Return the equality classes, the other conditions, and those on sets."""
+        links = [part for part in (*parts.single, *parts.members, *parts.sets) if _is_link(part)]
+        positive = [v for v in self._events if not self._is_negated(v)]
+        known: list[frozenset[Member]] = []
+        if self._branch.partition_by:
+            known.append(frozenset((v, None) for v in self._events))
+        if self._repeated and gapless_clock(self._branch) and size_of(self._branch) is None:
+            known.append(frozenset((v, RUN) for v in positive))
+        classes = _close(links, known)
+        rest = [part for part in (*parts.single, *parts.members) if part not in links]
+        # An equality of members of two sets is known where both are equal to a single event.
+        on_sets = tuple(
+            part
+            for part in parts.sets
+            if part not in links
+            or not any(_ends(part) <= c and _names(c) & set(self.order) for c in classes)
+        )
+        return classes, rest, on_sets
+
+    def _is_negated(self, variable: str) -> bool:
+        return variable not in self._repeated and variable not in self.order
 
     def step(self, variable: str, bound: Sequence[str]) -> Step:
         """Return how `variable` is bound when those in `bound` are."""
@@ -140,36 +203,73 @@ class _Compiler:
             for number, members in enumerate(self.classes[: self.linked])
             if variable in _names(members) and _names(members) & set(bound)
         ]
-        return _step(self._branch, variable, bound, due, classes)
+        step = self._step(self.core, variable, bound, due, classes)
+        for r in self._repeated.values():
+            if variable == r.last and r.first is not None and r.first in bound:
+                # A set of one member begins and ends with it.
+                lower = (*step.lower, Bound(r.first, 0))
+                step = replace(step, lower=lower, follows=((r.first, 0),))
+        return step
+
+    def listing(self, repeated: Repeated) -> Step:
+        """Return the step that lists the members of a set between its ends."""
+        step = self.step(repeated.variable, self.order)
+        if repeated.first is not None:
+            lower = (*step.lower, Bound(repeated.first, 0))
+            step = replace(step, lower=lower, follows=((repeated.first, 1),))
+        if repeated.last is not None:
+            upper = (*step.upper, Bound(repeated.last, 1))
+            step = replace(step, upper=upper, precedes=((repeated.last, 1),))
+        return step
+
+    def overlapping(self) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of Kleene variables that could have a member in common."""
+        return tuple(
+            (x, y)
+            for x, y in combinations(self._repeated, 2)
+            if self._may_coincide(self.core, x, y)
+        )
 
     def absences(self, branch: Branch) -> tuple[Absence, ...]:
         """Return the negated variables of `branch`, in the order in which they can be checked."""
+        core = core_of(branch, tuple(self._repeated.values()), ())
         for event in branch.negated:
             if event.variable not in self._absences:
-                self._absences[event.variable] = self._absence(branch, event.variable)
+                self._absences[event.variable] = self._absence(branch, core, event.variable)
         found = [self._absences[event.variable] for event in branch.negated]
         return tuple(sorted(found, key=lambda absence: absence.after))
 
-    def _absence(self, branch: Branch, variable: str) -> Absence:
+    def _absence(self, branch: Branch, core: Branch, variable: str) -> Absence:
         # A condition about what must be absent is about nothing else, all parts of it.
-        due = _parts(c for c in branch.conditions if variable in variables_of(c))
+        due = [
+            with_ends(part, tuple(self._repeated.values()))
+            for part in _all_parts(branch)
+            if variable in variables_of(part)
+        ]
         numbers = [i for i, members in enumerate(self.classes) if (variable, None) in members]
         # An equality with what must be absent holds only for what must be absent: it links
         # nothing else, but whatever is equal to the bound side is as good a partner.
-        links = [part for part in due if _is_link(part) and variable in variables_of(part)]
-        for link in links:
+        for link in [part for part in due if _is_link(part)]:
             ends = _ends(link)
             own = frozenset(member for member in ends if member[0] == variable)
             others = ends - own
             known = [members for members in self.classes[: self.linked] if members & others]
-            numbers.append(len(self.classes))
-            self.classes.append(own.union(others, *known))
-        due = [part for part in due if part not in links]
-        step = _step(branch, variable, branch.variables, due, numbers)
+            linked = own.union(others, *known)
+            if _names(linked) & set(self.order):
+                numbers.append(len(self.classes))
+                self.classes.append(linked)
+                due.remove(link)
+        on_sets = tuple(part for part in due if variables_of(part) & self._repeated.keys())
+        due = [part for part in due if part not in on_sets]
+        step = self._step(core, variable, self.order, due, numbers)
+        counted = any(clock != "time" for _, clock in step.windows)
+        apart = tuple(v for v in self._repeated if self._may_coincide(core, v, variable))
+        if on_sets or apart or (counted and self._repeated):
+            return Absence(step, len(self.order), on_sets, apart)
         needed = {bound.variable for bound in (*step.lower, *step.upper)}
         needed.update(step.distinct_from)
-        if any(clock != "time" for _, clock in step.windows):
-            needed.update(branch.variables)  # arrival need not follow time
+        if counted:
+            needed.update(self.order)  # arrival need not follow time
         for condition in (*step.residues, *(band.other for band in step.bands)):
             needed |= variables_of(condition)
         if step.classes:
@@ -182,33 +282,45 @@ class _Compiler:
         return Absence(step, after)
 
     def _position(self, variable: str) -> int:
-        return self._order.index(variable) if variable in self._order else len(self._order)
+        return self.order.index(variable) if variable in self.order else len(self.order)
+
+    def _step(
+        self,
+        core: Branch,
+        variable: str,
+        bound: Sequence[str],
+        due: Sequence[Expression],
+        classes: Iterable[int],
+    ) -> Step:
+        windows = windows_of(self._branch, absent=self._is_negated(variable))
+        bands = [_band(part, variable) for part in due]
+        return Step(
+            self._events[variable],
+            tuple(part for part in due if variables_of(part) == {variable}),
+            tuple(classes),
+            _lower(core, variable, bound, windows),
+            _upper(core, variable, bound, windows),
+            windows,
+            tuple(band for band in bands if band is not None),
+            tuple(
+                part
+                for part, band in zip(due, bands, strict=True)
+                if band is None and variables_of(part) != {variable}
+            ),
+            tuple(x for x in bound if self._may_coincide(core, x, variable)),
+        )
+
+    def _may_coincide(self, core: Branch, x: str, y: str) -> bool:
+        if y in core.before(x) or y in core.after(x):
+            return False
+        if any(x in r.images and y in r.images for r in self._repeated.values()):
+            return False
+        first, second = self._events[x].types, self._events[y].types
+        return first is None or second is None or bool(first & second)
 
 
-def _step(
-    branch: Branch,
-    variable: str,
-    bound: Sequence[str],
-    due: Sequence[Expression],
-    classes: Iterable[int],
-) -> Step:
-    windows = windows_of(branch, absent=variable not in branch.variables)
-    bands = [_band(part, variable) for part in due]
-    return Step(
-        branch.event(variable),
-        tuple(part for part in due if variables_of(part) == {variable}),
-        tuple(classes),
-        _lower(branch, variable, bound, windows),
-        _upper(branch, variable, bound, windows),
-        windows,
-        tuple(band for band in bands if band is not None),
-        tuple(
-            part
-            for part, band in zip(due, bands, strict=True)
-            if band is None and variables_of(part) != {variable}
-        ),
-        tuple(x for x in bound if _may_coincide(branch, x, variable)),
-    )
+def _all_parts(branch: Branch) -> list[Expression]:
+    return _parts(branch.conditions)
 
 
 def _parts(conditions: Iterable[Expression]) -> list[Expression]:
@@ -232,15 +344,15 @@ def _ends(link: Expression) -> frozenset[Member]:
 
 
 def _close(
-    links: Iterable[Expression], partition: frozenset[Member] | None
+    links: Iterable[Expression], known: Iterable[frozenset[Member]]
 ) -> list[frozenset[Member]]:
-    """Return the classes of members that the links make equal, and that of the partition."""
+    """Return the classes of members that the links make equal, then those that are known."""
     classes: list[frozenset[Member]] = []
     for link in links:
         touched = [members for members in classes if members & _ends(link)]
         classes = [members for members in classes if not members & _ends(link)]
         classes.append(_ends(link).union(*touched))
-    return classes if partition is None else [*classes, partition]
+    return [*classes, *known]
 
 
 def _names(members: Iterable[Member]) -> set[str]:
@@ -282,10 +394,3 @@ def _upper(
         return tuple(Bound(x, 0) for x in earliest)
     earliest = [x for x in bound if not branch.before(x) & set(bound)]
     return tuple(Bound(x, length + 1, clock) for length, clock in windows for x in earliest)
-
-
-def _may_coincide(branch: Branch, x: str, y: str) -> bool:
-    if y in branch.before(x) or y in branch.after(x):
-        return False
-    first, second = branch.event(x).types, branch.event(y).types
-    return first is None or second is None or bool(first & second)

@@ -13,10 +13,12 @@ import numpy as np
 
 from cepkit.columnar.backend import Backend, loops
 from cepkit.columnar.binding import bind
+from cepkit.columnar.blocks import Block
 from cepkit.columnar.candidates import Owned
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.program import Program
-from cepkit.columnar.run import Block, Run
+from cepkit.columnar.run import Run
+from cepkit.columnar.sets import SetChoice
 from cepkit.stream.columns import EventColumns
 
 SLICE_ROWS = 1 << 20
@@ -28,7 +30,7 @@ WINDOWS_PER_SLICE = 10
 
 def counters_for(program: Program) -> tuple[StepCounters, ...]:
     """Return counters at zero, one for each step of `program`."""
-    return tuple(StepCounters(step.variable) for step in program.steps)
+    return tuple(StepCounters(step.variable) for step in (*program.steps, *program.listed))
 
 
 def detect_slice(
@@ -39,6 +41,7 @@ def detect_slice(
     owned_from: int | None = None,
     owned_until: int | None = None,
     backend: Backend | None = None,
+    choice: SetChoice = "every",
 ) -> Iterator[Block]:
     """Yield the matches of one branch among the events of one slice, some at a time.
 
@@ -50,10 +53,12 @@ def detect_slice(
         owned_from: Where the slice begins, in microseconds; None: with the first event.
         owned_until: Where the next one begins; None: this is the last.
         backend: The inner loops; None: the fastest there are.
+        choice: Which sets of each Kleene variable are wanted.
     """
     chosen = loops(backend)
     owned = Owned(owned_from, owned_until)
-    yield from Run(bind(program, columns, chosen.kernels, owned), chosen, counters).blocks()
+    bound = bind(program, columns, chosen.kernels, owned)
+    yield from Run(bound, chosen, counters, choice).blocks()
 
 
 def detect_columns(
@@ -63,6 +68,7 @@ def detect_columns(
     *,
     slice_rows: int | None = None,
     backend: Backend | None = None,
+    choice: SetChoice = "every",
 ) -> Iterator[Block]:
     """Yield the matches of one branch in a stream, some at a time.
 
@@ -74,14 +80,15 @@ def detect_columns(
         counters: The work of each step is added to them.
         slice_rows: Events of a slice; None: chosen from the window.
         backend: The inner loops; None: the fastest there are.
+        choice: Which sets of each Kleene variable are wanted.
     """
     ts, n = columns.ts, len(columns)
     # Arrival numbers are those of the whole stream, so it is not cut where they matter.
-    whole = any(clock != "time" for _, clock in program.windows)
+    whole = program.side_by_side or any(clock != "time" for _, clock in program.windows)
     for begin, first, end in slices(ts, None if whole else program.window, slice_rows):
         # What must not be there may come up to a window after the slice's own events.
         ahead = end
-        if end < n and program.negated:
+        if end < n and program.looks_ahead:
             ahead = int(np.searchsorted(ts, ts[end - 1] + (program.window or 0), side="right"))
         part = columns if ahead - begin == n else columns.slice(begin, ahead)
         blocks = detect_slice(
@@ -91,6 +98,7 @@ def detect_columns(
             owned_from=None if first == 0 else int(ts[first]),
             owned_until=None if end == n else int(ts[end]),
             backend=backend,
+            choice=choice,
         )
         for block in blocks:
             yield block if begin == 0 else block.shifted(begin)

@@ -56,8 +56,10 @@ class Explanation:
         """
         steps = []
         for number, branch in enumerate(counters):
-            expected = plan.expected[number] if plan.expected else (None,) * len(branch)
-            for counted, hoped in zip(branch, expected, strict=True):
+            expected = plan.expected[number] if plan.expected else ()
+            by_variable = {step.variable: step for step in expected}
+            for counted in branch:
+                hoped = by_variable.get(counted.variable)
                 steps.append(
                     ExplainedStep(
                         number + 1,

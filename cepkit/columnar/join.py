@@ -70,7 +70,17 @@ class Join:
             partials: A chunk of partial matches.
             size: How many there are.
         """
-        low, high = self._ranges(bound, partials, size)
+        for _, _, parents, found in self.groups(bound, counters, partials, size):
+            yield parents, found
+
+    def groups(
+        self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
+    ) -> Iterator[tuple[int, int, Ints, Ints]]:
+        """Yield all pairs of a stretch of partial matches: its begin, its end, and the pairs.
+
+        Those of one partial match stand together, its candidates ascending.
+        """
+        low, high = self.ranges(bound, partials, size)
         counters.candidates += int(np.maximum(high.astype(np.int64) - low, 0).sum())
         loop = self._choose_loop(bound, counters.candidates, partials, size)
         parents, found = np.empty(BUFFER, np.int32), np.empty(BUFFER, np.int32)
@@ -81,26 +91,31 @@ class Join:
                 room = int(high[done]) - int(low[done])
                 parents, found = np.empty(room, np.int32), np.empty(room, np.int32)
                 continue
+            yield (
+                done,
+                stopped,
+                *self._checked(bound, partials, loop, parents[:count], found[:count]),
+            )
             done = stopped
-            yield self._checked(bound, partials, loop, parents[:count], found[:count])
 
     def exists(
         self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
     ) -> npt.NDArray[np.bool_]:
         """Return for each partial match whether it has such an event."""
-        checked = bound.residues or bound.step.distinct_from
+        step = bound.step
+        checked = bound.residues or step.distinct_from or step.follows or step.precedes
         if checked or len(bound.bands) >= len(self._kernels.EXISTS):
             present = np.zeros(size, dtype=np.bool_)
             for parents, _ in self.pairs(bound, counters, partials, size):
                 present[parents] = True
             return present
-        low, high = self._ranges(bound, partials, size)
+        low, high = self.ranges(bound, partials, size)
         bands = [array for band in bound.bands for array in self._limits(band, partials, size)]
         present = np.empty(size, dtype=np.bool_)
         self._kernels.EXISTS[len(bound.bands)](low, high, present, *bands)
         return present
 
-    def _ranges(self, bound: BoundStep, partials: Partials, size: int) -> tuple[Ints, Ints]:
+    def ranges(self, bound: BoundStep, partials: Partials, size: int) -> tuple[Ints, Ints]:
         """Return for each partial match where its candidates begin and end."""
         low = self._limit(bound, bound.lower, partials, np.maximum)
         high = self._limit(bound, bound.upper, partials, np.minimum)
@@ -217,5 +232,11 @@ class Join:
             parents, found = parents[held], found[held]
         for other in bound.step.distinct_from:
             held = candidates[new].rows[found] != candidates[other].rows[taken(other)]
+            parents, found = parents[held], found[held]
+        for other, apart in bound.step.follows:
+            held = candidates[new].rows[found] - candidates[other].rows[taken(other)] >= apart
+            parents, found = parents[held], found[held]
+        for other, apart in bound.step.precedes:
+            held = candidates[other].rows[taken(other)] - candidates[new].rows[found] >= apart
             parents, found = parents[held], found[held]
         return parents, found

@@ -14,15 +14,15 @@ import pyarrow.parquet as pq
 
 from cepkit.columnar import shown
 from cepkit.columnar.backend import Backend
+from cepkit.columnar.blocks import Block
 from cepkit.columnar.compiler import compile_branch
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.detection import counters_for, detect_columns
 from cepkit.columnar.explanation import Explanation
 from cepkit.columnar.output import Writer, output_schema
 from cepkit.columnar.program import Program
-from cepkit.columnar.run import Block
 from cepkit.errors import StreamError
-from cepkit.pattern.nodes import events_of
+from cepkit.pattern.nodes import events_of, repeated_in
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -63,6 +63,7 @@ class Matches:
         self._time = stream.schema.time
         self._type = stream.schema.type
         self.variables = tuple(event.variable for event in events_of(query.structure))
+        self._repeated = repeated_in(query.structure)
         self._programs = programs(query, plan)
         attributes = sorted({a for p in self._programs for a in p.columns})
         self._columns = stream.columns(attributes)
@@ -72,11 +73,13 @@ class Matches:
     @property
     def schema(self) -> pa.Schema:
         """The columns: a struct for each variable, `match_start` and `match_end`."""
-        return output_schema(self._columns.source.schema, self.variables, self._time)
+        return output_schema(
+            self._columns.source.schema, self.variables, self._time, self._repeated
+        )
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the matches as record batches, in no particular order."""
-        writer = Writer(self._columns, self.variables, self._time)
+        writer = Writer(self._columns, self.variables, self._time, self._repeated)
         left = self.limit
         for program, block in self._blocks():
             for batch in writer.batches(block, program.variables):

@@ -107,3 +107,53 @@ def _exists(low: Ints, high: Ints, present: npt.NDArray[np.bool_], *bands: Float
 
 
 EXISTS = (_exists, _exists, _exists)
+
+
+def subsets(
+    begins: Ints,
+    ends: Ints,
+    least: Ints,
+    most: Ints,
+    firsts: Ints,
+    lasts: Ints,
+    members: Ints,
+    state: Times,
+    stack: Ints,
+    parents: Ints,
+    starts: Times,
+    rows: Ints,
+) -> int:
+    """Write sets chosen from lists, one list after the other, while there is room."""
+    p, depth = int(state[0]), int(state[1])
+    sets = items = 0
+    starts[0] = 0
+    while p < len(begins):
+        length = int(ends[p] - begins[p])
+        fewest, greatest = int(least[p]), int(most[p])
+        if sets == len(parents) or items + min(length, greatest) + 2 > len(rows):
+            break
+        if depth < 0:
+            depth, written = 0, fewest <= 0 <= greatest
+        else:
+            following = int(stack[depth - 1]) + 1 if depth else 0
+            if depth < greatest and following + max(fewest - depth, 1) <= length:
+                stack[depth] = following
+                depth += 1
+            else:
+                while depth and stack[depth - 1] + 1 + max(fewest - depth + 1, 1) > length:
+                    depth -= 1
+                if not depth:
+                    p, depth = p + 1, -1
+                    continue
+                stack[depth - 1] += 1
+            written = depth >= fewest
+        if written:
+            chosen = members[begins[p] + stack[:depth]].tolist()
+            whole = [firsts[p], *chosen, lasts[p]]
+            found = [row for row in whole if row >= 0]
+            rows[items : items + len(found)] = found
+            parents[sets] = p
+            items, sets = items + len(found), sets + 1
+            starts[sets] = items
+    state[:] = p, depth
+    return sets

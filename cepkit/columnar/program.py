@@ -9,11 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from cepkit.columnar.kleene import Repeated
 from cepkit.pattern.conditions import ComparisonOperator, Expression
 from cepkit.pattern.nodes import Event
 
 Member = tuple[str, str | None]
 """A variable and an attribute on which it agrees with others; None: the partition it is in."""
+
+RUN = "\0run"
+"""Stands for an attribute: the stretch of events side by side, each of which some variable of
+the branch could take. Events of a contiguous match are in one such stretch."""
 
 
 Clock = Literal["time", "arrival", "place"]
@@ -56,6 +61,8 @@ class Step:
         bands: Conditions that compare it with bound variables, side by side.
         residues: The other conditions that can be checked now.
         distinct_from: Bound variables that could be the same event.
+        follows: In the order of the stream it is at least so many events after these.
+        precedes: It is at least so many events before these.
     """
 
     event: Event
@@ -67,6 +74,8 @@ class Step:
     bands: tuple[Band, ...]
     residues: tuple[Expression, ...]
     distinct_from: tuple[str, ...]
+    follows: tuple[tuple[str, int], ...] = ()
+    precedes: tuple[tuple[str, int], ...] = ()
 
     @property
     def variable(self) -> str:
@@ -80,11 +89,27 @@ class Absence:
 
     Attributes:
         step: How it would be bound, all that it depends on being bound.
-        after: The number of the step after which that is so, from 0.
+        after: The number of the step after which that is so, from 0; the number of steps where
+            it depends on the members of sets.
+        conditions: Those about sets or their members; they hold for every member.
+        apart: Kleene variables of which it could be, but must not be, a member.
     """
 
     step: Step
     after: int
+    conditions: tuple[Expression, ...] = ()
+    apart: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SetStep:
+    """A Kleene variable: the step that lists the members that its sets can be chosen from.
+
+    The ends that are bound by themselves are members too and not listed.
+    """
+
+    repeated: Repeated
+    step: Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +118,20 @@ class Program:
 
     Attributes:
         variables: The variables of a match, in pattern order.
-        steps: In the order of the plan.
+        steps: In the order of the plan; those of Kleene variables only as far as their ends are
+            bound by themselves.
+        sets: The Kleene variables, in the order of the plan, after all steps.
+        on_sets: Conditions about whole sets, or about members of several.
+        overlapping: Kleene variables that could have a member in common.
+        side_by_side: Under contiguity the clock in which there is no gap, if there are sets.
         absences: The negated variables, in the order in which they are checked.
         otherwise: Negated variables of earlier branches that bind the same variables: a match
             without any event for all of one such branch is found there.
         classes: Sets of (variable, attribute) that are equal in every match; then, from number
             `linked` on, those that link a negated variable to what it is compared with.
         linked: How many classes hold in every match.
-        last: The variables that can be the last event of a match.
+        owners: The variables of which the latest event decides to which slice a match belongs.
+        looks_ahead: Whether a slice needs events after those of its owners.
         window: Microseconds between first and last event, None for any.
         windows: How far apart any two events may be, in each clock that matters.
         attributes: All attributes that conditions read.
@@ -110,11 +141,16 @@ class Program:
 
     variables: tuple[str, ...]
     steps: tuple[Step, ...]
+    sets: tuple[SetStep, ...]
+    on_sets: tuple[Expression, ...]
+    overlapping: tuple[tuple[str, str], ...]
+    side_by_side: Clock | None
     absences: tuple[Absence, ...]
     otherwise: tuple[tuple[Absence, ...], ...]
     classes: tuple[frozenset[Member], ...]
     linked: int
-    last: tuple[str, ...]
+    owners: tuple[str, ...]
+    looks_ahead: bool
     window: int | None
     windows: Windows
     attributes: frozenset[str]
@@ -125,6 +161,16 @@ class Program:
     def columns(self) -> frozenset[str]:
         """All columns that evaluation reads beside time and type."""
         return self.attributes | frozenset(self.partition_by)
+
+    @property
+    def listed(self) -> tuple[Step, ...]:
+        """The steps that list the members of sets."""
+        return tuple(one.step for one in self.sets)
+
+    @property
+    def ends(self) -> frozenset[str]:
+        """The variables that stand for the first or the last member of a set."""
+        return frozenset(end for one in self.sets for end in one.repeated.ends)
 
     @property
     def negated(self) -> tuple[Step, ...]:

@@ -9,56 +9,24 @@ soon as all that it depends on is bound.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.backend import Kernels, Loops
+from cepkit.columnar.backend import Loops
 from cepkit.columnar.binding import BoundProgram, BoundStep
-from cepkit.columnar.candidates import Candidates
+from cepkit.columnar.blocks import Block, PairBlock
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.join import Ints, Join, Partials
+from cepkit.columnar.set_conditions import is_late
+from cepkit.columnar.sets import SetChoice, Sets
 
 CHUNK = 1 << 15
 """Partial matches taken at a time: what fits a core's cache."""
 
 Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Some matches of a slice, with the last step left as pairs until somebody asks.
-
-    It is good until the next block is asked for: the pairs lie in a buffer that is filled again.
-
-    Attributes:
-        size: The number of matches.
-    """
-
-    size: int
-    _kernels: Kernels
-    _candidates: Mapping[str, Candidates]
-    _partials: Partials
-    _last: str
-    _parents: Ints
-    _found: Ints
-    _shift: int = 0
-
-    def events(self, variable: str) -> npt.NDArray[np.integer]:
-        """Return for each match the row of the event that `variable` is bound to."""
-        take, rows = self._kernels.take, self._candidates[variable].rows
-        if variable == self._last:
-            rows = take(rows, self._found)
-        else:
-            rows = take(take(rows, self._partials[variable]), self._parents)
-        return rows.astype(np.int64) + self._shift if self._shift else rows
-
-    def shifted(self, rows: int) -> Block:
-        """Return the block as of a stream in which the slice begins at `rows`."""
-        return replace(self, _shift=self._shift + rows)
 
 
 class Run:
@@ -67,20 +35,38 @@ class Run:
     Args:
         bound: The program and the slice.
         loops: The inner loops to use.
-        counters: One for each step; the work is added to them.
+        counters: One for each step, those that list sets at the end; the work is added to them.
+        choice: Which sets of each Kleene variable are wanted.
     """
 
-    def __init__(self, bound: BoundProgram, loops: Loops, counters: Sequence[StepCounters]) -> None:
+    def __init__(
+        self,
+        bound: BoundProgram,
+        loops: Loops,
+        counters: Sequence[StepCounters],
+        choice: SetChoice = "every",
+    ) -> None:
         self._bound = bound
         self._kernels = loops.kernels
         self._join = Join(bound.candidates, loops)
         self._counters = counters
         self._sought: dict[str, StepCounters] = {}
+        self._sets = None
+        if bound.sets:
+            listed = counters[len(bound.steps) :]
+            self._sets = Sets(bound, self._join, self._kernels, listed, choice)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the matches, some at a time, in no particular order."""
         if not self._bound.possible:
             return
+        if self._sets is None:
+            yield from self._joined()
+        else:
+            yield from self._sets.blocks(block.partials() for block in self._joined())
+
+    def _joined(self) -> Iterator[PairBlock]:
+        """Yield the matches of the steps, those that list sets left out."""
         first, counters = self._bound.steps[0].candidates, self._counters[0]
         counters.candidates += first.seen
         variable = first.step.variable
@@ -96,11 +82,11 @@ class Run:
                 continue
             if len(self._bound.steps) == 1:
                 known = self._bound.candidates
-                yield Block(len(chunk), self._kernels, known, {}, variable, chunk, chunk)
+                yield PairBlock(len(chunk), self._kernels, known, {}, variable, chunk, chunk)
             else:
                 yield from self._extend(1, {variable: chunk}, len(chunk))
 
-    def _extend(self, number: int, partials: Partials, size: int) -> Iterator[Block]:
+    def _extend(self, number: int, partials: Partials, size: int) -> Iterator[PairBlock]:
         """Run the steps from `number` on over a chunk of partial matches."""
         step, counters = self._bound.steps[number], self._counters[number]
         variable = step.step.variable
@@ -117,7 +103,7 @@ class Run:
                 yield from self._extend(number + 1, longer, survivors)
             elif survivors:
                 known = self._bound.candidates
-                yield Block(survivors, self._kernels, known, partials, variable, parents, found)
+                yield PairBlock(survivors, self._kernels, known, partials, variable, parents, found)
             began = perf_counter()
         counters.seconds += perf_counter() - began
 
@@ -139,17 +125,19 @@ class Run:
                 found, parents = found[held], parents[held]
 
         complete = number == len(bound.steps) - 1
-        last, since = bound.program.last, bound.owned.since
-        if complete and since is not None and len(last) > 1:
+        owners, since = bound.program.owners, bound.owned.since
+        if complete and since is not None and len(owners) > 1:
             rows = _Pairs(partials, new, found, parents)
-            ends = [bound.candidates[v].ts[rows[v]] for v in last]
+            ends = [bound.candidates[v].ts[rows[v]] for v in owners]
             only(reduce(np.maximum, ends) >= since)
         before = len(found)
         for absence in bound.absences[number]:
             only(~self._exists(absence, _Pairs(partials, new, found, parents)))
         for group in bound.otherwise if complete else ():
+            if is_late(group, len(bound.steps)):
+                continue
             rows = _Pairs(partials, new, found, parents)
-            only(reduce(np.logical_or, [self._exists(a, rows) for a in group]))
+            only(reduce(np.logical_or, [self._exists(a.bound, rows) for a in group]))
         counters.removed += before - len(found)
         return found, parents
 

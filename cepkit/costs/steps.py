@@ -68,7 +68,13 @@ def expected_steps(
     order: Sequence[str],
     duration: float | None = None,
 ) -> tuple[ExpectedStep, ...]:
-    """Return what is expected of each step of an order; arguments as `expected_candidates`."""
+    """Return what is expected of each step of an order; arguments as `expected_candidates`.
+
+    Kleene variables come last, wherever the order has them: their sets are chosen when all
+    single events are bound.
+    """
+    repeated = {variable for variable, _, _ in branch.repeated}
+    order = sorted(order, key=lambda variable: variable in repeated)
     expectation = Expectation.of(branch, statistics)
     looked_up = _linked_by_equality(branch)
     steps = []

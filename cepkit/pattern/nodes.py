@@ -85,3 +85,9 @@ def walk(structure: Structure) -> Iterator[Structure]:
 def events_of(structure: Structure) -> tuple[Event, ...]:
     """Return the event nodes of `structure` in pattern order, negated and repeated ones too."""
     return tuple(node for node in walk(structure) if isinstance(node, Event))
+
+
+def repeated_in(structure: Structure) -> frozenset[str]:
+    """Return the Kleene variables of `structure`."""
+    kleene = (node.item for node in walk(structure) if isinstance(node, Kleene))
+    return frozenset(item.variable for item in kleene if isinstance(item, Event))

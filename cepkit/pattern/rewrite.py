@@ -7,9 +7,15 @@ the rest. So no engine carries validity masks through a condition.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import assert_never
+
 from cepkit.pattern.conditions import (
+    Aggregate,
     AllOf,
     AnyOf,
+    Arithmetic,
     Attribute,
     Between,
     Call,
@@ -20,6 +26,7 @@ from cepkit.pattern.conditions import (
     InList,
     IsNull,
     Literal,
+    Negative,
 )
 
 OPPOSITE: dict[ComparisonOperator, ComparisonOperator] = {
@@ -85,3 +92,39 @@ def _rewrite(condition: Expression, wanted: bool) -> Expression:
             return Comparison("=", condition, Literal(wanted), condition.span)
         case _:
             raise AssertionError("checks.py lets only conditions stand here")
+
+
+def replaced(
+    expression: Expression, new: Callable[[Attribute | Aggregate], Expression]
+) -> Expression:
+    """Return `expression` with `new` put in place of each attribute and each set function."""
+
+    def all_of(items: tuple[Expression, ...]) -> tuple[Expression, ...]:
+        return tuple(replaced(item, new) for item in items)
+
+    match expression:
+        case Attribute() | Aggregate():
+            return new(expression)
+        case Literal():
+            return expression
+        case Negative(operand) | IsNull(operand):
+            return replace(expression, operand=replaced(operand, new))
+        case Complement(item):
+            return replace(expression, item=replaced(item, new))
+        case Arithmetic(_, left, right) | Comparison(_, left, right):
+            return replace(expression, left=replaced(left, new), right=replaced(right, new))
+        case Call(_, arguments):
+            return replace(expression, arguments=all_of(arguments))
+        case InList(operand, choices):
+            return replace(expression, operand=replaced(operand, new), choices=all_of(choices))
+        case Between(operand, low, high):
+            return replace(
+                expression,
+                operand=replaced(operand, new),
+                low=replaced(low, new),
+                high=replaced(high, new),
+            )
+        case AllOf(items) | AnyOf(items):
+            return replace(expression, items=all_of(items))
+        case _:
+            assert_never(expression)

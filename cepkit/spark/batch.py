@@ -29,7 +29,7 @@ from cepkit.columnar.program import Program
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.conditions import Call, walk
 from cepkit.pattern.functions import BUILTINS, UserFunction, registered_function
-from cepkit.pattern.nodes import events_of
+from cepkit.pattern.nodes import events_of, repeated_in
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -110,7 +110,8 @@ def detect(
             raise UnsupportedError("the DataFrame is not one whose files the tasks can read")
         chosen = setting.rows()
     reports = new_reports(context)
-    rows = match_columns(frame.schema, names, setting.variables, schema)
+    repeated = repeated_in(query.structure)
+    rows = match_columns(frame.schema, names, setting.variables, schema, repeated)
     found, counting = (
         chosen.source.mapInArrow(_detecting(chosen, reports, emit), rows) for emit in (True, False)
     )
@@ -268,7 +269,8 @@ class _Setting:
             row_bytes=row_bytes(self.columns),
             slice_seconds=self.slice_seconds,
         )
-        return layout.looking_ahead() if any(p.negated for p in self.programs) else layout
+        ahead = any(program.looks_ahead for program in self.programs)
+        return layout.looking_ahead() if ahead else layout
 
     def job(self, layout: Layout) -> worker.Job:
         return worker.Job(

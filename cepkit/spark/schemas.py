@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -64,18 +64,25 @@ def arrow_columns(frame: DataFrame, names: Sequence[str], wanted: Sequence[str])
 
 
 def match_columns(
-    columns: t.StructType, names: Sequence[str], variables: Sequence[str], schema: Schema
+    columns: t.StructType,
+    names: Sequence[str],
+    variables: Sequence[str],
+    schema: Schema,
+    repeated: Collection[str] = (),
 ) -> t.StructType:
     """Return the columns of the matches: a struct for each variable, start and end.
+
+    A Kleene variable has a list of structs.
 
     Args:
         columns: Those of the source.
         names: Their names.
         variables: All variables of the query in pattern order.
         schema: Says which columns are carried and which is the time.
+        repeated: The Kleene variables among them.
     """
     by_name = dict(zip(names, nullable(columns).fields, strict=True))
     event = t.StructType([by_name[name] for name in schema.carried(names)])
     moment = by_name[schema.time].dataType
-    fields = [t.StructField(variable, event) for variable in variables]
+    fields = [t.StructField(v, t.ArrayType(event) if v in repeated else event) for v in variables]
     return t.StructType([*fields, t.StructField(START, moment), t.StructField(END, moment)])

@@ -289,7 +289,8 @@ def matches_of(
         emit: Whether to make rows of the matches; without, they are only counted.
     """
     columns = event_columns(table, job.schema, job.attributes)
-    writer = Writer(columns, job.variables, job.schema.time) if emit else None
+    repeated = {step.variable for program in job.programs for step in program.listed}
+    writer = Writer(columns, job.variables, job.schema.time, repeated) if emit else None
     for program, counted in zip(job.programs, counters, strict=True):
         since, until = owned
         if since is None:

@@ -1,0 +1,331 @@
+"""Kleene variables taken apart: single events at their ends, and free choice between.
+
+A set matters to the rest of a match in few ways. Where it is enough that each member fits the
+single events, all candidates together stand for all sets, and nothing is enumerated. Where the
+rest depends on where the set begins or ends - an absence beside it, another set, a window with
+nothing else before or after - its first or its last member is bound as a single event of its
+own, and the choice between them is free again. What is left are conditions on whole sets
+(`avg(b.price) > a.price`) and between the members of two sets: these need the sets themselves.
+
+So a branch becomes a branch of single events, which the engine joins as any other, and for each
+Kleene variable a step that lists candidates. Source: the semantics of all non-empty subsets is
+that of *Join Query Optimization Techniques for Complex Event Processing Applications*
+(VLDB 2018), section 5.2; the factorised form is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from cepkit.pattern.conditions import (
+    Aggregate,
+    AnyOf,
+    Attribute,
+    Comparison,
+    ComparisonOperator,
+    Expression,
+    IsNull,
+    Literal,
+    variables_of,
+    walk,
+)
+from cepkit.pattern.nodes import Event
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.rewrite import MIRRORED, replaced
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A Kleene variable: how many events it takes, and which of its ends are bound by themselves.
+
+    Attributes:
+        event: The variable and its types.
+        minimum: The fewest members.
+        maximum: The most; None: any number.
+        first: The variable that stands for the first member in stream order, if one is needed.
+        last: The same for the last member.
+    """
+
+    event: Event
+    minimum: int
+    maximum: int | None
+    first: str | None = None
+    last: str | None = None
+
+    @property
+    def variable(self) -> str:
+        """The Kleene variable."""
+        return self.event.variable
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The variables of its ends."""
+        return tuple(end for end in (self.first, self.last) if end is not None)
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """All variables that a condition on its members is about."""
+        return (self.variable, *self.ends)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The conditions of a branch, dealt out by what they need.
+
+    Attributes:
+        single: About single events, ends of sets among them.
+        members: About one member of one set and single events.
+        sets: About whole sets, or members of several.
+    """
+
+    single: tuple[Expression, ...]
+    members: tuple[Expression, ...]
+    sets: tuple[Expression, ...]
+
+
+def repeated_of(
+    branch: Branch, same: Sequence[Branch], parts: Sequence[Expression]
+) -> tuple[Repeated, ...]:
+    """Return the Kleene variables of a branch with the ends that must be bound.
+
+    Args:
+        branch: The branch.
+        same: Earlier branches over the same positive variables: their absences count as well.
+        parts: The conditions on the positive variables, as `rewrite.without_not` gives them.
+    """
+    names = {e.variable for one in (branch, *same) for e in one.positive + one.negated}
+    ends = _Ends(branch, same, parts)
+    found = []
+    for variable, minimum, maximum in branch.repeated:
+        low, high = _bounds(variable, parts, minimum, maximum)
+        found.append(
+            Repeated(
+                branch.event(variable),
+                low,
+                high,
+                _new_name(f"first({variable})", names) if variable in ends.first else None,
+                _new_name(f"last({variable})", names) if variable in ends.last else None,
+            )
+        )
+    return tuple(found)
+
+
+def _new_name(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "'"
+    return name
+
+
+class _Ends:
+    """Which sets must have their first member bound, and which their last."""
+
+    def __init__(self, branch: Branch, same: Sequence[Branch], parts: Sequence[Expression]) -> None:
+        self.first: set[str] = set()
+        self.last: set[str] = set()
+        repeated = [variable for variable, _, _ in branch.repeated]
+        single = frozenset(branch.variables) - set(repeated)
+        for part in parts:
+            for node in walk(part):
+                if isinstance(node, Aggregate) and node.variable is not None:
+                    if node.function == "first":
+                        self.first.add(node.variable)
+                    if node.function == "last":
+                        self.last.add(node.variable)
+        for one in (branch, *same):
+            others = [*repeated, *(event.variable for event in one.negated)]
+            for x in repeated:
+                for y in others:
+                    if (x, y) in one.order and not one.after(x) & one.before(y) & single:
+                        self.last.add(x)
+                    if (y, x) in one.order and not one.after(y) & one.before(x) & single:
+                        self.first.add(x)
+        # Those that can hold the first or the last event of a match.
+        early = [x for x in repeated if not branch.before(x) & single]
+        late = [x for x in repeated if not branch.after(x) & single]
+        contiguous = "contiguity" in branch.strategy
+        absent = [(one, e.variable) for one in (branch, *same) for e in one.negated]
+        if contiguous or (branch.window is not None and late):
+            self.first.update(early)
+        if contiguous or (branch.window is not None and early):
+            self.last.update(late)
+        if any(not one.before(n) & set(branch.variables) for one, n in absent):
+            self.last.update(late)
+        if any(not one.after(n) & set(branch.variables) for one, n in absent):
+            self.first.update(early)
+        if not single and not self.first | self.last:
+            self.first.add(repeated[0])  # something must be bound to begin with
+
+
+def _bounds(
+    variable: str, parts: Iterable[Expression], minimum: int, maximum: int | None
+) -> tuple[int, int | None]:
+    """Return the bounds on the size with those that conditions on count(variable) add."""
+    most = math.inf if maximum is None else maximum
+    for part in parts:
+        counted = _count_bound(variable, part)
+        if counted is not None:
+            minimum, most = max(minimum, counted[0]), min(most, counted[1])
+    return minimum, None if most == math.inf else int(most)
+
+
+def _count_bound(variable: str, part: Expression) -> tuple[int, float] | None:
+    """Return the least and greatest size that a comparison of count(variable) allows."""
+    match part:
+        case Comparison(operator, Aggregate("count", name, None), Literal(int() | float() as n)):
+            pass
+        case Comparison(mirrored, Literal(int() | float() as n), Aggregate("count", name, None)):
+            operator = MIRRORED[mirrored]
+        case _:
+            return None
+    if name != variable or isinstance(n, bool) or not math.isfinite(n):
+        return None
+    match operator:
+        case ">=":
+            return max(1, math.ceil(n)), math.inf
+        case ">":
+            return max(1, math.floor(n) + 1), math.inf
+        case "<=":
+            return 1, max(0, math.floor(n))
+        case "<":
+            return 1, max(0, math.ceil(n) - 1)
+        case "=":
+            return (int(n), int(n)) if n == int(n) and n >= 1 else (1, 0)
+        case _:
+            return None
+
+
+def deal(parts: Iterable[Expression], repeated: Sequence[Repeated]) -> Parts:
+    """Return the conditions dealt out.
+
+    Args:
+        parts: The conditions on the positive variables, as `rewrite.without_not` gives them.
+        repeated: The Kleene variables.
+    """
+    single: list[Expression] = []
+    members: list[Expression] = []
+    sets: list[Expression] = []
+    for part in parts:
+        if any(_count_bound(r.variable, part) is not None for r in repeated):
+            continue
+        part = with_ends(part, repeated)  # noqa: PLW2901
+        each = [r for r in repeated if r.variable in _read_of_members(part)]
+        whole = {node.variable for node in walk(part) if isinstance(node, Aggregate)}
+        if whole or len(each) > 1:
+            sets.append(part)
+            # Ends that fail against each other spoil every set between them.
+            if not whole:
+                single += _on_ends(part, each)
+            part_of_members = _of_members(part, repeated)
+            if part_of_members is None:
+                continue
+            part, each = part_of_members  # noqa: PLW2901
+        if not each:
+            single.append(part)
+        else:
+            members.append(part)
+            single += _on_ends(part, each)
+    return Parts(tuple(single), tuple(members), tuple(sets))
+
+
+def with_ends(part: Expression, repeated: Sequence[Repeated]) -> Expression:
+    """Return `part` with first(b.x) and last(b.x) as attributes of the ends of the set."""
+    by_name = {r.variable: r for r in repeated}
+
+    def new(node: Attribute | Aggregate) -> Expression:
+        match node:
+            case Aggregate("first", str(variable), str(name), span):
+                end = by_name[variable].first
+            case Aggregate("last", str(variable), str(name), span):
+                end = by_name[variable].last
+            case _:
+                return node
+        assert end is not None
+        return Attribute(end, name, span)
+
+    return replaced(part, new)
+
+
+def _read_of_members(part: Expression) -> set[str]:
+    return {node.variable for node in walk(part) if isinstance(node, Attribute)}
+
+
+def _members_in(part: Expression, repeated: Sequence[Repeated]) -> bool:
+    return bool({r.variable for r in repeated} & variables_of(part))
+
+
+def _on_ends(part: Expression, each: Sequence[Repeated]) -> list[Expression]:
+    """Return what a condition on members says of the ends of their sets."""
+    found = [part]
+    for r in each:
+        found = [_of(r.variable, end, p) for p in found for end in r.ends]
+    return found
+
+
+def _of(variable: str, other: str, part: Expression) -> Expression:
+    def new(node: Attribute | Aggregate) -> Expression:
+        return replace(node, variable=other) if node.variable == variable else node
+
+    return replaced(part, new)
+
+
+def _of_members(
+    part: Expression, repeated: Sequence[Repeated]
+) -> tuple[Expression, list[Repeated]] | None:
+    """Return what min(b.x) or max(b.x) being bounded by single events says of each member.
+
+    A member without the attribute is left out by min and max, so it may stay.
+    """
+    if not isinstance(part, Comparison):
+        return None
+    least: ComparisonOperator
+    for whole, other, operator in (
+        (part.left, part.right, part.operator),
+        (part.right, part.left, MIRRORED[part.operator]),
+    ):
+        match whole:
+            case Aggregate("max", str(variable), str(name)) if operator in ("<", "<=", "="):
+                least = operator if operator != "=" else "<="
+            case Aggregate("min", str(variable), str(name)) if operator in (">", ">=", "="):
+                least = operator if operator != "=" else ">="
+            case _:
+                continue
+        if _members_in(other, repeated):
+            continue
+        own = Attribute(variable, name)
+        held = AnyOf((IsNull(own), Comparison(least, own, other, part.span)), part.span)
+        return held, [r for r in repeated if r.variable == variable]
+    return None
+
+
+def core_of(branch: Branch, repeated: Sequence[Repeated], parts: Sequence[Expression]) -> Branch:
+    """Return the branch of single events: the Kleene variables left out, their ends put in.
+
+    The order keeps the Kleene variables beside their ends, for the steps that list members.
+
+    Args:
+        branch: A branch of which `repeated` are the Kleene variables.
+        repeated: The Kleene variables.
+        parts: The conditions that the new branch has.
+    """
+    images = {r.variable: r.images for r in repeated}
+    types = {r.variable: r.event.types for r in repeated}
+    single = [event for event in branch.positive if event.variable not in images]
+    ends = [Event(end, types[r.variable]) for r in repeated for end in r.ends]
+    order = frozenset(
+        (x, y)
+        for before, after in branch.order
+        for x in images.get(before, (before,))
+        for y in images.get(after, (after,))
+    )
+    return replace(
+        branch, positive=(*single, *ends), repeated=(), order=order, conditions=tuple(parts)
+    )
+
+
+def size_of(branch: Branch) -> int | None:
+    """Return the most events that a match of `branch` has, None for any number."""
+    sizes = {variable: maximum for variable, _, maximum in branch.repeated}
+    parts = [sizes.get(variable, 1) for variable in branch.variables]
+    return None if None in parts else sum(part for part in parts if part is not None)

@@ -1,0 +1,369 @@
+"""Sets of Kleene variables: lists of candidates, counted by arithmetic, enumerated on demand.
+
+A row is what the steps have bound: the single events, and the ends of sets where they matter.
+For each row every Kleene variable has a list of the events that its sets can further be chosen
+from. A list of n stands for 2^n - 1 sets: their number follows from n, the largest is the list
+itself, and all of them are made only when somebody asks for all. What depends on the sets
+themselves is checked on them when they are chosen (set_conditions.py).
+
+Cost: the candidates of the lists, or nothing where a list is a range of candidates; then the sets
+that are asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from time import perf_counter
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.backend import Kernels
+from cepkit.columnar.binding import BoundProgram, BoundStep
+from cepkit.columnar.blocks import Members, SetBlock
+from cepkit.columnar.counters import StepCounters
+from cepkit.columnar.join import Join, Partials
+from cepkit.columnar.program import SetStep
+from cepkit.columnar.set_conditions import Chosen, SetConditions
+
+Ints = npt.NDArray[np.int32]
+
+SetChoice: TypeAlias = Literal["every", "maximal", "count"]
+"""every: each non-empty set is a match. maximal: for each choice of the single events the match
+with the most members, the earliest ones where there are several such. count: nothing is chosen,
+only the number of matches is found."""
+
+SETS = 1 << 15
+"""Sets chosen at a time."""
+
+MEMBERS = 1 << 19
+"""Members of the sets chosen at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """For each row what one Kleene variable can choose from.
+
+    Attributes:
+        begins: Where the list begins in `members`.
+        ends: Where it ends.
+        members: Events of the slice.
+        least: The fewest to choose from the list, the ends being members already.
+        most: The most.
+        firsts: The first member where it is bound; -1: it is not.
+        lasts: The last one where it is another one.
+    """
+
+    begins: Ints
+    ends: Ints
+    members: Ints
+    least: Ints
+    most: Ints
+    firsts: Ints
+    lasts: Ints
+
+    @property
+    def lengths(self) -> Ints:
+        return self.ends - self.begins
+
+    def fitting(self) -> npt.NDArray[np.bool_]:
+        """Return for each row whether there is any set."""
+        return (self.lengths >= self.least) & (self.most >= self.least)
+
+    def take(self, at: npt.NDArray[np.integer] | slice) -> _Lists:
+        return _Lists(
+            self.begins[at],
+            self.ends[at],
+            self.members,
+            self.least[at],
+            self.most[at],
+            self.firsts[at],
+            self.lasts[at],
+        )
+
+    def largest(self) -> Members:
+        """Return for each row its largest set, of the earliest members where there is a choice."""
+        sizes = np.minimum(self.lengths, self.most).astype(np.int64)
+        first, last = (self.firsts >= 0).astype(np.int64), (self.lasts >= 0).astype(np.int64)
+        starts = np.concatenate(([0], np.cumsum(sizes + first + last)))
+        rows = np.empty(starts[-1], dtype=np.int32)
+        rows[starts[:-1][self.firsts >= 0]] = self.firsts[self.firsts >= 0]
+        rows[starts[1:][self.lasts >= 0] - 1] = self.lasts[self.lasts >= 0]
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        places = np.repeat(starts[:-1] + first, sizes) + within
+        rows[places] = self.members[np.repeat(self.begins, sizes) + within]
+        return Members(starts, rows)
+
+
+class Sets:
+    """The Kleene variables of a bound program on one slice.
+
+    Args:
+        bound: The program and the slice.
+        join: Joins rows with candidates.
+        kernels: The inner loops to use.
+        counters: One for each Kleene variable; the work is added to them.
+        choice: Which sets are wanted.
+    """
+
+    def __init__(
+        self,
+        bound: BoundProgram,
+        join: Join,
+        kernels: Kernels,
+        counters: Sequence[StepCounters],
+        choice: SetChoice,
+    ) -> None:
+        self._bound = bound
+        self._join = join
+        self._kernels = kernels
+        self._counters = counters
+        self._choice = choice
+        self._steps = bound.program.sets
+        self._conditions = SetConditions(bound, join)
+        # Where nothing may lie between its ends, a set has all candidates there: unless two sets
+        # could share them, or the order of arrival is another one.
+        program = bound.program
+        contiguous = program.side_by_side is not None and bound.in_order
+        self._whole = contiguous and not program.overlapping
+
+    def blocks(self, rows: Iterable[tuple[Partials, int]]) -> Iterator[SetBlock]:
+        """Yield the matches that rows lead to, some at a time.
+
+        Args:
+            rows: What the steps have bound, some at a time: candidates of each variable, and how
+                many rows there are.
+        """
+        found: Iterator[SetBlock]
+        found = (block for some, size in rows for block in self._listed(0, some, size, ()))
+        if self._choice == "maximal":
+            found = self._largest(found)
+        for block in found:
+            counters = self._counters[-1]
+            counters.survivors += block.size
+            yield block
+
+    def _listed(
+        self, number: int, rows: Partials, size: int, lists: tuple[_Lists, ...]
+    ) -> Iterator[SetBlock]:
+        """List the candidates of the Kleene variables from `number` on, then choose."""
+        if number == len(self._steps):
+            yield from self._chosen(rows, size, lists)
+            return
+        counters = self._counters[number]
+        began = perf_counter()
+        for begin, end, found in self._lists(number, rows, size):
+            fitting = found.fitting()
+            kept = np.flatnonzero(fitting)
+            some = {v: column[begin:end][kept] for v, column in rows.items()}
+            before = tuple(one.take(slice(begin, end)).take(kept) for one in lists)
+            counters.peak_rows = max(counters.peak_rows, len(kept))
+            if number < len(self._steps) - 1:
+                counters.survivors += len(kept)
+            counters.seconds += perf_counter() - began
+            if len(kept):
+                yield from self._listed(number + 1, some, len(kept), (*before, found.take(kept)))
+            began = perf_counter()
+        counters.seconds += perf_counter() - began
+
+    def _lists(self, number: int, rows: Partials, size: int) -> Iterator[tuple[int, int, _Lists]]:
+        """Yield a stretch of rows with the lists that a Kleene variable has for them."""
+        bound, counters = self._bound.sets[number], self._counters[number]
+        if _is_range(bound):
+            low, high = self._join.ranges(bound, rows, size)
+            high = np.maximum(low, high)
+            counters.candidates += int((high.astype(np.int64) - low).sum())
+            yield 0, size, self._between(number, rows, low, high, bound.candidates.rows)
+            return
+        for begin, end, parents, found in self._join.groups(bound, counters, rows, size):
+            counts = np.bincount(parents - begin, minlength=end - begin)
+            ends = np.cumsum(counts).astype(np.int32)
+            some = {v: column[begin:end] for v, column in rows.items()}
+            begins = (ends - counts).astype(np.int32)
+            members = bound.candidates.rows[found]
+            yield begin, end, self._between(number, some, begins, ends, members)
+
+    def _between(
+        self, number: int, rows: Partials, begins: Ints, ends: Ints, members: Ints
+    ) -> _Lists:
+        """Return the lists with the ends of the sets and the bounds on what else is chosen."""
+        repeated = self._steps[number].repeated
+        none = np.full(len(begins), -1, dtype=np.int32)
+        firsts, lasts = (
+            none if end is None else self._bound.candidates[end].rows[rows[end]]
+            for end in (repeated.first, repeated.last)
+        )
+        lasts = np.where(firsts == lasts, np.int32(-1), lasts)
+        given = (firsts >= 0).astype(np.int32) + (lasts >= 0)
+        least = np.maximum(repeated.minimum - given, np.where(given, 0, 1)).astype(np.int32)
+        lengths = ends - begins
+        most = lengths if repeated.maximum is None else (repeated.maximum - given).astype(np.int32)
+        if self._whole:
+            least = np.where(lengths < least, np.int32(2**30), lengths)
+        return _Lists(begins, ends, members, least, np.minimum(most, lengths), firsts, lasts)
+
+    def _chosen(self, rows: Partials, size: int, lists: tuple[_Lists, ...]) -> Iterator[SetBlock]:
+        """Yield the matches of rows whose lists are known."""
+        free = not self._conditions.variables
+        if self._choice == "count":
+            yield from self._counted(rows, size, lists)
+        elif free and self._choice == "maximal":
+            chosen = {
+                step.repeated.variable: one.largest()
+                for step, one in zip(self._steps, lists, strict=True)
+            }
+            yield self._block(Chosen(rows, chosen, size))
+        else:
+            for some in self._enumerated(0, Chosen(rows, {}, size), lists, self._steps):
+                yield self._block(some)
+
+    def _counted(self, rows: Partials, size: int, lists: tuple[_Lists, ...]) -> Iterator[SetBlock]:
+        """Yield the number of matches, having chosen only the sets that conditions are about."""
+        needed = self._conditions.variables
+        pairs = list(zip(self._steps, lists, strict=True))
+        free = [one for step, one in pairs if step.repeated.variable not in needed]
+        held = [(step, one) for step, one in pairs if step.repeated.variable in needed]
+        if not held:
+            yield SetBlock(_total(*_kinds(free, size)), {}, {})
+            return
+        # What is free is the same for all sets of a row: its number, looked up by the row.
+        marked = {**rows, "": np.arange(size, dtype=np.int32)}
+        numbers, which = _kinds(free, size)
+        steps = tuple(step for step, _ in held)
+        chosen = tuple(one for _, one in held)
+        for some in self._enumerated(0, Chosen(marked, {}, size), chosen, steps):
+            yield SetBlock(_total(numbers, which[some.rows[""]]), {}, {})
+
+    def _enumerated(
+        self,
+        number: int,
+        chosen: Chosen,
+        lists: tuple[_Lists, ...],
+        steps: tuple[SetStep, ...],
+    ) -> Iterator[Chosen]:
+        """Yield all choices of the sets from `number` on that pass the conditions on them."""
+        if number == len(steps):
+            yield chosen
+            return
+        variable = steps[number].repeated.variable
+        for parents, members in self._subsets(lists[number]):
+            longer = chosen.take(parents).with_members(variable, members)
+            held = np.flatnonzero(self._conditions.hold(longer))
+            if not len(held):
+                continue
+            if len(held) < longer.size:
+                longer, parents = longer.take(held), parents[held]  # noqa: PLW2901
+            rest = tuple(one.take(parents) for one in lists)
+            yield from self._enumerated(number + 1, longer, rest, steps)
+
+    def _subsets(self, lists: _Lists) -> Iterator[tuple[Ints, Members]]:
+        """Yield all sets of all lists, some at a time, and the row that each belongs to."""
+        longest = int(lists.lengths.max(initial=0))
+        state = np.array([0, -1], dtype=np.int64)
+        stack = np.zeros(longest + 1, dtype=np.int32)
+        while state[0] < len(lists.begins):
+            parents = np.empty(SETS, dtype=np.int32)
+            starts = np.empty(SETS + 1, dtype=np.int64)
+            rows = np.empty(MEMBERS + longest, dtype=np.int32)
+            count = self._kernels.subsets(
+                lists.begins,
+                lists.ends,
+                lists.least,
+                lists.most,
+                lists.firsts,
+                lists.lasts,
+                lists.members,
+                state,
+                stack,
+                parents,
+                starts,
+                rows,
+            )
+            if count:
+                starts = starts[: count + 1]
+                yield parents[:count], Members(starts, rows[: starts[-1]])
+
+    def _block(self, chosen: Chosen) -> SetBlock:
+        rows = {v: self._bound.candidates[v].rows[at] for v, at in chosen.rows.items()}
+        return SetBlock(chosen.size, rows, chosen.members)
+
+    def _bound_single(self) -> list[str]:
+        """Return the variables that tell one choice of the single events from another."""
+        program = self._bound.program
+        ends = program.ends - {*program.owners}
+        return [step.variable for step in program.steps if step.variable not in ends]
+
+    def _largest(self, blocks: Iterable[SetBlock]) -> Iterator[SetBlock]:
+        """Yield of the matches with the same single events, which come together, the largest."""
+        ends = self._bound.program.ends - {*self._bound.program.owners}
+        if not ends and not self._conditions.variables:
+            yield from blocks
+            return
+        best: SetBlock | None = None
+        for block in blocks:
+            joined = block if best is None else best.followed_by(block)
+            single = [joined.events(v) for v in self._bound_single()]
+            changes = np.zeros(joined.size, dtype=np.bool_)
+            for events in single:
+                changes[1:] |= events[1:] != events[:-1]
+            group = np.cumsum(changes)
+            sizes = np.zeros(joined.size, dtype=np.int64)
+            for step in self._steps:
+                members = joined.members(step.repeated.variable)
+                assert members is not None
+                sizes += members.sizes
+            order = np.lexsort((np.arange(joined.size), -sizes, group))
+            firsts = order[np.unique(group[order], return_index=True)[1]]
+            # The last group may go on in the next block.
+            if len(firsts) > 1:
+                yield joined.take(firsts[:-1])
+            best = joined.take(firsts[-1:])
+        if best is not None:
+            yield best
+
+
+def _codes(lists: _Lists) -> npt.NDArray[np.int64]:
+    """Return a number for each row that tells its number of sets: by length and ends."""
+    given = (lists.firsts >= 0).astype(np.int64) + (lists.lasts >= 0)
+    return lists.lengths.astype(np.int64) * 3 + given
+
+
+def _is_range(bound: BoundStep) -> bool:
+    """Whether the list of a row is a range of candidates as they are."""
+    step = bound.step
+    checked = bound.bands or bound.residues or step.distinct_from or step.follows or step.precedes
+    return not checked
+
+
+@cache
+def _choices(length: int, least: int, most: int) -> int:
+    """Return how many sets of `least` to `most` members there are of `length`."""
+    if least <= 1 and most >= length:
+        return (1 << length) - (least == 1)
+    return sum(math.comb(length, size) for size in range(least, min(most, length) + 1))
+
+
+def _kinds(lists: Sequence[_Lists], size: int) -> tuple[list[int], npt.NDArray[np.int64]]:
+    """Return how many ways there are to choose all sets of a row, exactly.
+
+    Returns:
+        The different numbers, and for each row which of them is its own.
+    """
+    numbers, which = [1], np.zeros(size, dtype=np.int64)
+    for one in lists:
+        _, at, codes = np.unique(_codes(one), return_index=True, return_inverse=True)
+        choices = [_choices(int(one.lengths[i]), int(one.least[i]), int(one.most[i])) for i in at]
+        both, which = np.unique(which * len(choices) + codes, return_inverse=True)
+        pairs = (divmod(int(pair), len(choices)) for pair in both)
+        numbers = [numbers[before] * choices[code] for before, code in pairs]
+    return numbers, which
+
+
+def _total(numbers: Sequence[int], which: npt.NDArray[np.int64]) -> int:
+    times = np.bincount(which, minlength=len(numbers)).tolist()
+    total: int = sum(number * count for number, count in zip(numbers, times, strict=True))
+    return total

@@ -1,0 +1,93 @@
+"""Set functions over lists of members: `avg(b.price)` for each of many sets at once (NumPy).
+
+Members without a value are left out, as in SQL; count(b) counts them all. One pass over the
+members for each function.
+"""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.errors import PatternError
+from cepkit.pattern.conditions import Aggregate
+from cepkit.pattern.operations import as_floats
+from cepkit.stream.columns import MISSING_INTEGER, Column
+
+Starts = npt.NDArray[np.int64]
+
+
+def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Column:
+    """Return the value of a set function for each set.
+
+    Args:
+        node: The function; first and last are attributes of single events by now.
+        members: The attribute of all members, set after set; None for count(b).
+        starts: Where the members of each set begin, and the end; no set is empty.
+
+    Raises:
+        PatternError: The attribute is of a kind that the function cannot take.
+    """
+    begins = starts[:-1]
+    if members is None:
+        return Column("integer", np.diff(starts))
+    present = ~members.missing()
+    counts = _added(present.astype(np.int64), begins)
+    match node.function:
+        case "count":
+            return Column("integer", counts)
+        case "sum" | "avg":
+            if members.kind not in ("integer", "float", "null"):
+                raise _refused(node, members, "numbers")
+            floats = _added(np.where(present, as_floats(members), 0.0), begins)
+            if node.function == "sum" and members.kind == "integer":
+                exact = _added(np.where(present, members.values, 0), begins)
+                gone = (counts == 0) | (np.abs(floats) >= 2.0**63)
+                whole = np.where(gone, MISSING_INTEGER, exact)
+                return Column("integer", whole, has_missing=bool(gone.any()))
+            if members.kind == "integer":
+                floats = _added(np.where(present, members.values, 0), begins).astype(np.float64)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                values = floats / counts if node.function == "avg" else floats
+            return Column("float", np.where(counts == 0, np.nan, values), has_missing=True)
+        case "min" | "max":
+            if members.kind in ("array", "boolean"):
+                raise _refused(node, members, "numbers, texts or times")
+            return _extreme(node.function == "min", members, present, begins)
+        case "first" | "last":
+            raise AssertionError("the ends of a set are single events")
+        case _:
+            assert_never(node.function)
+
+
+def _added(values: npt.NDArray[Any], begins: Starts) -> npt.NDArray[Any]:
+    return np.add.reduceat(values, begins) if len(begins) else values[:0]
+
+
+def _extreme(
+    least: bool, members: Column, present: npt.NDArray[np.bool_], begins: Starts
+) -> Column:
+    values = members.values
+    if not len(begins):
+        return members
+    kind: Any = np.finfo(values.dtype) if values.dtype.kind == "f" else np.iinfo(values.dtype)
+    neutral = kind.max if least else kind.min
+    filled = np.where(present, values, values.dtype.type(neutral))
+    found = (np.minimum if least else np.maximum).reduceat(filled, begins)
+    gone = _added(present.astype(np.int64), begins) == 0
+    match members.kind:
+        case "float" | "null":
+            found = np.where(gone, np.nan, found)
+        case "text":
+            found = np.where(gone, -1, found).astype(values.dtype)
+        case _:
+            found = np.where(gone, MISSING_INTEGER, found)
+    return Column(members.kind, found, members.dictionary, bool(gone.any()))
+
+
+def _refused(node: Aggregate, members: Column, expected: str) -> PatternError:
+    return PatternError(
+        f"{node.function}() of a {members.kind} attribute", expected=expected, span=node.span
+    )
