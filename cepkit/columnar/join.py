@@ -221,7 +221,7 @@ class Join:
             return found if variable == new else partials[variable][parents]
 
         def read(variable: str, attribute: str) -> Column:
-            return candidates[variable].column(attribute).take(taken(variable))
+            return candidates[variable].column(attribute).pick(taken(variable))
 
         for least, most, column in loop.bands:
             values = column[found]

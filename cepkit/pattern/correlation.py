@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import PatternError
 from cepkit.pattern.conditions import Expression
 from cepkit.stream.columns import Column
+
+_STANDARDISED: WeakKeyDictionary[Column, npt.NDArray[np.float64]] = WeakKeyDictionary()
+"""What columns that were picked from are, standardised: once, however often their events occur."""
 
 
 def standardised(column: Column, place: Expression | None = None) -> npt.NDArray[np.float64]:
@@ -25,6 +30,12 @@ def standardised(column: Column, place: Expression | None = None) -> npt.NDArray
             expected="an attribute whose values are arrays of numbers",
             span=place.span if place is not None else None,
         )
+    if column.origin is not None:
+        whole, rows = column.origin
+        if whole not in _STANDARDISED:
+            _STANDARDISED[whole] = standardised(whole, place)
+        picked: npt.NDArray[np.float64] = _STANDARDISED[whole][rows]
+        return picked
     matrix: npt.NDArray[np.float64] = column.values  # type: ignore[assignment]
     present = ~np.isnan(matrix)
     lengths = present.sum(axis=1)
@@ -49,7 +60,8 @@ def correlation(left: Column, right: Column, place: Expression) -> Column:
     """
     x, y = standardised(left, place), standardised(right, place)
     width = max(x.shape[1], y.shape[1])
-    x, y = (np.pad(m, ((0, 0), (0, width - m.shape[1]))) for m in (x, y))
+    if x.shape[1] != y.shape[1]:
+        x, y = (np.pad(m, ((0, 0), (0, width - m.shape[1]))) for m in (x, y))
     result = np.einsum("ij,ij->i", *np.broadcast_arrays(x[:, 1:], y[:, 1:]))
     result = np.where(x[:, 0] == y[:, 0], np.clip(result, -1.0, 1.0), np.nan)
     return Column("float", result, has_missing=True)

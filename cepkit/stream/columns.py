@@ -23,7 +23,7 @@ MISSING_INTEGER = np.iinfo(np.int64).min
 NO_TEXTS: npt.NDArray[np.object_] = np.empty(0, dtype=object)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class Column:
     """One attribute of all events, in stream order.
 
@@ -36,16 +36,24 @@ class Column:
         dictionary: The distinct texts in ascending order (object array of str), so that codes
             compare as the texts do; empty for other kinds.
         has_missing: Whether any value is missing.
+        origin: Of an array column that `pick` made, the column that it was picked from and the
+            rows; so what is costly to derive of an array is derived once an event.
     """
 
     kind: Kind
     values: npt.NDArray[np.generic]
     dictionary: npt.NDArray[np.object_] = field(default_factory=lambda: NO_TEXTS)
     has_missing: bool = False
+    origin: tuple[Column, npt.NDArray[np.integer]] | None = None
 
     def take(self, rows: npt.NDArray[np.integer]) -> Column:
         """Return the column of the events at `rows`."""
         return Column(self.kind, self.values[rows], self.dictionary, self.has_missing)
+
+    def pick(self, rows: npt.NDArray[np.integer]) -> Column:
+        """Return the column of the events at `rows`, of which many are there again and again."""
+        origin = (self, rows) if self.kind == "array" else None
+        return Column(self.kind, self.values[rows], self.dictionary, self.has_missing, origin)
 
     def slice(self, begin: int, end: int) -> Column:
         """Return the column of the events from `begin` up to, not including, `end` (a view)."""
