@@ -4,7 +4,8 @@ A selectivity is the share of combinations that satisfy some conditions among th
 inside the window, in the pattern's order and in one partition. The first two events of a
 combination are drawn uniformly among all such pairs, every further one uniformly in its scope
 with the size of the scope as weight, so the estimate is unbiased however bursty the stream is.
-Slices are measured one by one and added up, in this process or by Spark's workers.
+Conditions on whole sets, as `avg(b.x) > 1`, are not measured. Slices are measured one by one
+and added up, in this process or by Spark's workers.
 Cost: O(n log n) for the scopes and O(sample) for each set of variables with conditions.
 Source of the quantities: JOIN, section 4.1.
 """
@@ -13,11 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from cepkit.pattern.conditions import attributes_of, variables_of
+from cepkit.pattern.conditions import Aggregate, attributes_of, variables_of, walk
 from cepkit.pattern.evaluation import truth
 from cepkit.pattern.nodes import Event, events_of
 from cepkit.pattern.normal_form import Branch, normal_form
@@ -94,7 +95,7 @@ def tally_slice(
     """
     tallies: dict[frozenset[str], Tally] = {}
     keys = partition_of(columns, query.partition_by)
-    for branch in normal_form(query):
+    for branch in map(_without_set_functions, normal_form(query)):
         sets = {variables_of(c) for c in branch.conditions if variables_of(c)}
         members: dict[str, Rows] = {}
         for event in branch.positive + branch.negated:
@@ -189,6 +190,16 @@ def _rows(columns: EventColumns, event: Event) -> Rows:
         return np.arange(len(columns))
     wanted = np.array([name in event.types for name in columns.type_names], dtype=np.bool_)
     return np.flatnonzero(wanted[columns.types]) if len(wanted) else np.empty(0, np.int64)
+
+
+def _without_set_functions(branch: Branch) -> Branch:
+    """Return a branch without its conditions on whole sets: here events are drawn, not sets."""
+    kept = (
+        condition
+        for condition in branch.conditions
+        if not any(isinstance(node, Aggregate) for node in walk(condition))
+    )
+    return replace(branch, conditions=tuple(kept))
 
 
 def _passing(columns: EventColumns, branch: Branch, variable: str, rows: Rows) -> Rows:

@@ -151,3 +151,15 @@ def test_an_empty_stream_and_one_moment() -> None:
     assert measured.never_occurring == ("A", "B", "C")
     moment = pd.DataFrame({"t": [5.0, 5.0, 5.0], "kind": list("ABC"), "x": [1.0, 2.0, 3.0]})
     assert ck.profile(events(moment, time="t", type="kind", unit="s"), TEXT).rates["a"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["min(b.x) > 0.5", "count(b) > 1", "avg(b.x) > a.x", "b.x < max(b.x)", "first(b.x) < c.x"],
+)
+def test_conditions_on_whole_sets_are_left_to_the_engine(condition: str) -> None:
+    frame = bursty(300, seed=5)
+    sets = f"PATTERN SEQ(A a, KL(B b), C c) WHERE a.x < b.x AND {condition} WITHIN 20 seconds"
+    events_alone = sets.replace(f" AND {condition}", "")
+    one, other = (estimate(columns(frame, text), parse(text)) for text in (sets, events_alone))
+    assert one == other
