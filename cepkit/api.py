@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.builder import as_query
@@ -109,6 +109,7 @@ def detect(
     plan: Plan | OrderPlan | Sequence[str] | None = None,
     *,
     limit: int | None = None,
+    sets: Literal["every", "maximal"] = "every",
     slice_seconds: float | None = None,
 ) -> Matches | SparkMatches:
     """Find all matches of a pattern.
@@ -121,6 +122,9 @@ def detect(
         plan: From `choose_plan`; or the order of the variables, as ["c", "b", "a"]; None to
             profile the stream and take the cheapest plan.
         limit: The most matches wanted.
+        sets: Which sets of Kleene variables make matches: "every" non-empty one, or "maximal":
+            for each choice of the other events the largest set alone. The number of matches is
+            what `.count()` gives, without making them.
         slice_seconds: On Spark, the length of a time slice of un-keyed patterns; None chooses it
             from the statistics so that a worker's memory is bounded.
 
@@ -137,6 +141,8 @@ def detect(
     query = _checked(stream, pattern)
     if limit is not None and limit < 0:
         raise StreamError(f"a limit of {limit} matches", expected="0 or more")
+    if sets not in ("every", "maximal"):
+        raise StreamError(f"sets={sets!r}", expected="'every' or 'maximal'")
     if slice_seconds is not None and not slice_seconds > 0:
         raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
     check_detectable(stream, query)
@@ -148,10 +154,12 @@ def detect(
     if stream.place == "spark":
         from cepkit.spark.batch import detect as detect_on_spark
 
-        return detect_on_spark(stream, query, chosen, slice_seconds=slice_seconds, limit=limit)
+        return detect_on_spark(
+            stream, query, chosen, slice_seconds=slice_seconds, limit=limit, sets=sets
+        )
     from cepkit.columnar.matches import Matches
 
-    return Matches(stream, query, chosen, limit=limit)
+    return Matches(stream, query, chosen, limit=limit, sets=sets)
 
 
 def _measured(stream: Stream, query: Query, seed: int) -> Statistics:

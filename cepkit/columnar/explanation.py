@@ -9,7 +9,7 @@ import pandas as pd
 
 from cepkit.columnar.counters import StepCounters
 from cepkit.plan.nodes import Plan
-from cepkit.statistics.tables import html_table
+from cepkit.statistics.tables import html_table, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Explanation:
                     name,
                     f"{step.candidates:,}",
                     _approximate(step.expected_candidates),
-                    f"{step.survivors:,}",
+                    whole(step.survivors),
                     _approximate(step.expected_survivors),
                     *([f"{step.removed:,}"] if negated else []),
                     f"{step.peak_rows:,}",

@@ -154,7 +154,7 @@ class _Ends:
             self.last.update(late)
         if any(not one.after(n) & set(branch.variables) for one, n in absent):
             self.first.update(early)
-        if not single and not self.first | self.last:
+        if repeated and not single:
             self.first.add(repeated[0])  # something must be bound to begin with
 
 

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 import pyarrow as pa
@@ -21,6 +22,7 @@ from cepkit.columnar.detection import counters_for, detect_columns
 from cepkit.columnar.explanation import Explanation
 from cepkit.columnar.output import Writer, output_schema
 from cepkit.columnar.program import Program
+from cepkit.columnar.sets import MOST_SETS, MOST_TRIED, SetChoice, check_number_of_sets
 from cepkit.errors import StreamError
 from cepkit.pattern.nodes import events_of, repeated_in
 from cepkit.pattern.normal_form import normal_form
@@ -43,6 +45,9 @@ class Matches:
         query: What was asked.
         plan: How it is evaluated.
         limit: The most matches wanted, None for all.
+        sets: Which sets of Kleene variables make matches: "every" non-empty one, or "maximal":
+            for each choice of the other events the largest, of its earliest events where several
+            are as large (where all variables are Kleene ones, for each first event).
     """
 
     def __init__(
@@ -52,12 +57,14 @@ class Matches:
         plan: Plan,
         *,
         limit: int | None = None,
+        sets: Literal["every", "maximal"] = "every",
         slice_rows: int | None = None,
         backend: Backend | None = None,
     ) -> None:
         self.query = query
         self.plan = plan
         self.limit = limit
+        self.sets = sets
         self._slice_rows = slice_rows
         self._backend = backend
         self._time = stream.schema.time
@@ -78,10 +85,16 @@ class Matches:
         )
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the matches as record batches, in no particular order."""
+        """Yield the matches as record batches, in no particular order.
+
+        Raises:
+            LimitError: There are more sets to choose than could be written, and no `limit`.
+        """
+        if self._repeated and self.sets == "every" and self.limit is None:
+            self._check_size("bound", MOST_SETS)
         writer = Writer(self._columns, self.variables, self._time, self._repeated)
         left = self.limit
-        for program, block in self._blocks():
+        for program, block in self._blocks(self.sets):
             for batch in writer.batches(block, program.variables):
                 if left is not None:
                     batch = batch.slice(0, left)  # noqa: PLW2901
@@ -92,13 +105,23 @@ class Matches:
                     return
 
     def count(self) -> int:
-        """Return the number of matches, without building their rows."""
+        """Return the number of matches, exactly, without building their rows.
+
+        Sets of Kleene variables are counted without being chosen, unless conditions such as
+        `avg(b.price) > a.price` or absences are about them.
+
+        Raises:
+            LimitError: There are more sets to be tried for that than can be.
+        """
         if self._counters is None:
-            found = 0
-            for _, block in self._blocks():
-                found += block.size
-                if self.limit is not None and found >= self.limit:
-                    return self.limit
+            if self.limit is not None and not self._repeated:
+                found = 0
+                for _, block in self._blocks("every"):
+                    found += block.size
+                    if found >= self.limit:
+                        return self.limit
+            else:
+                self._count_all()
         assert self._counters is not None
         found = sum(steps[-1].survivors for steps in self._counters)
         return found if self.limit is None else min(found, self.limit)
@@ -169,12 +192,27 @@ class Matches:
         The numbers are those of the last whole run; where there was none, one is made.
         """
         if self._counters is None:
-            for _ in self._blocks():
-                pass
+            self._count_all()
         assert self._counters is not None
         return Explanation.of(self.plan, self._counters)
 
-    def _blocks(self) -> Iterator[tuple[Program, Block]]:
+    def _count_all(self) -> None:
+        """Run over the whole stream for the counters alone."""
+        if any(program.tries_sets for program in self._programs):
+            self._check_size("tried", MOST_TRIED)
+        for _ in self._blocks("count" if self.sets == "every" else self.sets):
+            pass
+
+    def _check_size(self, choice: SetChoice, most: int) -> None:
+        """Refuse what would never end, before it begins."""
+        sizes = [0] * len(self._programs)
+        for program, block in self._blocks(choice):
+            sizes[self._programs.index(program)] += block.size
+        self._counters = None
+        for program, size in zip(self._programs, sizes, strict=True):
+            check_number_of_sets(program, size, most)
+
+    def _blocks(self, choice: SetChoice) -> Iterator[tuple[Program, Block]]:
         counters = tuple(counters_for(program) for program in self._programs)
         for program, counted in zip(self._programs, counters, strict=True):
             blocks = detect_columns(
@@ -183,6 +221,7 @@ class Matches:
                 counted,
                 slice_rows=self._slice_rows,
                 backend=self._backend,
+                choice=choice,
             )
             for block in blocks:
                 yield program, block

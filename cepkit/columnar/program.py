@@ -168,6 +168,18 @@ class Program:
         return tuple(one.step for one in self.sets)
 
     @property
+    def tries_sets(self) -> bool:
+        """Whether anything is said of sets that shows only when they are chosen."""
+        late = any(
+            absence.after == len(self.steps)
+            for group in (self.absences, *self.otherwise)
+            for absence in group
+        )
+        counted = any(clock != "time" for _, clock in self.windows)
+        said = self.on_sets or self.overlapping or self.side_by_side or late or counted
+        return bool(self.sets and said)
+
+    @property
     def ends(self) -> frozenset[str]:
         """The variables that stand for the first or the last member of a set."""
         return frozenset(end for one in self.sets for end in one.repeated.ends)

@@ -79,6 +79,15 @@ class SetConditions:
         self._join = join
         self._sought: dict[str, StepCounters] = {}
         self._checks = tuple(self._made())
+        listed = bound.program.listed
+        nothing = Members(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
+        nobody = Chosen(
+            {step.variable: nothing.rows for step in bound.program.steps},
+            {step.variable: nothing for step in listed},
+            0,
+        )
+        for condition in bound.program.on_sets:
+            self._true(condition, nobody)  # refuses what does not fit, before there is a set
         self.variables = frozenset(v for check in self._checks for v in check.variables)
 
     def hold(self, chosen: Chosen) -> Mask:

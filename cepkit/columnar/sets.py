@@ -27,21 +27,53 @@ from cepkit.columnar.binding import BoundProgram, BoundStep
 from cepkit.columnar.blocks import Members, SetBlock
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.join import Join, Partials
-from cepkit.columnar.program import SetStep
+from cepkit.columnar.program import Program, SetStep
 from cepkit.columnar.set_conditions import Chosen, SetConditions
+from cepkit.errors import LimitError
+from cepkit.statistics.tables import whole
 
 Ints = npt.NDArray[np.int32]
 
-SetChoice: TypeAlias = Literal["every", "maximal", "count"]
+SetChoice: TypeAlias = Literal["every", "maximal", "count", "bound", "tried"]
 """every: each non-empty set is a match. maximal: for each choice of the single events the match
-with the most members, the earliest ones where there are several such. count: nothing is chosen,
-only the number of matches is found."""
+with the most members, the earliest ones where there are several such. count: only the number of
+matches is found, choosing no sets but those that conditions are about. bound: how many matches
+there would be if all conditions on sets held. tried: how many sets the count has to choose."""
+
+MOST_SETS = 20_000_000
+"""Sets that are written where no limit is given."""
+
+MOST_TRIED = 1_000_000_000
+"""Sets that are tried against the conditions on them where only their number is asked for."""
 
 SETS = 1 << 15
 """Sets chosen at a time."""
 
 MEMBERS = 1 << 19
 """Members of the sets chosen at a time."""
+
+
+def check_number_of_sets(program: Program, number: int, most: int) -> None:
+    """Refuse what would never end, before it begins.
+
+    Args:
+        program: The branch.
+        number: Its matches, or more where conditions on sets are not counted in.
+        most: How many there may be.
+
+    Raises:
+        LimitError: There are more.
+    """
+    if number <= most or not program.sets:
+        return
+    names = " and ".join(f"'{step.variable}'" for step in program.listed)
+    raise LimitError(
+        f"{'up to ' if program.tries_sets else ''}{whole(number)} matches, as every set of events"
+        f" for {names} is a match of its own",
+        expected=f"at most {most:,} sets to choose from",
+        hint="detect(..., sets='maximal') gives the largest sets alone, .count() their number"
+        " without making them, limit=1000 some of them; KL(...){1,3} bounds their size",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +241,7 @@ class Sets:
     def _chosen(self, rows: Partials, size: int, lists: tuple[_Lists, ...]) -> Iterator[SetBlock]:
         """Yield the matches of rows whose lists are known."""
         free = not self._conditions.variables
-        if self._choice == "count":
+        if self._choice in ("count", "bound", "tried"):
             yield from self._counted(rows, size, lists)
         elif free and self._choice == "maximal":
             chosen = {
@@ -225,6 +257,12 @@ class Sets:
         """Yield the number of matches, having chosen only the sets that conditions are about."""
         needed = self._conditions.variables
         pairs = list(zip(self._steps, lists, strict=True))
+        if self._choice != "count":
+            counted = lists
+            if self._choice == "tried":
+                counted = tuple(one for step, one in pairs if step.repeated.variable in needed)
+            yield SetBlock(_total(*_kinds(counted, size)), {}, {})
+            return
         free = [one for step, one in pairs if step.repeated.variable not in needed]
         held = [(step, one) for step, one in pairs if step.repeated.variable in needed]
         if not held:
@@ -310,20 +348,39 @@ class Sets:
             changes = np.zeros(joined.size, dtype=np.bool_)
             for events in single:
                 changes[1:] |= events[1:] != events[:-1]
-            group = np.cumsum(changes)
-            sizes = np.zeros(joined.size, dtype=np.int64)
-            for step in self._steps:
-                members = joined.members(step.repeated.variable)
-                assert members is not None
-                sizes += members.sizes
-            order = np.lexsort((np.arange(joined.size), -sizes, group))
-            firsts = order[np.unique(group[order], return_index=True)[1]]
+            firsts = self._first_of_largest(joined, np.cumsum(changes))
             # The last group may go on in the next block.
             if len(firsts) > 1:
                 yield joined.take(firsts[:-1])
             best = joined.take(firsts[-1:])
         if best is not None:
             yield best
+
+    def _first_of_largest(
+        self, block: SetBlock, groups: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Return of each group the match with the most members, the earliest of such."""
+        sets = []
+        for variable in self._bound.program.variables:
+            members = block.members(variable)
+            if members is not None:
+                sets.append(members)
+        sizes = np.sum([members.sizes for members in sets], axis=0)
+        most = np.zeros(int(groups[-1]) + 1, dtype=np.int64)
+        np.maximum.at(most, groups, sizes)
+        best: dict[int, int] = {}
+        for match in np.flatnonzero(sizes == most[groups]).tolist():
+            rival = best.setdefault(int(groups[match]), match)
+            if rival != match and _events(sets, match) < _events(sets, rival):
+                best[int(groups[match])] = match
+        return np.array([best[group] for group in range(len(most))])
+
+
+def _events(sets: Sequence[Members], match: int) -> list[list[int]]:
+    """Return the members of all sets of a match, for comparison with another."""
+    return [
+        members.rows[members.starts[match] : members.starts[match + 1]].tolist() for members in sets
+    ]
 
 
 def _codes(lists: _Lists) -> npt.NDArray[np.int64]:

@@ -69,6 +69,7 @@ def detect(
     *,
     slice_seconds: float | None = None,
     limit: int | None = None,
+    sets: Literal["every", "maximal"] = "every",
     route: Route | None = None,
 ) -> SparkMatches:
     """Return the matches of a query in a Spark stream, as a Spark DataFrame.
@@ -84,6 +85,7 @@ def detect(
         plan: An order for each of its branches.
         slice_seconds: The length of a time slice; None: chosen.
         limit: The most matches wanted, None for all.
+        sets: Which sets of Kleene variables make matches.
         route: How the events reach the workers; None: chosen.
 
     Raises:
@@ -102,7 +104,16 @@ def detect(
     _check_kinds(columns, schema, attributes, compiled)
     context = frame.sparkSession.sparkContext
     setting = _Setting(
-        stream, frame, query, plan, compiled, columns, context.defaultParallelism, slice_seconds
+        stream,
+        frame,
+        query,
+        plan,
+        compiled,
+        columns,
+        context.defaultParallelism,
+        slice_seconds,
+        sets,
+        limit is not None,
     )
     chosen = None if route == "rows" else setting.files()
     if chosen is None:
@@ -209,6 +220,8 @@ class _Setting:
     columns: pa.Schema
     cores: int
     slice_seconds: float | None
+    sets: Literal["every", "maximal"]
+    limited: bool
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -281,6 +294,8 @@ class _Setting:
             types_of(self.query),
             layout,
             functions_of(self.query),
+            self.sets,
+            self.limited,
         )
 
     def _wanted(self, types: frozenset[str] | None) -> DataFrame:

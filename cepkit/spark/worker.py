@@ -12,17 +12,19 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from cepkit.columnar.blocks import Block
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.detection import counters_for, detect_columns, detect_slice
 from cepkit.columnar.output import Writer
 from cepkit.columnar.program import Program
+from cepkit.columnar.sets import MOST_SETS, SetChoice, check_number_of_sets
 from cepkit.errors import StreamError
 from cepkit.pattern.functions import register_function
 from cepkit.spark.layout import Key, Layout
@@ -56,6 +58,8 @@ class Job:
         types: The types that it names, None for any.
         layout: How the stream is cut.
         functions: The user's functions that its conditions call.
+        sets: Which sets of Kleene variables make matches.
+        limited: Whether only some of the matches are wanted.
     """
 
     schema: Schema
@@ -65,6 +69,8 @@ class Job:
     types: frozenset[str] | None
     layout: Layout
     functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    sets: Literal["every", "maximal"] = "every"
+    limited: bool = False
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -292,11 +298,20 @@ def matches_of(
     repeated = {step.variable for program in job.programs for step in program.listed}
     writer = Writer(columns, job.variables, job.schema.time, repeated) if emit else None
     for program, counted in zip(job.programs, counters, strict=True):
-        since, until = owned
-        if since is None:
-            blocks = detect_columns(program, columns, counted)
-        else:
-            blocks = detect_slice(program, columns, counted, owned_from=since, owned_until=until)
-        for block in blocks:
+
+        def found(
+            steps: Sequence[StepCounters], choice: SetChoice, program: Program = program
+        ) -> Iterator[Block]:
+            since, until = owned
+            if since is None:
+                return detect_columns(program, columns, steps, choice=choice)
+            return detect_slice(
+                program, columns, steps, owned_from=since, owned_until=until, choice=choice
+            )
+
+        if emit and program.sets and job.sets == "every" and not job.limited:
+            number = sum(block.size for block in found(counters_for(program), "bound"))
+            check_number_of_sets(program, number, MOST_SETS)
+        for block in found(counted, job.sets if emit or job.sets == "maximal" else "count"):
             if writer is not None:
                 yield from writer.batches(block, program.variables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -11,6 +12,16 @@ def number(value: float) -> str:
     if 1000 <= abs(value) < 1e7:
         return f"{value:,.0f}"
     return f"{value:.4g}"
+
+
+def whole(count: int) -> str:
+    """Return a count with thousands separated, its magnitude where it is too long to read."""
+    if abs(count) < 10**15:
+        return f"{count:,}"
+    # Counts of sets can exceed what floats hold.
+    exponent = math.floor(math.log10(abs(count)))
+    digits = round(abs(count) / 10**exponent, 2)  # of integers of any size
+    return f"{'-' if count < 0 else ''}{digits:g}e+{exponent}"
 
 
 def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:

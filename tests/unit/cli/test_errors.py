@@ -85,8 +85,8 @@ def test_an_order_that_is_not_the_patterns(refused):
 
 def test_what_cannot_be_detected_is_refused_before_the_profile(refused, monkeypatch):
     monkeypatch.setattr(ck, "profile", None)
-    text = "PATTERN SEQ(MSFT a, KL(GOOG b), AAPL c) WITHIN 1 hour"
-    assert "KL" in refused("detect", "--pattern-text", text)
+    text = "PATTERN SEQ(MSFT a, GOOG b, AAPL c) AGG COUNT WITHIN 1 hour"
+    assert "AGG" in refused("detect", "--pattern-text", text)
 
 
 def test_an_empty_file(refused):

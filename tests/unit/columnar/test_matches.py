@@ -234,7 +234,6 @@ def test_explain_says_what_not_removed() -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "PATTERN SEQ(A a, KL(B b)) WITHIN 1 s",
         "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY skip-till-next-match",
         "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 1 s",
     ],

@@ -108,7 +108,6 @@ def test_an_equality_with_what_must_be_absent_links_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("PATTERN SEQ(A a, KL(B b)) WITHIN 1 s", "KL ('b')"),
         (
             "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY skip-till-next-match",
             "STRATEGY skip-till-next-match",

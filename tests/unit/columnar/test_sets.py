@@ -1,0 +1,125 @@
+"""Kleene variables as a user meets them: lists of events, numbers beyond floats, clear refusals."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import cepkit as ck
+from cepkit.columnar.compiler import compile_branch
+from cepkit.columnar.program import Program
+from cepkit.errors import LimitError, PatternError, StreamError
+from cepkit.pattern.normal_form import normal_form
+
+
+def stream(kinds: str, *values: float) -> ck.api.Stream:
+    """Return events one second apart, their types the letters of a text."""
+    x = list(values) or list(range(len(kinds)))
+    rows = {"t": range(len(kinds)), "kind": list(kinds), "x": x}
+    return ck.events(pd.DataFrame(rows), time="t", type="kind", unit="s")
+
+
+def sets(matches: object, variable: str = "b") -> list[list[int]]:
+    """Return the times of the members, match after match."""
+    return [[e["t"] for e in row[variable]] for row in matches.to_arrow().to_pylist()]
+
+
+def program(text: str) -> Program:
+    """Return the program of the only branch of a text, in its own order."""
+    (branch,) = normal_form(ck.parse(text))
+    return compile_branch(branch, branch.variables)
+
+
+def test_three_events_make_seven_sets() -> None:
+    found = ck.detect(stream("ABBBC"), "PATTERN SEQ(A a, KL(B b), C c) WITHIN 9 s")
+    assert sorted(sets(found)) == [[1], [1, 2], [1, 2, 3], [1, 3], [2], [2, 3], [3]]
+    assert found.to_arrow().to_pylist()[0]["match_end"] == 4
+
+
+def test_bounds_and_conditions_on_the_size() -> None:
+    text = "PATTERN SEQ(A a, KL(B b){2,}, C c) WHERE count(b) < 3 WITHIN 9 s"
+    assert sorted(sets(ck.detect(stream("ABBBC"), text))) == [[1, 2], [1, 3], [2, 3]]
+
+
+def test_a_set_that_ends_the_match_is_found_across_slices() -> None:
+    text = "PATTERN SEQ(A a, KL(B b)) WITHIN 2 s"
+    from cepkit.columnar.matches import Matches
+    from cepkit.plan.checks import as_plan
+
+    query = ck.parse(text)
+    found = Matches(stream("ABBBB"), query, as_plan(None, query), slice_rows=1)
+    assert sorted(sets(found)) == [[1], [1, 2], [2]]
+
+
+def test_the_largest_set_of_each_choice_of_the_others() -> None:
+    text = "PATTERN SEQ(A a, KL(B b), C c) WITHIN 9 s"
+    found = ck.detect(stream("ABABCC"), text, sets="maximal")
+    assert sorted(sets(found)) == [[1, 3], [1, 3], [3], [3]]
+
+
+def test_numbers_of_sets_are_exact_however_large() -> None:
+    many = stream("A" + "B" * 3000 + "C")
+    found = ck.detect(many, "PATTERN SEQ(A a, KL(B b), C c) WITHIN 4000 s")
+    assert found.count() == 2**3000 - 1
+    assert "e+903" in str(found.explain())
+    bounded = ck.detect(many, "PATTERN SEQ(A a, KL(B b){2}, C c) WITHIN 4000 s")
+    assert bounded.count() == 3000 * 2999 // 2
+
+
+def test_a_set_too_many_is_refused_before_any_is_made() -> None:
+    found = ck.detect(stream("A" + "B" * 40 + "C"), "PATTERN SEQ(A a, KL(B b), C c) WITHIN 99 s")
+    with pytest.raises(LimitError, match=r"1,099,511,627,775 matches") as refusal:
+        found.to_arrow()
+    assert "sets='maximal'" in str(refusal.value)
+    assert len(found.head(3)) == 3
+    limited = ck.detect(
+        stream("A" + "B" * 40 + "C"), "PATTERN SEQ(A a, KL(B b), C c) WITHIN 99 s", limit=1000
+    )
+    assert len(limited.to_arrow()) == limited.count() == 1000
+
+
+def test_sets_that_would_have_to_be_tried_for_ever_are_refused_as_well() -> None:
+    text = "PATTERN SEQ(A a, KL(B b), C c) WHERE avg(b.x) > 20 WITHIN 99 s"
+    with pytest.raises(LimitError, match="up to 1,099,511,627,775 matches"):
+        ck.detect(stream("A" + "B" * 40 + "C"), text).count()
+
+
+def test_only_what_sets_decide_waits_for_the_sets() -> None:
+    plain = program("PATTERN SEQ(A a, KL(B b), C c) WHERE a.x < b.x AND b.k = c.k WITHIN 9 s")
+    assert not plain.tries_sets
+    assert plain.ends == frozenset()
+    beside = program("PATTERN SEQ(A a, KL(B b), NOT(N n), C c) WITHIN 9 s")
+    assert beside.ends == {"last(b)"}
+    assert not beside.tries_sets
+    assert program("PATTERN AND(A a, KL(B b)) WITHIN 9 s").ends == {"first(b)", "last(b)"}
+    assert program("PATTERN AND(A a, KL(B b))").ends == frozenset()
+    whole = program("PATTERN SEQ(A a, KL(B b)) WHERE sum(b.x) > a.x WITHIN 9 s")
+    assert whole.tries_sets
+
+
+def test_first_and_last_are_events_of_their_own() -> None:
+    text = "PATTERN SEQ(A a, KL(B b), C c) WHERE first(b.x) < last(b.x) AND count(b) = 2 WITHIN 9 s"
+    assert not program(text).tries_sets
+    assert sorted(sets(ck.detect(stream("ABBBC", 0, 2, 1, 3, 0), text))) == [[1, 3], [2, 3]]
+
+
+def test_a_bound_on_the_greatest_member_is_one_on_all() -> None:
+    text = "PATTERN SEQ(A a, KL(B b), C c) WHERE max(b.x) < c.x WITHIN 9 s"
+    made = program(text)
+    assert len(made.sets[0].step.residues) == 1
+    found = ck.detect(stream("ABBBC", 0, 2, 1, 3, 3), text)
+    assert sorted(sets(found)) == [[1], [1, 2], [2]]
+
+
+def test_contiguous_sets_have_no_holes() -> None:
+    text = "PATTERN SEQ(A a, KL(B b)) STRATEGY strict-contiguity"
+    assert sets(ck.detect(stream("ABBXB"), text)) == [[1], [1, 2]]
+
+
+def test_what_cannot_be_asked_is_refused() -> None:
+    with pytest.raises(StreamError, match="sets='all'"):
+        ck.detect(stream("AB"), "PATTERN SEQ(A a, KL(B b))", sets="all")
+    with pytest.raises(PatternError, match=r"sum\(\) of a text attribute"):
+        ck.detect(
+            stream("ABC"), "PATTERN SEQ(A a, KL(B b)) WHERE sum(b.kind) > 1 WITHIN 9 s"
+        ).count()
