@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from cepkit.api import profile as profile
     from cepkit.api import register_function as register_function
     from cepkit.api import sample_stocks as sample_stocks
+    from cepkit.api import why_not as why_not
     from cepkit.errors import CepkitError as CepkitError
     from cepkit.spark.session import get_session as get_session
     from cepkit.statistics.model import Statistics as Statistics
@@ -47,6 +48,7 @@ _HOMES = {
         "profile",
         "register_function",
         "sample_stocks",
+        "why_not",
     ),
     "cepkit.errors": ("CepkitError",),
     "cepkit.spark.session": ("get_session",),

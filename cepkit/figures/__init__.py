@@ -13,13 +13,18 @@ import plotly.graph_objects as go
 
 from cepkit.columnar.explanation import Explanation
 from cepkit.columnar.matches import Matches
+from cepkit.diagnosis.result import WhyNot
+from cepkit.diagnosis.tables import Funnel, NearMisses
 from cepkit.errors import CepkitError
 from cepkit.figures.automaton import draw_plan, draw_query
 from cepkit.figures.explained import draw_explanation
 from cepkit.figures.found import draw_matches, is_matches
+from cepkit.figures.funnel import draw_funnel
+from cepkit.figures.near_misses import draw_near_misses
 from cepkit.figures.plan_comparison import draw_comparison
 from cepkit.figures.report import write_report
 from cepkit.figures.stream_profile import draw_statistics
+from cepkit.figures.verdict import draw_verdict
 from cepkit.pattern.builder import Pattern, as_query
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -30,10 +35,13 @@ __all__ = [
     "draw",
     "draw_comparison",
     "draw_explanation",
+    "draw_funnel",
     "draw_matches",
+    "draw_near_misses",
     "draw_plan",
     "draw_query",
     "draw_statistics",
+    "draw_verdict",
     "write_report",
 ]
 
@@ -46,6 +54,10 @@ def _draw_pattern(pattern: Pattern, **options: Any) -> go.Figure:
     return draw_query(pattern.query, **options)
 
 
+def _draw_why_not(why: WhyNot) -> go.Figure:
+    return draw_verdict(why) if why.events else draw_funnel(why.funnel, why.reason)
+
+
 FIGURES: dict[type, Callable[..., go.Figure]] = {
     Query: draw_query,
     Pattern: _draw_pattern,
@@ -54,6 +66,9 @@ FIGURES: dict[type, Callable[..., go.Figure]] = {
     PlanComparison: draw_comparison,
     Explanation: draw_explanation,
     Matches: draw_matches,
+    WhyNot: _draw_why_not,
+    Funnel: draw_funnel,
+    NearMisses: draw_near_misses,
 }
 """What is drawn how. Beside these, whatever looks like matches (a DataFrame, one from Spark)."""
 
@@ -62,7 +77,8 @@ def draw(thing: object, **options: Any) -> go.Figure:
     """Return a figure of `thing`; it is returned, not shown.
 
     Args:
-        thing: A query, a plan, statistics, a comparison of plans, an explanation or matches.
+        thing: A query, a plan, statistics, a comparison of plans, an explanation, matches
+            or the answer of `why_not` (its funnel, or its events in time) and its near misses.
         **options: Of a plan ``pattern=``, without which its conditions are not known, and
             ``per_row=``, the steps side by side; of matches ``limit=``, ``since_start=``, and
             ``time=`` and ``type=`` for a DataFrame where they cannot be found out.
@@ -76,7 +92,8 @@ def draw(thing: object, **options: Any) -> go.Figure:
     if drawing is None:
         raise CepkitError(
             f"there is no figure of a {type(thing).__name__}",
-            expected="a query, a plan, statistics, a comparison of plans, an explanation, matches",
+            expected="a query, a plan, statistics, a comparison of plans, an explanation, matches, "
+            "the answer of why_not",
         )
     try:
         return drawing(thing, **options)

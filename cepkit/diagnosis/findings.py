@@ -1,0 +1,368 @@
+"""One combination held against each requirement, told in words with the values on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import chain, product
+
+import numpy as np
+
+from cepkit.diagnosis.absences import killers
+from cepkit.diagnosis.measures import Measures, gaps
+from cepkit.diagnosis.requirements import (
+    Absent,
+    Before,
+    Distinct,
+    Holds,
+    OfType,
+    Requirement,
+    SamePartition,
+    SideBySide,
+    Size,
+    Unconsumed,
+    Within,
+    requirements_of,
+    variables_in,
+)
+from cepkit.diagnosis.scene import Ints
+from cepkit.diagnosis.words import amount_text, counted, duration_text, listed, value_text
+from cepkit.pattern.conditions import Attribute, Comparison, Expression, InList, walk
+from cepkit.pattern.evaluation import Read, value
+from cepkit.pattern.names import attribute_text, name_text
+from cepkit.pattern.nodes import Event
+from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.printer import expression_text
+
+Binding = Mapping[str, tuple[int, ...]]
+"""The events of each variable: one, or the members of a Kleene variable's set."""
+
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What came of one requirement.
+
+    Attributes:
+        requirement: Which.
+        holds: Whether it holds; None where that could not be decided.
+        told: How, with the values on both sides.
+        by: By how much it is violated, in `unit`; None where it holds or is no quantity.
+        unit: "s" for times, "events" for counts, "" for values as they are.
+        relative: The violation in units of its scale.
+        events: The events that violate it.
+        given: Whether all events that it is about were named by who asked.
+    """
+
+    requirement: Requirement
+    holds: bool | None
+    told: str
+    by: float | None = None
+    unit: str = ""
+    relative: float = 0.0
+    events: tuple[int, ...] = ()
+    given: bool = True
+
+
+class Inspector:
+    """Holds combinations against the requirements of one branch.
+
+    Args:
+        measures: Of the branch.
+        name: What an event is called.
+    """
+
+    def __init__(self, measures: Measures, name: Callable[[int], str]) -> None:
+        self._measures = measures
+        self._scene = measures.scene
+        self._branch = measures.branch
+        self.name = name
+
+    def is_repeated(self, variable: str) -> bool:
+        """Return whether a variable stands under KL."""
+        return any(name == variable for name, _, _ in self._branch.repeated)
+
+    def others(self, variable: str, event: int, most: int) -> list[int]:
+        """Return the other events that a variable might be bound to, nearest in time first."""
+        ts = self._scene.ts
+        events = self._scene.of_types(self._branch.event(variable).types)
+        events = events[events != event]
+        nearest = np.argsort(np.abs(ts[events] - ts[event]), kind="stable")[:most]
+        return [int(e) for e in events[nearest]]
+
+    def findings(self, binding: Binding) -> list[Finding]:
+        """Return what comes of each requirement that is about bound variables alone.
+
+        Consumption is not looked at: that takes the matches before this one.
+        """
+        found = []
+        complete = set(self._branch.variables) <= binding.keys()
+        for requirement in requirements_of(self._branch):
+            about = variables_in(requirement, self._branch.variables)
+            match requirement:
+                case Unconsumed():
+                    continue
+                case SamePartition() | Within() | SideBySide():
+                    if complete or sum(map(len, binding.values())) > 1:
+                        found.append(self.finding(requirement, binding))
+                case Absent():
+                    if complete:
+                        found.append(self.finding(requirement, binding))
+                case _:
+                    if about <= binding.keys():
+                        found.append(self.finding(requirement, binding))
+        return _without_implied(found)
+
+    def finding(self, requirement: Requirement, binding: Binding) -> Finding:
+        """Return what comes of one requirement whose variables are bound."""
+        match requirement:
+            case OfType(event):
+                return self._type(requirement, event, binding)
+            case Before(first, second):
+                return self._before(requirement, binding[first], binding[second])
+            case Distinct(first, second):
+                both = sorted({*binding[first]} & {*binding[second]})
+                if both:
+                    told = f"both are {self._names(both)}"
+                    return Finding(requirement, False, told, relative=1.0, events=tuple(both))
+                return Finding(requirement, True, "two events")
+            case SamePartition(names):
+                return self._partition(requirement, names, binding)
+            case Within() | SideBySide():
+                return self._near(requirement, binding)
+            case Holds(condition):
+                return self._condition(requirement, condition, binding)
+            case Size(variable, minimum, maximum):
+                size = len(binding[variable])
+                off = max(minimum - size, 0 if maximum is None else size - maximum, 0)
+                told = counted(size, "event") + (
+                    f", {off} too {_few(size, minimum)}" if off else ""
+                )
+                return Finding(
+                    requirement, not off, told, off or None, "events", off / max(1, minimum),
+                    binding[variable] if off else (),
+                )  # fmt: skip
+            case Absent(event):
+                return self._absent(requirement, event, binding)
+            case _:
+                raise AssertionError("consumption.py looks at that")
+
+    def _type(self, requirement: OfType, event: Event, binding: Binding) -> Finding:
+        columns = self._scene.columns
+        named = {e: columns.type_names[int(columns.types[e])] for e in binding[event.variable]}
+        wrong = [e for e, kind in named.items() if event.types and kind not in event.types]
+        if not wrong:
+            is_one = [f"{self.name(e)} is {_article(kind)}" for e, kind in named.items()]
+            return Finding(requirement, True, listed(is_one, _NAMED))
+        is_none = listed([f"{self.name(e)} is {_article(named[e])}" for e in wrong], _NAMED)
+        wanted = " or ".join(map(_article, sorted(event.types or ())))
+        told = f"{is_none}, {name_text(event.variable)} must be {wanted}"
+        return Finding(requirement, False, told, relative=1.0, events=tuple(wrong))
+
+    def _before(
+        self, requirement: Before, first: tuple[int, ...], second: tuple[int, ...]
+    ) -> Finding:
+        ts = self._scene.ts
+        last, soonest = max(first, key=lambda e: ts[e]), min(second, key=lambda e: ts[e])
+        late = int(ts[last] - ts[soonest])
+        x, y = name_text(requirement.first), name_text(requirement.second)
+        apart = duration_text(late)
+        if late < 0:
+            return Finding(requirement, True, f"{x} is {apart} before {y}")
+        when = f"{y} is {apart} before {x}" if late else f"{x} and {y} are at the same time"
+        told = f"{when}, {y} must be after"
+        relative = late / self._measures.time_scale
+        return Finding(requirement, False, told, late / 1e6, "s", relative, (last, soonest))
+
+    def _partition(
+        self, requirement: SamePartition, names: tuple[str, ...], binding: Binding
+    ) -> Finding:
+        events = list(chain.from_iterable(binding.values()))
+        codes = self._scene.partition[events]
+        differing = events[int(np.argmax(codes != codes[0]))] if len(codes) else events[0]
+        told = []
+        for name in names:
+            columns = [self._scene.columns.attributes[name].take(_one(e)) for e in events]
+            values = list(dict.fromkeys(map(value_text, columns)))
+            if len(values) > 1 or (codes == codes[0]).all():
+                told.append(f"{attribute_text(name)} = {listed(values, _NAMED)}")
+        if (codes == codes[0]).all():
+            return Finding(requirement, True, ", ".join(told))
+        return Finding(
+            requirement, False, ", ".join(told), relative=1.0, events=(events[0], differing)
+        )
+
+    def _near(self, requirement: Within | SideBySide, binding: Binding) -> Finding:
+        events = np.array(list(chain.from_iterable(binding.values())))
+        # Of a partly bound match the others may still come between.
+        unbound = [v for v in self._branch.variables if v not in binding]
+        limit = self._measures.limit(requirement, len(events) + len(unbound))
+        times = self._scene.clock(limit.clock)[events]
+        ends = (int(events[times.argmin()]), int(events[times.argmax()]))
+        span = int(np.ptp(times))
+        beyond = span - limit.most
+        if isinstance(requirement, SideBySide):
+            others = span + 1 - len(events)
+            told = f"{counted(others, 'other event')} between" if others else "side by side"
+            by, unit = float(beyond), "events"
+        elif isinstance(requirement.window, TimeWindow):
+            told = duration_text(span)
+            if beyond > 0:
+                excess = span - requirement.window.microseconds
+                told += f", {duration_text(excess)} too long" if excess else ", must be less"
+            by, unit = beyond / 1e6, "s"
+        else:
+            told = counted(span + 1, "event") + (f", {beyond:,} too many" if beyond > 0 else "")
+            by, unit = float(beyond), "events"
+        if beyond <= 0:
+            return Finding(requirement, True, told)
+        return Finding(requirement, False, told, by, unit, beyond / limit.scale, ends)
+
+    def _condition(self, requirement: Holds, condition: Expression, binding: Binding) -> Finding:
+        rewritten = self._measures.rewritten(condition)
+        names = sorted(variables_in(requirement, ()))
+        rows = _members(binding, names)
+        size = max((len(events) for events in rows.values()), default=1)
+        read = self._scene.reader(rows, binding)
+        found = self._measures.condition(condition, read, size)
+        worst = int(np.argmax(np.where(found.broken, found.relative + 1.0, 0.0)))
+        one = {v: events[worst : worst + 1] for v, events in rows.items()}
+        read = self._scene.reader(one, binding)
+        if not found.broken.any():
+            return Finding(requirement, True, inserted(rewritten, read))
+        leaf = self._measures.leaf(rewritten, read)
+        told, by, unit = _failure(leaf, read)
+        events = tuple(int(events[0]) for events in one.values())
+        relative = float(found.relative[worst])
+        return Finding(requirement, False, told, by, unit, relative, events)
+
+    def _absent(self, requirement: Absent, event: Event, binding: Binding) -> Finding:
+        rows = _members(binding, self._branch.variables)
+        size = len(next(iter(rows.values())))
+        # Every member must let it stand there.
+        found = np.concatenate(
+            [new for _, new in killers(self._measures, event, rows, size, sets=binding)]
+            or [np.empty(0, dtype=np.int64)]
+        )
+        events, times = np.unique(found, return_counts=True)
+        events = events[times == size]
+        if not len(events):
+            return Finding(requirement, True, "there is none")
+        which = ", ".join(self._placed(int(e), binding) for e in events[:_NAMED])
+        more = len(events) - _NAMED
+        told = f"there is {which}" + (f" and {more:,} more" if more > 0 else "")
+        return Finding(
+            requirement, False, told, float(len(events)), "events", float(len(events)),
+            tuple(map(int, events[:100])),
+        )  # fmt: skip
+
+    def _placed(self, event: int, binding: Binding) -> str:
+        """Return an event with its type and where it lies from the nearest of the match."""
+        columns = self._scene.columns
+        kind = columns.type_names[int(columns.types[event])]
+        return f"{self.name(event)} ({kind}, {self.apart(event, binding)})"
+
+    def apart(self, event: int, binding: Binding) -> str:
+        """Return where an event lies from the nearest one of some others: `2 s after c`."""
+        ts = self._scene.ts
+        near = min(
+            ((e, v) for v, events in binding.items() for e in events),
+            key=lambda pair: abs(int(ts[pair[0]] - ts[event])),
+        )
+        gap = int(ts[event] - ts[near[0]])
+        if not gap:
+            return f"at the time of {name_text(near[1])}"
+        side = "after" if gap > 0 else "before"
+        return f"{duration_text(gap)} {side} {name_text(near[1])}"
+
+    def _names(self, events: list[int]) -> str:
+        return listed([self.name(e) for e in events], _NAMED)
+
+
+def inserted(condition: Expression, read: Read) -> str:
+    """Return a condition with the values of one combination in it."""
+    match condition:
+        case Comparison(operator, left, right):
+            return f"{value_text(value(left, read))} {operator} {value_text(value(right, read))}"
+        case InList(operand, choices, negated):
+            listed_choices = ", ".join(value_text(value(choice, read)) for choice in choices)
+            word = "NOT IN" if negated else "IN"
+            return f"{value_text(value(operand, read))} {word} ({listed_choices})"
+        case _:
+            known = {
+                f"{name_text(node.variable)}.{attribute_text(node.name)}": node
+                for node in walk(condition)
+                if isinstance(node, Attribute)
+            }
+            texts = [
+                f"{_plain(text)} = {value_text(value(node, read))}" for text, node in known.items()
+            ]
+            return ", ".join(texts) or expression_text(condition)
+
+
+def _failure(leaf: Expression, read: Read) -> tuple[str, float | None, str]:
+    """Return what a broken part of a condition comes to, by how much, and in which unit."""
+    for node in walk(leaf):
+        if isinstance(node, Attribute) and value(node, read).missing().any():
+            name = f"{name_text(node.variable)}.{attribute_text(node.name)}"
+            return f"{_plain(name)} is missing", None, ""
+    text = f"{inserted(leaf, read)} fails"
+    if not isinstance(leaf, Comparison | InList):
+        return text, None, ""
+    by = min((abs(float(gap.flat[0])) for gap in gaps(leaf, read)), default=None)
+    if not by or not np.isfinite(by):
+        return (f"{text}: equal" if by == 0 else text), (by if by == 0 else None), ""
+    if isinstance(leaf, Comparison) and value(leaf.left, read).kind == "timestamp":
+        return f"{text} by {duration_text(int(by))}", by / 1e6, "s"
+    return f"{text} by {amount_text(by)}", by, ""
+
+
+def _plain(name: str) -> str:
+    """Return the name of an attribute; that of a set function (sets.py) as it is written."""
+    if "\0" not in name:
+        return name
+    variable, _, rest = name.partition(".")
+    _, function, attribute = rest.strip('"').split("\0")
+    return f"{function}({variable}{'.' + attribute if attribute else ''})"
+
+
+def _members(binding: Binding, names: list[str] | tuple[str, ...]) -> dict[str, Ints]:
+    """Return all choices of a member of each variable."""
+    chosen = np.array(list(product(*(binding[name] for name in names))), dtype=np.int64)
+    return {name: chosen[:, i] for i, name in enumerate(names)}
+
+
+def _without_implied(found: list[Finding]) -> list[Finding]:
+    """Leave out what follows: a is before c where it is before b and b before c; and not c."""
+    pairs = {
+        (f.requirement.first, f.requirement.second)
+        for f in found
+        if isinstance(f.requirement, Before) and f.holds
+    }
+    names = {name for pair in pairs for name in pair}
+    implied = {(x, y) for x, y in pairs if any((x, z) in pairs and (z, y) in pairs for z in names)}
+    apart = pairs | {(y, x) for x, y in pairs}
+
+    def follows(requirement: Requirement) -> bool:
+        match requirement:
+            case Before(first, second):
+                return (first, second) in implied
+            case Distinct(first, second):
+                return (first, second) in apart
+            case _:
+                return False
+
+    return [f for f in found if not follows(f.requirement)]
+
+
+def _one(event: int) -> Ints:
+    return np.array([event], dtype=np.int64)
+
+
+def _article(kind: str) -> str:
+    return f"{'an' if kind[:1].lower() in 'aeiou' and kind[:1] else 'a'} {kind}"
+
+
+def _few(size: int, minimum: int) -> str:
+    return "few" if size < minimum else "many"

@@ -1,0 +1,190 @@
+"""The funnel: how many partial matches reach each step, and which requirement removes how many."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepkit.diagnosis.measures import Measures
+from cepkit.diagnosis.requirements import (
+    Absent,
+    Distinct,
+    Holds,
+    Kind,
+    OfType,
+    Requirement,
+    SamePartition,
+    SideBySide,
+    Size,
+    Within,
+    kind_of,
+    reads_sets,
+    requirements_of,
+    text_of,
+    variables_in,
+)
+from cepkit.diagnosis.search import Search
+from cepkit.diagnosis.words import listed
+from cepkit.diagnosis.work import Coverage, Tally, Work
+from cepkit.pattern.durations import window_text
+from cepkit.pattern.names import name_text
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.printer import structure_text
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelRow:
+    """What one requirement let through.
+
+    Attributes:
+        branch: The number of the branch, from 1.
+        variable: The variable of the step; empty when all are bound.
+        kind: What the requirement is about; "scope" for order and window, "stretch" for how much of
+            the stream what follows is counted on.
+        text: It in words.
+        before: Events (of types and filters) or partial matches that came to it.
+        after: Those that passed.
+        alone: Combinations that fulfil all but this requirement; None where not counted.
+    """
+
+    branch: int
+    variable: str
+    kind: Kind | str
+    text: str
+    before: int
+    after: int
+    alone: int | None = None
+
+    @property
+    def removed(self) -> int:
+        """How many it removed."""
+        return self.before - self.after
+
+
+@dataclass(frozen=True, slots=True)
+class Poured:
+    """The funnel of one branch.
+
+    Attributes:
+        rows: In the order of the steps.
+        coverage: For how much of the stream partial matches were counted.
+        matches: How many combinations were left; sets of Kleene variables count as one.
+    """
+
+    rows: tuple[FunnelRow, ...]
+    coverage: Coverage
+    matches: int
+
+
+def pour(
+    measures: Measures,
+    number: int,
+    order: Sequence[str],
+    work: Work,
+    alone: Mapping[Requirement, int] | None = None,
+) -> Poured:
+    """Count what each requirement of a branch lets through.
+
+    Args:
+        measures: Of the branch.
+        number: Of the branch, from 1.
+        order: Its positive variables; Kleene variables are counted last.
+        work: What it may cost.
+        alone: For each requirement the combinations that fulfil all others; None: not counted.
+    """
+    branch = measures.branch
+    repeated = {variable for variable, _, _ in branch.repeated}
+    steps = sorted(order, key=lambda variable: variable in repeated)
+    grouped = frozenset(repeated) if steps[0] not in repeated else frozenset[str]()
+    tally = Tally()
+    search = Search(measures, steps, work, grouped=grouped, tally=tally)
+    matches = sum(block.groups for block in search.blocks())
+    counts = tally.done or tally.pending
+    rows: list[FunnelRow] = []
+
+    def add(step: str, requirement: Requirement | None, before: int, after: int, text: str) -> None:
+        kind = "scope" if requirement is None else kind_of(requirement)
+        others = alone.get(requirement) if alone is not None and requirement is not None else None
+        if isinstance(requirement, OfType):
+            others = None  # an event of another type is no candidate at all
+        elif requirement is not None:
+            text = text_of(requirement)
+        rows.append(FunnelRow(number, step, kind, text, before, after, others))
+
+    for at, variable in enumerate(steps):
+        for requirement, before, after in _alone(measures, variable, first=not at):
+            add(variable, requirement, before, after, structure_text(branch.event(variable)))
+        coverage = search.coverage
+        if not at and not coverage.complete:
+            seen = max(1, coverage.done)
+            text = f"the first {seen:,} of them" if coverage.done else "part of the first's"
+            rows.append(FunnelRow(number, variable, "stretch", text, coverage.total, seen))
+        for due in _due(measures, steps[: at + 1], grouped):
+            before, after = counts.get((variable, due), (0, 0))
+            if not isinstance(due, Distinct) or before > after:
+                add(variable, due, before, after, _scope_text(branch, variable, steps[:at]))
+    for requirement in requirements_of(branch):
+        if isinstance(requirement, Absent):
+            add("", requirement, *counts.get(("", requirement), (0, 0)), "")
+    return Poured(tuple(rows), search.coverage, matches)
+
+
+def _alone(
+    measures: Measures, variable: str, *, first: bool
+) -> Iterator[tuple[Requirement, int, int]]:
+    """Yield what is asked of a variable's events alone, with how many come to it and pass."""
+    scene, event = measures.scene, measures.branch.event(variable)
+    events = scene.of_types(event.types)
+    yield OfType(event), len(scene.columns), len(events)
+    for requirement in requirements_of(measures.branch):
+        if not isinstance(requirement, Holds) or reads_sets(requirement.condition):
+            continue
+        about = variables_in(requirement, ())
+        if about == {variable} or (first and not about):
+            found = measures.of(requirement, {variable: events}, len(events))
+            yield requirement, len(events), int(np.count_nonzero(~found.broken))
+            events = events[~found.broken]
+
+
+def _due(
+    measures: Measures, bound: Sequence[str], grouped: Collection[str]
+) -> Iterator[Requirement | None]:
+    """Yield what the last of the bound variables is asked for beside the others."""
+    variable = bound[-1]
+    if len(bound) > 1:
+        yield None
+    for requirement in requirements_of(measures.branch):
+        match requirement:
+            case Within(TimeWindow()):
+                continue  # part of the scope
+            case SamePartition() | Within() | SideBySide():
+                if len(bound) > 1:
+                    yield requirement
+            case Size(name, minimum):
+                if name == variable and name in grouped and minimum > 1:
+                    yield requirement
+            case Distinct() | Holds():
+                about = variables_in(requirement, ())
+                sets = isinstance(requirement, Holds) and reads_sets(requirement.condition)
+                if variable in about and about <= {*bound} and len(about) > 1 and not sets:
+                    yield requirement
+            case _:
+                continue
+
+
+def _scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:
+    """Return in words where the events of a variable may lie beside bound ones."""
+    before = [x for x in bound if x in branch.before(variable)]
+    after = [y for y in bound if y in branch.after(variable)]
+    latest = [x for x in before if not branch.after(x) & set(before)]
+    soonest = [y for y in after if not branch.before(y) & set(after)]
+    parts = [f"after {listed(list(map(name_text, latest)))}"] if latest else []
+    parts += [f"before {listed(list(map(name_text, soonest)))}"] if soonest else []
+    place = " and ".join(parts) or f"beside {listed(list(map(name_text, bound)))}"
+    window = ""
+    if isinstance(branch.window, TimeWindow):
+        window = f", within {window_text(branch.window)}"
+    return f"{name_text(variable)} {place}{window}"

@@ -1,0 +1,260 @@
+"""How much combinations of events violate a requirement, all combinations at once.
+
+A violation is told relative to the scale of what is violated, so that one of a price and one of
+a time can be compared: of the window its length; of a comparison how far its two sides usually lie
+apart, which is the interquartile range of their difference over randomly drawn events. What is
+no quantity (a text that differs, a value that is missing, an event that must not be there)
+counts 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.program import Clock
+from cepkit.diagnosis.requirements import (
+    Before,
+    Distinct,
+    Holds,
+    Requirement,
+    SamePartition,
+    SideBySide,
+    Within,
+)
+from cepkit.diagnosis.scene import Combinations, Scene, spans
+from cepkit.diagnosis.sets import without_sets
+from cepkit.pattern.conditions import (
+    AllOf,
+    AnyOf,
+    Comparison,
+    Expression,
+    InList,
+    variables_of,
+)
+from cepkit.pattern.evaluation import Read, truth, value
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.operations import as_floats
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.rewrite import without_not
+from cepkit.stream.columns import Column
+
+Mask = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+_DRAWN = 2000
+_QUANTITIES = ("float", "integer", "timestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Of one requirement by many combinations.
+
+    Attributes:
+        broken: Whether each violates it.
+        relative: By how much, in units of its scale; 0 where it holds - and where it is missed by
+            nothing at all, as 3 < 3.
+    """
+
+    broken: Mask
+    relative: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The greatest distance between two events of a match.
+
+    Attributes:
+        clock: What it counts in.
+        most: The distance.
+        scale: What a violation is compared with.
+    """
+
+    clock: Clock
+    most: int
+    scale: float
+
+
+class Measures:
+    """Measures violations of one branch's requirements.
+
+    Args:
+        scene: The events.
+        branch: The branch.
+        seed: Of the draws that say what is usual.
+    """
+
+    def __init__(self, scene: Scene, branch: Branch, seed: int = 0) -> None:
+        self.scene = scene
+        self.branch = branch
+        self._seed = seed
+        self._rewritten: dict[Expression, Expression] = {}
+        self._scales: dict[Expression, float] = {}
+        self._time_scale: float | None = None
+
+    def of(self, requirement: Requirement, rows: Combinations, size: int) -> Violation:
+        """Return how much combinations violate a requirement.
+
+        Args:
+            requirement: One about the events themselves: not a type, a size, a NOT, consumption.
+            rows: The combinations.
+            size: How many.
+        """
+        scene = self.scene
+        match requirement:
+            case Holds(condition):
+                return self.condition(condition, scene.reader(rows), size)
+            case Before(first, second):
+                late = scene.ts[rows[first]] - scene.ts[rows[second]]
+                return _violation(late >= 0, late / self.time_scale)
+            case Distinct(first, second):
+                return _violation(rows[first] == rows[second], 1.0)
+            case SamePartition():
+                codes = [scene.partition[events] for events in rows.values()]
+                return _violation(reduce(np.logical_or, [c != codes[0] for c in codes]), 1.0)
+            case Within() | SideBySide():
+                limit = self.limit(requirement, len(self.branch.positive))
+                beyond = spans(scene.clock(limit.clock), rows) - limit.most
+                return _violation(beyond > 0, beyond / limit.scale)
+            case _:
+                raise AssertionError("not about the bound events alone")
+
+    def condition(self, condition: Expression, read: Read, size: int) -> Violation:
+        """Return how much a condition is violated by what `read` gives."""
+        found = self._condition(self.rewritten(condition), read, size)
+        broken, relative = np.broadcast_to(found.broken, (size,)), np.nan_to_num(found.relative)
+        return _violation(broken, np.broadcast_to(relative, (size,)))
+
+    def limit(self, requirement: Within | SideBySide, events: int) -> Limit:
+        """Return what a window or contiguity allows.
+
+        Args:
+            requirement: Which.
+            events: How many events the match has.
+        """
+        match requirement:
+            case Within(TimeWindow(microseconds, exclusive)):
+                return Limit("time", microseconds - exclusive, self.time_scale)
+            case Within(CountWindow(count, exclusive), partitioned):
+                clock: Clock = "place" if partitioned else "arrival"
+                return Limit(clock, count - 1 - exclusive, float(max(1, count)))
+            case SideBySide(strategy):
+                clock = "arrival" if strategy is Strategy.STRICT_CONTIGUITY else "place"
+                return Limit(clock, events - 1, float(events))
+            case _:
+                raise AssertionError("checks.py knows two kinds of windows")
+
+    @property
+    def time_scale(self) -> float:
+        """What times are compared with, in microseconds: the window, or what is usual."""
+        if self._time_scale is None:
+            window = self.branch.window
+            if isinstance(window, TimeWindow) and window.microseconds:
+                self._time_scale = float(window.microseconds)
+            else:
+                self._time_scale = _spread(self.scene.ts.astype(np.float64))
+        return self._time_scale
+
+    def rewritten(self, condition: Expression) -> Expression:
+        """Return a condition as it is evaluated: without NOT and without set functions."""
+        if condition not in self._rewritten:
+            self._rewritten[condition] = without_not(without_sets(condition))
+        return self._rewritten[condition]
+
+    def leaf(self, condition: Expression, read: Read) -> Expression:
+        """Return the part of a broken condition that decides by how much it is broken.
+
+        Args:
+            condition: From `rewritten`.
+            read: Gives the values of one combination.
+        """
+        match condition:
+            case AllOf(items) | AnyOf(items):
+                parts = [(self._condition(item, read, 1), item) for item in items]
+                by_size = sorted(
+                    (float(part.relative.flat[0]), i)
+                    for i, (part, _) in enumerate(parts)
+                    if part.broken.flat[0]
+                )
+                chosen = by_size[-1] if isinstance(condition, AllOf) else by_size[0]
+                return self.leaf(parts[chosen[1]][1], read)
+            case _:
+                return condition
+
+    def _condition(self, condition: Expression, read: Read, size: int) -> Violation:
+        match condition:
+            case AllOf(items):
+                parts = [self._condition(item, read, size) for item in items]
+                broken = reduce(np.logical_or, [part.broken for part in parts])
+                return Violation(broken, reduce(np.add, [part.relative for part in parts]))
+            case AnyOf(items):
+                parts = [self._condition(item, read, size) for item in items]
+                broken = reduce(np.logical_and, [part.broken for part in parts])
+                least = reduce(np.minimum, [part.relative for part in parts])
+                return Violation(broken, np.where(broken, least, 0.0))
+            case Comparison() | InList():
+                broken = ~truth(condition, read, size)
+                return _violation(broken, self._distance(condition, read))
+            case _:
+                return _violation(~truth(condition, read, size), 1.0)
+
+    def _distance(self, condition: Comparison | InList, read: Read) -> Floats | float:
+        apart = [np.abs(gap) for gap in gaps(condition, read)]
+        if not apart:
+            return 1.0
+        if condition not in self._scales:
+            self._scales[condition] = self._usual(condition)
+        nearest = reduce(np.fmin, apart) / self._scales[condition]
+        return np.where(np.isfinite(nearest), nearest, 1.0)
+
+    def _usual(self, condition: Comparison | InList) -> float:
+        """Return how far the sides of a condition usually lie apart."""
+        rng = np.random.default_rng(self._seed)
+        rows = {}
+        for variable in sorted(variables_of(condition)):
+            events = self.scene.of_types(self.branch.event(variable).types)
+            if not len(events):
+                return 1.0
+            rows[variable] = events[rng.integers(0, len(events), _DRAWN)]
+        read = self.scene.reader(rows)
+        return max((_spread(gap) for gap in gaps(condition, read)), default=1.0)
+
+
+def gaps(condition: Comparison | InList, read: Read) -> Iterator[Floats]:
+    """Yield what the sides of a comparison differ by, where less is better and it is a quantity."""
+    match condition:
+        case Comparison("!=") | InList(_, _, True):
+            return
+        case Comparison(_, left, right):
+            pairs = [(left, right)]
+        case InList(operand, choices):
+            pairs = [(operand, choice) for choice in choices]
+    for left, right in pairs:
+        one, other = value(left, read), value(right, read)
+        if one.kind in _QUANTITIES and other.kind in _QUANTITIES:
+            yield difference(one, other)
+
+
+def difference(one: Column, other: Column) -> Floats:
+    """Return what two columns of numbers or times differ by."""
+    if one.kind == other.kind != "float" and not (one.has_missing or other.has_missing):
+        # Times as floats would be good to some microseconds only.
+        return (one.values - other.values).astype(np.float64)  # type: ignore[operator]
+    with np.errstate(invalid="ignore"):
+        return as_floats(one) - as_floats(other)
+
+
+def _spread(values: Floats) -> float:
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return 1.0
+    low, high = np.quantile(known, (0.25, 0.75))
+    return float(high - low) or float(known.max() - known.min()) or 1.0
+
+
+def _violation(broken: npt.NDArray[np.bool_], relative: Floats | float) -> Violation:
+    return Violation(np.asarray(broken), np.where(broken, relative, 0.0))

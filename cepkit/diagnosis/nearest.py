@@ -1,0 +1,101 @@
+"""The combinations that come nearest to a match, each violation told once.
+
+Where a.price is not below b.price, hundreds of c may go with that a and b: it is one near miss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.diagnosis.partials import Partials
+from cepkit.diagnosis.scene import Ints
+from cepkit.diagnosis.search import Search
+from cepkit.diagnosis.work import Coverage
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """One event for each variable.
+
+    Attributes:
+        events: By variable.
+        violations: How many requirements it violates, of those that were looked at.
+        rank: By how much, fewest violations first.
+    """
+
+    events: dict[str, int]
+    violations: int
+    rank: float
+
+
+def nearest(
+    search: Search, most: int, *, least_violations: int = 1, prune: bool = True
+) -> tuple[list[Combination], Coverage, dict[int, int]]:
+    """Return the combinations that violate least.
+
+    Args:
+        search: Over which.
+        most: How many.
+        least_violations: Those that violate fewer are left out.
+        prune: Whether what is worse than those found is dropped early. It is then not counted.
+
+    Returns:
+        The combinations, nearest first; how much was seen; how many combinations violate exactly
+        one requirement, by its key in the search, complete only without pruning.
+    """
+    found: dict[int, Combination] = {}
+    counts: dict[int, int] = {}
+    for block in search.blocks():
+        if not prune:
+            one = block.take(block.violations == 1)
+            keys, numbers = np.unique(_violated(search, one), return_counts=True)
+            for key, number in zip(keys.tolist(), numbers.tolist(), strict=True):
+                counts[key] = counts.get(key, 0) + number
+        wanted = block.take(block.violations >= least_violations)
+        ranks = wanted.rank()
+        order = np.argsort(ranks, kind="stable")
+        identities = _identities(search, wanted)[order]
+        _, firsts = np.unique(identities, return_index=True)
+        for at in order[np.sort(firsts)][:most].tolist():
+            events = {v: int(rows[at]) for v, rows in wanted.rows.items()}
+            new = Combination(events, int(wanted.violations[at]), float(ranks[at]))
+            identity = int(_identities(search, wanted.take(np.array([at])))[0])
+            if identity not in found or new.rank < found[identity].rank:
+                found[identity] = new
+        best = sorted(found.items(), key=lambda item: _order(item[1]))[:most]
+        found = dict(best)
+        if prune and len(found) == most:
+            search.worst = best[-1][1].rank
+    return list(found.values()), search.coverage, counts
+
+
+def _order(combination: Combination) -> tuple[float, list[int]]:
+    return combination.rank, sorted(combination.events.values())
+
+
+def _violated(search: Search, partials: Partials) -> Ints:
+    """Return the sum of the keys of all requirements that each violates."""
+    which = partials.which.copy()
+    for requirement, found in search.far_ones(partials):
+        which += np.where(found.broken, search.keys[requirement], 0)
+    return which
+
+
+def _identities(search: Search, partials: Partials) -> npt.NDArray[np.uint64]:
+    """Return a number for each combination: equal where the same events violate the same."""
+    identity = _violated(search, partials).astype(np.uint64)
+    # Of window and the like the first and the last event are to blame.
+    stacked = np.stack(list(partials.rows.values()))
+    ends = (stacked.min(axis=0), stacked.max(axis=0))
+    for events in ends:
+        identity = identity * _MIX + np.where(partials.far > 0, events + 1, 0).astype(np.uint64)
+    for variable, bit in search.bits.items():
+        touched = (partials.touched & bit) != 0
+        events = np.where(touched, partials.rows[variable] + 1, 0)
+        identity = identity * _MIX + events.astype(np.uint64)
+    return identity

@@ -1,0 +1,229 @@
+"""What a match must fulfil, as a list: each requirement can be asked for and violated by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, TypeAlias, assert_never
+
+from cepkit.pattern.conditions import Aggregate, Expression, variables_of, walk
+from cepkit.pattern.durations import window_text
+from cepkit.pattern.names import name_text
+from cepkit.pattern.nodes import Event, Not
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.printer import expression_text, structure_text
+
+Kind: TypeAlias = Literal[
+    "type", "filter", "order", "distinct", "partition", "window", "contiguity", "condition",
+    "size", "not", "consumption",
+]  # fmt: skip
+"""What a requirement is about, as tables name it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfType:
+    """An event has one of its variable's types."""
+
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """One event is strictly before another."""
+
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Two variables are not the same event."""
+
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True)
+class SamePartition:
+    """All events agree on the attributes of PARTITION BY."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """All events lie inside the window."""
+
+    window: TimeWindow | CountWindow
+    partitioned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """No other event lies between those of the match (of their partition, where that counts)."""
+
+    strategy: Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """A condition is true, for each member of a Kleene variable."""
+
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A Kleene variable has as many events as its bounds ask for."""
+
+    variable: str
+    minimum: int
+    maximum: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """There is no event for a variable under NOT."""
+
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Unconsumed:
+    """Under skip-till-next-match: no match before this one took an event of it."""
+
+
+Requirement: TypeAlias = (
+    OfType | Before | Distinct | SamePartition | Within | SideBySide | Holds | Size | Absent
+    | Unconsumed
+)  # fmt: skip
+
+
+def requirements_of(branch: Branch) -> tuple[Requirement, ...]:
+    """Return all that `branch` requires of a match, from the simple to the intricate."""
+    return tuple(_requirements(branch))
+
+
+def _requirements(branch: Branch) -> Iterator[Requirement]:
+    positive = branch.variables
+    yield from map(OfType, branch.positive)
+    about = [(c, variables_of(c)) for c in branch.conditions]
+    # A condition about what must be absent says which event that is, and nothing of the match.
+    about = [(c, names) for c, names in about if names <= set(positive)]
+    yield from (Holds(c) for c, names in about if len(names) <= 1 and not reads_sets(c))
+    pairs = list(combinations(positive, 2))
+    for x, y in pairs:
+        if (x, y) in branch.order:
+            yield Before(x, y)
+        elif (y, x) in branch.order:
+            yield Before(y, x)
+    yield from (Distinct(x, y) for x, y in pairs if share_types(branch, x, y))
+    if branch.partition_by:
+        yield SamePartition(branch.partition_by)
+    if branch.window is not None:
+        yield Within(branch.window, bool(branch.partition_by))
+    if branch.strategy in (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY):
+        yield SideBySide(branch.strategy)
+    yield from (Holds(c) for c, names in about if len(names) > 1 or reads_sets(c))
+    yield from (Size(*bounds) for bounds in branch.repeated if bounds[1:] != (1, None))
+    yield from map(Absent, branch.negated)
+    if branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
+        yield Unconsumed()
+
+
+def kind_of(requirement: Requirement) -> Kind:
+    """Return what a requirement is about."""
+    match requirement:
+        case OfType():
+            return "type"
+        case Before():
+            return "order"
+        case Distinct():
+            return "distinct"
+        case SamePartition():
+            return "partition"
+        case Within():
+            return "window"
+        case SideBySide():
+            return "contiguity"
+        case Holds(condition):
+            alone = len(variables_of(condition)) == 1 and not reads_sets(condition)
+            return "filter" if alone else "condition"
+        case Size():
+            return "size"
+        case Absent():
+            return "not"
+        case Unconsumed():
+            return "consumption"
+        case _:
+            assert_never(requirement)
+
+
+def text_of(requirement: Requirement) -> str:
+    """Return a requirement as a text, in the pattern's own words where there are some."""
+    match requirement:
+        case OfType(event):
+            return structure_text(event)
+        case Before(first, second):
+            return f"{name_text(first)} before {name_text(second)}"
+        case Distinct(first, second):
+            return f"{name_text(first)} is not {name_text(second)}"
+        case SamePartition(names):
+            return f"PARTITION BY {', '.join(map(name_text, names))}"
+        case Within(window):
+            return f"WITHIN {window_text(window)}"
+        case SideBySide(strategy):
+            return f"STRATEGY {strategy}"
+        case Holds(condition):
+            return expression_text(condition)
+        case Size(variable, minimum, maximum):
+            most = "" if maximum is None else str(maximum)
+            bounds = str(minimum) if minimum == maximum else f"{minimum},{most}"
+            return f"{name_text(variable)}{{{bounds}}}"
+        case Absent(event):
+            return structure_text(Not(event))
+        case Unconsumed():
+            return f"STRATEGY {Strategy.SKIP_TILL_NEXT_MATCH}"
+        case _:
+            assert_never(requirement)
+
+
+def variables_in(requirement: Requirement, positive: Collection[str]) -> frozenset[str]:
+    """Return the positive variables that a requirement is about; all where it is about the match.
+
+    Args:
+        requirement: One of a branch.
+        positive: The variables of the branch's matches.
+    """
+    match requirement:
+        case OfType(event):
+            return frozenset((event.variable,))
+        case Before(first, second) | Distinct(first, second):
+            return frozenset((first, second))
+        case Holds(condition):
+            return variables_of(condition)
+        case Size(variable):
+            return frozenset((variable,))
+        case SamePartition() | Within() | SideBySide() | Absent() | Unconsumed():
+            return frozenset(positive)
+        case _:
+            assert_never(requirement)
+
+
+def may_coincide(branch: Branch, x: str, y: str) -> bool:
+    """Return whether one event could stand for two variables, if that were allowed."""
+    ordered = (x, y) in branch.order or (y, x) in branch.order
+    return not ordered and share_types(branch, x, y)
+
+
+def share_types(branch: Branch, x: str, y: str) -> bool:
+    """Return whether some event has a type of either variable."""
+    one, other = branch.event(x).types, branch.event(y).types
+    return one is None or other is None or bool(one & other)
+
+
+def reads_sets(condition: Expression) -> bool:
+    """Return whether a condition reads a Kleene variable's events as a set."""
+    return any(isinstance(node, Aggregate) for node in walk(condition))

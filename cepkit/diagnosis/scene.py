@@ -1,0 +1,156 @@
+"""The events that a question is about: their times, their partitions, and values to be read.
+
+An event is its number in stream order. A combination is one event for each variable; many of them
+are a mapping of variables to arrays of one length, a row for each combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.program import Clock
+from cepkit.diagnosis.sets import of_members, of_single, set_function
+from cepkit.pattern.evaluation import Read
+from cepkit.statistics.sampling import partition_of
+from cepkit.stream.columns import Column, EventColumns
+
+Ints = npt.NDArray[np.int64]
+Combinations = Mapping[str, Ints]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Events in stream order.
+
+    Attributes:
+        columns: With all attributes that the pattern reads.
+        partition_by: The attributes of the partition.
+    """
+
+    columns: EventColumns
+    partition_by: tuple[str, ...] = ()
+
+    @property
+    def ts(self) -> Ints:
+        """The time of each event in microseconds."""
+        return self.columns.ts
+
+    @cached_property
+    def arrival(self) -> Ints:
+        """The arrival number of each event."""
+        return self.columns.arrival()
+
+    @cached_property
+    def came_in_order(self) -> bool:
+        """Whether events arrived in the order of their times: arrival is the event's number."""
+        return bool((self.arrival == np.arange(len(self.columns))).all())
+
+    @cached_property
+    def partition(self) -> Ints:
+        """The number of the partition of each event."""
+        return partition_of(self.columns, self.partition_by)
+
+    @cached_property
+    def place(self) -> Ints:
+        """The arrival number of each event among those of its partition."""
+        order = np.lexsort((self.arrival, self.partition))
+        codes = self.partition[order]
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order)) - np.searchsorted(codes, codes)
+        return place
+
+    def clock(self, clock: Clock) -> Ints:
+        """Return what a window counts in, for each event."""
+        match clock:
+            case "time":
+                return self.ts
+            case "arrival":
+                return self.arrival
+            case "place":
+                return self.place
+
+    def of_types(self, types: frozenset[str] | None) -> Ints:
+        """Return the events that have one of some types (None: all), in stream order."""
+        if types is None:
+            return np.arange(len(self.columns))
+        wanted = np.array([name in types for name in self.columns.type_names], dtype=np.bool_)
+        if not wanted.any():
+            return np.empty(0, dtype=np.int64)
+        return np.flatnonzero(wanted[self.columns.types])
+
+    def reader(self, rows: Combinations, sets: Mapping[str, Sequence[int]] | None = None) -> Read:
+        """Return what gives `evaluation` the values of combinations.
+
+        Args:
+            rows: The events.
+            sets: The events of Kleene variables, for functions of sets; without them a set is
+                the one event that its variable has in `rows`.
+        """
+
+        def read(variable: str, attribute: str) -> Column:
+            function = set_function(attribute)
+            if function is None:
+                return self.columns.attributes[attribute].take(rows[variable])
+            events = np.sort(np.asarray((sets or rows)[variable], dtype=np.int64))
+            if sets is None:
+                events = rows[variable]
+            name = function[1]
+            column = None if name is None else self.columns.attributes[name].take(events)
+            make = of_single if sets is None else of_members
+            return make(function[0], column, len(events))
+
+        return read
+
+
+def spans(clock: Ints, rows: Combinations) -> Ints:
+    """Return for each combination how far its last event is from its first."""
+    stacked = np.stack([clock[events] for events in rows.values()])
+    found: Ints = np.ptp(stacked, axis=0)
+    return found
+
+
+def scope(
+    scene: Scene,
+    rows: Combinations,
+    size: int,
+    *,
+    after: Iterable[str] = (),
+    before: Iterable[str] = (),
+    windows: Iterable[tuple[Clock, Ints | int]] = (),
+) -> tuple[Ints, Ints]:
+    """Return for each combination between which events a further one must be.
+
+    What arrival says of a stream that came out of order is left to who asks.
+
+    Args:
+        scene: The events.
+        rows: The combinations, with at least one variable.
+        size: How many.
+        after: Bound variables that the new event is strictly later than.
+        before: Those that it is strictly earlier than.
+        windows: How far it may be from any bound event, for each clock.
+
+    Returns:
+        The first event and the one after the last.
+    """
+    ts = scene.ts
+    low, high = np.zeros(size, dtype=np.int64), np.full(size, len(ts), dtype=np.int64)
+    for variable in after:
+        low = np.maximum(low, np.searchsorted(ts, ts[rows[variable]], side="right"))
+    for variable in before:
+        high = np.minimum(high, np.searchsorted(ts, ts[rows[variable]]))
+    for clock, length in windows:
+        if clock == "place" or (clock == "arrival" and not scene.came_in_order):
+            continue
+        times = np.stack([scene.clock(clock)[events] for events in rows.values()])
+        earliest, latest = times.max(axis=0) - length, times.min(axis=0) + length
+        if clock == "time":
+            earliest = np.searchsorted(ts, earliest)
+            latest = np.searchsorted(ts, latest, side="right") - 1
+        low, high = np.maximum(low, earliest), np.minimum(high, latest + 1)
+    return low, np.maximum(low, high)

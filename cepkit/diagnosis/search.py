@@ -1,0 +1,307 @@
+"""All combinations that violate few requirements: a join that forgives, in bounded work.
+
+A partial match is kept while it violates no more requirements than wanted. One that has used up
+its violations is extended only by events in scope, as an engine would; and where only the nearest
+are wanted, one that is already worse than those found is dropped. So looking for near misses costs
+little more than looking for matches.
+Cost: the pairs of a partial match and an event in its (wider) scope, at most the work's
+budget, each counted once for each of its variables.
+Kleene variables are bound to one event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+
+from cepkit.diagnosis.absences import killers
+from cepkit.diagnosis.measures import Limit, Mask, Measures, Violation
+from cepkit.diagnosis.partials import Partials, pairs
+from cepkit.diagnosis.requirements import (
+    Absent,
+    Before,
+    Distinct,
+    Holds,
+    Requirement,
+    SamePartition,
+    SideBySide,
+    Size,
+    Within,
+    reads_sets,
+    requirements_of,
+    variables_in,
+)
+from cepkit.diagnosis.scene import Ints, scope, spans
+from cepkit.diagnosis.work import Coverage, Tally, Work, WorkBoundError
+from cepkit.pattern.policies import TimeWindow
+
+STRETCH = 2.0
+"""How many times as long as allowed a window may be, to be a near miss."""
+
+_FIRST_CHUNK = 4
+_MOST_CHUNK = 1 << 15
+
+
+@dataclass
+class Search:
+    """A search in one branch.
+
+    Attributes:
+        measures: Of the branch.
+        order: The positive variables that are to be bound, in order.
+        work: What it may cost.
+        tolerance: How many requirements may be violated.
+        bound: Events that are given.
+        ignored: Requirements that are not looked at.
+        grouped: Kleene variables whose events are counted as one; last in the order.
+        tally: Is told what each requirement let through.
+        worst: From this rank on partial matches are of no interest; may be lowered meanwhile.
+        stretch: How many times as long as allowed a window may be.
+        until: The last event to look at; what a NOT forbids may come later. None: that of the
+            stream.
+        coverage: How much was seen, after `blocks`.
+    """
+
+    measures: Measures
+    order: Sequence[str]
+    work: Work
+    tolerance: int = 0
+    bound: Mapping[str, int] = field(default_factory=dict)
+    ignored: frozenset[Requirement] = frozenset()
+    grouped: frozenset[str] = frozenset()
+    tally: Tally | None = None
+    worst: float = np.inf
+    stretch: float = STRETCH
+    until: int | None = None
+    coverage: Coverage = field(default=Coverage("", 0, 0))
+
+    def __post_init__(self) -> None:
+        every = requirements_of(self.measures.branch)
+        self._active = [r for r in every if r not in self.ignored]
+        # Drawn, so that sums of few of them tell which they are.
+        drawn = np.random.default_rng(0).integers(1 << 58, size=len(every))
+        self.keys = {r: int(key) for r, key in zip(every, drawn, strict=True)}
+        names = self.measures.branch.variables
+        self.bits = {name: 1 << min(i, 62) for i, name in enumerate(names)}
+        self._candidates: dict[str, Partials] = {}
+
+    def blocks(self) -> Iterator[Partials]:
+        """Yield combinations of all positive variables, some at a time, in no order."""
+        if self.bound:
+            rows = {v: np.array([event], dtype=np.int64) for v, event in self.bound.items()}
+            start, todo, name = Partials.of(rows, 1), tuple(self.order), ""
+        else:
+            name, *rest = self.order
+            start, todo = self.candidates(name), tuple(rest)
+        done, size = 0, _FIRST_CHUNK
+        self.coverage = Coverage(name, 0, len(start))
+        try:
+            while done < len(start):
+                before = self.work.done
+                end = min(done + size, len(start))
+                chunk = start.take(np.arange(done, end))
+                yield from self._extend(todo, chunk if self.bound else self._measured(name, chunk))
+                done = end
+                self.coverage = Coverage(name, done, len(start))
+                if self.tally is not None:
+                    self.tally.commit()
+                if self.work.done - before < self.work.budget / 50:
+                    size = min(2 * size, _MOST_CHUNK)
+        except WorkBoundError:
+            return
+
+    def candidates(self, variable: str) -> Partials:
+        """Return the events that a variable may be bound to, with what they violate alone."""
+        if variable not in self._candidates:
+            events = self.measures.scene.of_types(self.measures.branch.event(variable).types)
+            if self.until is not None:
+                events = events[events <= self.until]
+            found = Partials.of({variable: events}, len(events))
+            for requirement in self._local({variable}, alone=True):
+                found = self._with(requirement, found)
+            self._candidates[variable] = found
+        return self._candidates[variable]
+
+    def _extend(self, todo: tuple[str, ...], partials: Partials) -> Iterator[Partials]:
+        if not todo:
+            complete = self._without_killed(partials)
+            if len(complete):
+                yield complete
+            return
+        variable, rest = todo[0], todo[1:]
+        candidates = self.candidates(variable)
+        grouped = variable in self.grouped
+        low, high = self._scope(variable, partials)
+        begin = np.searchsorted(candidates.rows[variable], low)
+        end = np.maximum(begin, np.searchsorted(candidates.rows[variable], high))
+        self._count_scope(variable, partials, end - begin, len(candidates))
+        for parents, at in pairs(begin, end, partials.group if self.grouped else None):
+            self._spend(1 + len(partials.rows), len(parents))
+            longer = partials.joined(parents, candidates, at, grouped=grouped)
+            longer = self._checked(variable, longer)
+            if grouped:
+                longer = self._with_enough(variable, longer)
+            if len(longer):
+                yield from self._extend(rest, longer)
+
+    def _scope(self, variable: str, partials: Partials) -> tuple[Ints, Ints]:
+        """Return where a variable is looked for: further away while violations are left."""
+        branch, scene, size = self.measures.branch, self.measures.scene, len(partials)
+        bound = partials.rows.keys()
+        near, far = [], []
+        for limit in self._limits:
+            stretched = self._stretched(limit)
+            beyond = spans(scene.clock(limit.clock), partials.rows) > limit.most
+            near.append((limit.clock, np.where(beyond, stretched, limit.most)))
+            far.append((limit.clock, stretched))
+        low, high = scope(
+            scene,
+            partials.rows,
+            size,
+            after=[x for x in branch.before(variable) & bound if self._asked(x, variable)],
+            before=[y for y in branch.after(variable) & bound if self._asked(variable, y)],
+            windows=near,
+        )
+        free = partials.violations < self.tolerance
+        if not free.any():
+            return low, high
+        lowest, highest = scope(scene, partials.rows, size, windows=far)
+        return np.where(free, lowest, low), np.where(free, highest, high)
+
+    def _stretched(self, limit: Limit) -> int:
+        return int(min(self.stretch * max(limit.most, 1), 2.0**60))
+
+    def _asked(self, first: str, second: str) -> bool:
+        return Before(first, second) not in self.ignored
+
+    @cached_property
+    def _limits(self) -> list[Limit]:
+        events = len(self.measures.branch.positive)
+        return [
+            self.measures.limit(r, events)
+            for r in self._active
+            if isinstance(r, Within | SideBySide)
+        ]
+
+    def _local(self, bound: set[str], *, alone: bool) -> Iterator[Requirement]:
+        """Yield the requirements about bound variables that no further event can change."""
+        for requirement in self._active:
+            match requirement:
+                case Before() if self.tolerance:  # else the scope sees to it
+                    pass
+                case Distinct():
+                    pass
+                case Holds(condition) if not reads_sets(condition):
+                    pass
+                case _:
+                    continue
+            about = variables_in(requirement, ())
+            if not about and not self.bound:
+                about = frozenset(self.order[:1])  # one that is about nothing: heard once
+            if about <= bound and (len(about) == 1) == alone:
+                yield requirement
+
+    def _checked(self, variable: str, partials: Partials) -> Partials:
+        """Return the partial matches that may stay, now that a variable is bound."""
+        partials = self._measured(variable, partials)
+        for requirement in self._local(set(partials.rows), alone=False):
+            if variable in variables_in(requirement, ()):
+                before = partials.groups
+                partials = self._with(requirement, partials)
+                self._count(variable, requirement, before, partials)
+        return partials
+
+    def _measured(self, variable: str, partials: Partials) -> Partials:
+        """Return those that are not too far apart, in window, contiguity and partition."""
+        far, distance = np.zeros(len(partials), dtype=np.int64), np.zeros(len(partials))
+        for requirement in self._active:
+            if not isinstance(requirement, SamePartition | Within | SideBySide):
+                continue
+            before = partials.groups
+            found = self.measures.of(requirement, partials.rows, len(partials))
+            far, distance = far + found.broken, distance + found.relative
+            partials = partials.at_distance(far, distance)
+            kept = self._kept(partials)
+            if not isinstance(requirement, SamePartition):
+                limit = self.measures.limit(requirement, len(self.measures.branch.positive))
+                kept &= found.relative * limit.scale + limit.most <= self._stretched(limit)
+            partials, far, distance = partials.take(kept), far[kept], distance[kept]
+            in_time = isinstance(requirement, Within) and isinstance(requirement.window, TimeWindow)
+            if not in_time:
+                self._count(variable, requirement, before, partials)
+        return partials
+
+    def far_ones(self, partials: Partials) -> Iterator[tuple[Requirement, Violation]]:
+        """Yield window, contiguity and partition with how much each is violated."""
+        for requirement in self._active:
+            if isinstance(requirement, SamePartition | Within | SideBySide):
+                yield requirement, self.measures.of(requirement, partials.rows, len(partials))
+
+    def _with(self, requirement: Requirement, partials: Partials) -> Partials:
+        found = self.measures.of(requirement, partials.rows, len(partials))
+        if isinstance(requirement, Distinct):
+            return partials.take(~found.broken)  # one event twice is no near miss
+        bits = sum(self.bits[name] for name in variables_in(requirement, ()))
+        key = self.keys[requirement]
+        partials = partials.violating(key, found.broken, found.relative, bits)
+        return partials.take(self._kept(partials))
+
+    def _kept(self, partials: Partials) -> Mask:
+        kept: Mask = partials.violations <= self.tolerance
+        return kept & (partials.rank() < self.worst) if np.isfinite(self.worst) else kept
+
+    def _without_killed(self, partials: Partials) -> Partials:
+        """Return the combinations with each NOT taken into account."""
+        for requirement in self._active:
+            if not isinstance(requirement, Absent) or not len(partials):
+                continue
+            before, size = partials.groups, len(partials)
+            counts = np.zeros(size, dtype=np.int64)
+            spend = partial(self._spend, 1 + len(partials.rows))
+            found = killers(self.measures, requirement.event, partials.rows, size, spend=spend)
+            for parents, _ in found:
+                counts += np.bincount(parents, minlength=size)
+            key, bits = self.keys[requirement], self._beside(requirement.event.variable)
+            partials = partials.violating(key, counts > 0, counts.astype(np.float64), bits)
+            partials = partials.take(self._kept(partials))
+            self._count("", requirement, before, partials)
+        return partials
+
+    def _spend(self, variables: int, combinations: int) -> None:
+        self.work.take(variables * combinations)
+
+    def _beside(self, absent: str) -> int:
+        """Return, as bits, the variables between which an event must not be."""
+        branch = self.measures.branch
+        before, after = branch.before(absent), branch.after(absent)
+        names = [x for x in before if not branch.after(x) & before]
+        names += [y for y in after if not branch.before(y) & after]
+        return sum(bit for name, bit in self.bits.items() if name in names or not names)
+
+    def _with_enough(self, variable: str, partials: Partials) -> Partials:
+        """Return the groups in which a Kleene variable can have as many events as it must."""
+        for requirement in self._active:
+            if isinstance(requirement, Size) and requirement.variable == variable:
+                before = partials.groups
+                both = np.stack((partials.group, partials.rows[variable]))
+                owners, counts = np.unique(np.unique(both, axis=1)[0], return_counts=True)
+                enough = owners[counts >= requirement.minimum]
+                partials = partials.take(np.isin(partials.group, enough))
+                self._count(variable, requirement, before, partials)
+        return partials
+
+    def _count_scope(self, variable: str, partials: Partials, found: Ints, every: int) -> None:
+        if self.tally is None:
+            return
+        if variable in self.grouped:
+            after = len(np.unique(partials.group[found > 0]))
+            self.tally.add(variable, None, partials.groups, after)
+        else:
+            self.tally.add(variable, None, len(partials) * every, int(found.sum()))
+
+    def _count(self, step: str, requirement: Requirement, before: int, partials: Partials) -> None:
+        if self.tally is not None:
+            self.tally.add(step, requirement, before, partials.groups)

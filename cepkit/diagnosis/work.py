@@ -1,0 +1,82 @@
+"""Bounds on work, and what was counted inside of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cepkit.diagnosis.requirements import Requirement
+
+
+class WorkBoundError(Exception):
+    """The budget is spent."""
+
+
+@dataclass(slots=True)
+class Work:
+    """How many events, in pairs and longer combinations, may be looked at.
+
+    Attributes:
+        budget: In all.
+        done: So far.
+    """
+
+    budget: int
+    done: int = 0
+
+    def take(self, amount: int) -> None:
+        """Spend some of the budget.
+
+        Raises:
+            WorkBoundError: There is not so much left.
+        """
+        self.done += amount
+        if self.done > self.budget:
+            raise WorkBoundError
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of a stream a search has seen.
+
+    Attributes:
+        variable: What it began with; empty where that was given.
+        done: For how many events of this variable all combinations were looked at.
+        total: How many there are.
+    """
+
+    variable: str
+    done: int
+    total: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was left out."""
+        return self.done >= self.total
+
+
+Counted = dict[tuple[str, Requirement | None], tuple[int, int]]
+"""Partial matches before and after, by step (empty: when all are bound) and requirement."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What each requirement let through in each step.
+
+    The scope of a step's variable in order and window stands under no requirement. Counts of an
+    unfinished chunk are kept apart.
+    """
+
+    done: Counted = field(default_factory=dict)
+    pending: Counted = field(default_factory=dict)
+
+    def add(self, step: str, requirement: Requirement | None, before: int, after: int) -> None:
+        """Count partial matches that came to a requirement and passed it."""
+        old = self.pending.get((step, requirement), (0, 0))
+        self.pending[step, requirement] = (old[0] + before, old[1] + after)
+
+    def commit(self) -> None:
+        """Take the counts since the last time for final."""
+        for key, (before, after) in self.pending.items():
+            old = self.done.get(key, (0, 0))
+            self.done[key] = (old[0] + before, old[1] + after)
+        self.pending = {}

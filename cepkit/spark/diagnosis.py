@@ -1,0 +1,110 @@
+"""What "why not?" needs of a Spark stream, fetched: events near named ones, or the first of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
+
+from cepkit.diagnosis.naming import check_names, ids
+from cepkit.errors import LimitError, StreamError, UnsupportedError
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.query import Query
+from cepkit.spark.batch import batch_frame
+from cepkit.spark.extent import has_type, seconds_of, types_of
+from cepkit.spark.failures import plain_errors
+from cepkit.stream.stream import Stream
+
+FIRST = 200_000
+"""Events that are fetched where none are named."""
+
+MOST = 1_000_000
+"""Events near named ones that are fetched; more are refused."""
+
+_WINDOWS = 2
+"""How many windows before and after the named events are looked at: as far as near misses go."""
+
+
+def local_part(
+    stream: Stream,
+    query: Query,
+    named: Mapping[str, Any],
+    id: str | None,  # noqa: A002
+) -> tuple[Stream, tuple[str, ...]]:
+    """Return the events of a Spark stream that an answer needs, as a local stream.
+
+    Args:
+        stream: Events in a Spark DataFrame.
+        query: The pattern.
+        named: The events that are asked about, by variable; empty to ask about any.
+        id: The column that names them.
+
+    Returns:
+        The events, and what the user should know of them.
+
+    Raises:
+        StreamError: Events are named by row: rows of Spark have no numbers.
+        UnsupportedError: The answer depends on arrival, or on all events before.
+        LimitError: The events near the named ones are too many.
+    """
+    check_names(query, named)
+    frame = batch_frame(stream)
+    _refuse(query, named, id)
+    of_types = has_type(*_column(stream, frame, stream.schema.type), types_of(query))
+    if not named:
+        chosen = frame if of_types is None else frame.filter(of_types)
+        with plain_errors():
+            part = Stream(chosen, stream.schema, stream.column_names).head(FIRST)
+        notes = [] if id is not None else ["rows are counted in what was fetched from Spark"]
+        if len(part.source) == FIRST:
+            notes.append(f"of Spark the first {FIRST:,} events of the pattern's types were fetched")
+        return part, tuple(notes)
+    assert id is not None
+    stream.schema.check(stream.column_names, (id,))
+    wanted = _column(stream, frame, id)[0].isin([v for each in named.values() for v in ids(each)])
+    seconds = seconds_of(*_column(stream, frame, stream.schema.time), stream.schema.unit)
+    assert isinstance(query.window, TimeWindow)
+    around = _WINDOWS * query.window.microseconds / 1e6 + 1.0
+    with plain_errors():
+        ends = frame.filter(wanted).agg(F.min(seconds), F.max(seconds)).collect()[0]
+        near = wanted
+        if ends[0] is not None:
+            inside = seconds.between(ends[0] - around, ends[1] + around)
+            near |= inside if of_types is None else inside & of_types
+        table = frame.filter(near).limit(MOST + 1).toArrow()
+    if len(table) > MOST:
+        raise LimitError(
+            f"more than {MOST:,} events lie near the named ones",
+            hint="name events that are closer to each other, or narrow the stream by a filter",
+        )
+    note = f"the {len(table):,} events within two windows of the named ones were fetched from Spark"
+    return Stream(table, stream.schema, stream.column_names), (note,)
+
+
+def _column(stream: Stream, frame: DataFrame, name: str) -> tuple[Column, Any]:
+    place = stream.column_names.index(name)
+    quoted = name.replace("`", "``")
+    return F.col(f"`{quoted}`"), frame.schema.fields[place].dataType
+
+
+def _refuse(query: Query, named: Mapping[str, Any], id: str | None) -> None:  # noqa: A002
+    contiguous = query.strategy in (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
+    hint = "fetch a part of the stream and ask about that: why_not(stream.head(10_000), ...)"
+    if contiguous or isinstance(query.window, CountWindow):
+        raise UnsupportedError(
+            "on Spark the order of arrival is not known, which this pattern depends on", hint=hint
+        )
+    if not named:
+        return
+    if id is None:
+        raise StreamError(
+            "rows of a Spark DataFrame have no numbers",
+            hint="id='column' names events by their values in a column",
+        )
+    if query.strategy is Strategy.SKIP_TILL_NEXT_MATCH or not isinstance(query.window, TimeWindow):
+        what = "skip-till-next-match" if query.window else "a pattern without a window"
+        raise UnsupportedError(
+            f"of {what} the answer may depend on any event of the stream", hint=hint
+        )
