@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from cepkit.diagnosis.findings import Binding, Finding, Inspector
 from cepkit.diagnosis.measures import Measures
+from cepkit.diagnosis.requirements import Unconsumed
 from cepkit.diagnosis.search import Search
+from cepkit.diagnosis.words import listed
 from cepkit.diagnosis.work import Work
 
 Taken: TypeAlias = Mapping[str, int]
@@ -60,3 +63,28 @@ def taken(
             chosen.append(first)
             consumed.update(first.values())
     return chosen
+
+
+def unconsumed(taken: Sequence[Taken] | None, binding: Binding, inspector: Inspector) -> Finding:
+    """Return whether skip-till-next-match takes a combination, or else what took its events.
+
+    Args:
+        taken: The matches that are taken; None where they are not known.
+        binding: One event for each variable.
+        inspector: Knows what events are called.
+    """
+    requirement = Unconsumed()
+    if taken is None:
+        return Finding(requirement, None, "not looked at: the matches before it are too many")
+    events = {e for members in binding.values() for e in members}
+    single = {v: members[0] for v, members in binding.items()}
+    for match in taken:
+        if dict(match) == single:
+            return Finding(requirement, True, "it is the first with free events")
+        both = sorted(events & set(match.values()))
+        if both:
+            which = listed([inspector.name(e) for e in both])
+            text = ", ".join(f"{v} = {inspector.name(e)}" for v, e in match.items())
+            told = f"{which} {'was' if len(both) == 1 else 'were'} taken by the match {text}"
+            return Finding(requirement, False, told, relative=1.0, events=tuple(both))
+    return Finding(requirement, False, "another match was taken", relative=1.0)

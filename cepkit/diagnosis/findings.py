@@ -9,7 +9,8 @@ from itertools import chain, product
 import numpy as np
 
 from cepkit.diagnosis.absences import killers
-from cepkit.diagnosis.measures import Measures, gaps
+from cepkit.diagnosis.condition_texts import failure, inserted
+from cepkit.diagnosis.measures import Measures
 from cepkit.diagnosis.requirements import (
     Absent,
     Before,
@@ -26,13 +27,11 @@ from cepkit.diagnosis.requirements import (
     variables_in,
 )
 from cepkit.diagnosis.scene import Ints
-from cepkit.diagnosis.words import amount_text, counted, duration_text, listed, value_text
-from cepkit.pattern.conditions import Attribute, Comparison, Expression, InList, walk
-from cepkit.pattern.evaluation import Read, value
+from cepkit.diagnosis.words import counted, duration_text, listed, value_text
+from cepkit.pattern.conditions import Expression
 from cepkit.pattern.names import attribute_text, name_text
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.policies import TimeWindow
-from cepkit.pattern.printer import expression_text
 
 Binding = Mapping[str, tuple[int, ...]]
 """The events of each variable: one, or the members of a Kleene variable's set."""
@@ -232,7 +231,7 @@ class Inspector:
         if not found.broken.any():
             return Finding(requirement, True, inserted(rewritten, read))
         leaf = self._measures.leaf(rewritten, read)
-        told, by, unit = _failure(leaf, read)
+        told, by, unit = failure(leaf, read)
         events = tuple(int(events[0]) for events in one.values())
         relative = float(found.relative[worst])
         return Finding(requirement, False, told, by, unit, relative, events)
@@ -278,53 +277,6 @@ class Inspector:
 
     def _names(self, events: list[int]) -> str:
         return listed([self.name(e) for e in events], _NAMED)
-
-
-def inserted(condition: Expression, read: Read) -> str:
-    """Return a condition with the values of one combination in it."""
-    match condition:
-        case Comparison(operator, left, right):
-            return f"{value_text(value(left, read))} {operator} {value_text(value(right, read))}"
-        case InList(operand, choices, negated):
-            listed_choices = ", ".join(value_text(value(choice, read)) for choice in choices)
-            word = "NOT IN" if negated else "IN"
-            return f"{value_text(value(operand, read))} {word} ({listed_choices})"
-        case _:
-            known = {
-                f"{name_text(node.variable)}.{attribute_text(node.name)}": node
-                for node in walk(condition)
-                if isinstance(node, Attribute)
-            }
-            texts = [
-                f"{_plain(text)} = {value_text(value(node, read))}" for text, node in known.items()
-            ]
-            return ", ".join(texts) or expression_text(condition)
-
-
-def _failure(leaf: Expression, read: Read) -> tuple[str, float | None, str]:
-    """Return what a broken part of a condition comes to, by how much, and in which unit."""
-    for node in walk(leaf):
-        if isinstance(node, Attribute) and value(node, read).missing().any():
-            name = f"{name_text(node.variable)}.{attribute_text(node.name)}"
-            return f"{_plain(name)} is missing", None, ""
-    text = f"{inserted(leaf, read)} fails"
-    if not isinstance(leaf, Comparison | InList):
-        return text, None, ""
-    by = min((abs(float(gap.flat[0])) for gap in gaps(leaf, read)), default=None)
-    if not by or not np.isfinite(by):
-        return (f"{text}: equal" if by == 0 else text), (by if by == 0 else None), ""
-    if isinstance(leaf, Comparison) and value(leaf.left, read).kind == "timestamp":
-        return f"{text} by {duration_text(int(by))}", by / 1e6, "s"
-    return f"{text} by {amount_text(by)}", by, ""
-
-
-def _plain(name: str) -> str:
-    """Return the name of an attribute; that of a set function (sets.py) as it is written."""
-    if "\0" not in name:
-        return name
-    variable, _, rest = name.partition(".")
-    _, function, attribute = rest.strip('"').split("\0")
-    return f"{function}({variable}{'.' + attribute if attribute else ''})"
 
 
 def _members(binding: Binding, names: list[str] | tuple[str, ...]) -> dict[str, Ints]:

@@ -21,7 +21,6 @@ from cepkit.diagnosis.requirements import (
     Requirement,
     SideBySide,
     Size,
-    Unconsumed,
     reads_sets,
     requirements_of,
     variables_in,
@@ -256,30 +255,3 @@ def _sets_matter(branch: Branch, todo: Sequence[str]) -> bool:
 def said(names: Sequence[str]) -> str:
     """Return variables as a list in a sentence."""
     return listed(list(map(name_text, names)))
-
-
-def unconsumed(
-    taken: Sequence[Mapping[str, int]] | None, binding: Binding, inspector: Inspector
-) -> Finding:
-    """Return whether skip-till-next-match takes a combination, or else what took its events.
-
-    Args:
-        taken: The matches that are taken; None where they are not known.
-        binding: One event for each variable.
-        inspector: Knows what events are called.
-    """
-    requirement = Unconsumed()
-    if taken is None:
-        return Finding(requirement, None, "not looked at: the matches before it are too many")
-    events = {e for members in binding.values() for e in members}
-    single = {v: members[0] for v, members in binding.items()}
-    for match in taken:
-        if dict(match) == single:
-            return Finding(requirement, True, "it is the first with free events")
-        both = sorted(events & set(match.values()))
-        if both:
-            which = listed([inspector.name(e) for e in both])
-            text = ", ".join(f"{v} = {inspector.name(e)}" for v, e in match.items())
-            told = f"{which} {'was' if len(both) == 1 else 'were'} taken by the match {text}"
-            return Finding(requirement, False, told, relative=1.0, events=tuple(both))
-    return Finding(requirement, False, "another match was taken", relative=1.0)

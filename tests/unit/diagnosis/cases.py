@@ -1,0 +1,24 @@
+"""Small streams to ask about, and the answers in short."""
+
+import pandas as pd
+
+import cepkit as ck
+
+
+def stream_of(rows, columns=("at", "kind", "price"), **options):
+    """A stream of rows of (seconds, type, price ...)."""
+    frame = pd.DataFrame(rows, columns=list(columns))
+    frame.insert(0, "ts", pd.Timestamp("2024-03-04 10:00") + pd.to_timedelta(frame.pop("at"), "s"))
+    return ck.events(frame, time="ts", type="kind", **options)
+
+
+def failing(why):
+    """What fails, as pairs of the requirement and what was found."""
+    table = why.requirements.to_pandas()
+    table = table[table["holds"] == False]  # noqa: E712
+    return list(zip(table["requirement"], table["told"], strict=True))
+
+
+def missed(why):
+    """What the near misses violate."""
+    return [miss.told for miss in why.near_misses]

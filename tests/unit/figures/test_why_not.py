@@ -1,0 +1,108 @@
+"""The figures of why_not: what they tell, and that nothing lies on anything else."""
+
+import plotly.graph_objects as go
+import pytest
+
+import cepkit as ck
+from cepkit.figures.canvas import Circle, Text
+from cepkit.figures.funnel import draw_funnel, stages
+from cepkit.figures.near_misses import draw_near_misses, missed
+from cepkit.figures.verdict import layout, placed
+from tests.unit.diagnosis.cases import stream_of
+from tests.unit.figures.cases import SCRIPT, TWELVE, sequence
+
+TEXT = "PATTERN SEQ(A a, NOT(N n), B b, C c) WHERE a.price < b.price WITHIN 10 seconds"
+ROWS = [
+    (0, "A", 5.0), (1, "B", 4.0), (2, "C", 1.0), (3, "B", 6.0), (3.5, "B", 7.0),
+    (20, "A", 1.0), (21, "N", 0.0), (22, "B", 2.0), (23, "C", 1.0),
+]  # fmt: skip
+
+
+def asked(**named):
+    return ck.why_not(stream_of(ROWS), TEXT, **named)
+
+
+def overlapping(boxes):
+    return [
+        (one, other)
+        for i, one in enumerate(boxes)
+        for other in boxes[:i]
+        if one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+    ]
+
+
+def test_the_funnel_is_drawn_step_by_step():
+    why = asked()
+    rows = stages(why.funnel)
+    assert [row.step for row in rows] == ["a", "b", "b", "b", "c", "c", "NOT"]
+    assert rows[2].before is None  # of a scope: all pairs of events
+    made = draw_funnel(why.funnel, why.reason)
+    assert isinstance(made, go.Figure)
+    labels = [note["text"] for note in made.layout.annotations]
+    assert len(labels) == len(rows)
+    assert "by this alone" in labels[3]
+    assert made.layout.yaxis.ticktext[3] == "a.price &lt; b.price"
+
+
+def test_what_lets_nothing_through_stands_out():
+    why = ck.why_not(stream_of([(0, "A", 1.0), (1, "B", 0.5)]), TEXT)
+    made = draw_funnel(why.funnel)
+    notes = [note["text"] for note in made.layout.annotations]
+    assert notes[3].strip().startswith("<b>0  (-1)")
+    assert not notes[0].strip().startswith("<b>")
+
+
+def test_near_misses_are_drawn_by_size():
+    why = asked()
+    rows = missed(why.near_misses)
+    assert [row.relative for row in rows] == sorted(row.relative for row in rows)
+    made = draw_near_misses(why.near_misses)
+    texts = " ".join(note["text"] for note in made.layout.annotations)
+    assert "5 &lt; 4 fails by 1" in texts
+    nothing = ck.why_not(stream_of([(0, "X", 1.0)]), TEXT)
+    assert "no near misses" in draw_near_misses(nothing.near_misses).layout.annotations[0].text
+
+
+def test_a_verdict_shows_events_what_is_in_the_way_and_words():
+    why = asked(a=5, b=7, c=8)
+    marks = placed(why)
+    assert [(m.letter, m.role) for m in marks] == [
+        ("a", "given"), ("n", "culprit"), ("b", "given"), ("c", "given"),
+    ]  # fmt: skip
+    words = [line for item in layout(why).items if isinstance(item, Text) for line in item.lines]
+    assert "NOT(N n): there is row 6 (N, 1 s after a)" in words
+    assert "within 10 seconds" in words
+
+
+def test_other_candidates_are_shown():
+    why = asked(a=0, c=2)
+    roles = {mark.seen.id: mark.role for mark in placed(why)}
+    assert roles[0] == roles[2] == "given"
+    assert sorted(roles.values()).count("found") == 1
+    assert "other" in roles.values()
+
+
+@pytest.mark.parametrize("named", [{"a": 0, "c": 2}, {"a": 5, "b": 7, "c": 8}, {"a": 0, "c": 8}])
+def test_nothing_lies_on_anything_else(named):
+    canvas = layout(asked(**named))
+    texts = [
+        item.box() for item in canvas.items if isinstance(item, Text) and len(item.lines[0]) > 1
+    ]
+    circles = [item.box() for item in canvas.items if isinstance(item, Circle)]
+    assert overlapping(texts) == []
+    assert overlapping(circles) == []
+    assert overlapping([*texts, *circles]) == []
+    for box in texts:
+        assert box[0] >= 0
+        assert box[2] <= canvas.width
+        assert box[3] <= canvas.height
+
+
+def test_names_that_want_to_break_out_are_shown_as_they_are():
+    types = [SCRIPT, *(f"T{i}" for i in range(1, 12))]
+    query = sequence(types=types, rest="WITHIN 1 hour")
+    stream = stream_of([(i, kind, 1.0) for i, kind in enumerate(types)])
+    for named in ({}, {TWELVE[0]: 0, TWELVE[5]: 5, TWELVE[11]: 3}):
+        why = ck.why_not(stream, query, bindings=named)
+        for made in (ck.draw(why), ck.draw(why.near_misses), ck.draw(why.funnel)):
+            assert "<script" not in str(made.to_plotly_json())
