@@ -155,3 +155,19 @@ def wmic_with_first_logon() -> str:
 def wmic_with_own_logon() -> str:
     """Return the pattern of wmic_backdoor with the logon whose session added the user."""
     return pattern(WMIC).replace("WHERE ", "WHERE logon.logon_id = added.logon_id\n  AND ", 1)
+
+
+def dcsync_with_set() -> str:
+    """Return the pattern of dcsync with its three equal events as a set of three."""
+    conditions = (
+        "whoami.host != logon.host",
+        "logon.host = d.host",
+        *(step.condition for step in DCSYNC.steps[:2]),
+        "NOT d.machine",
+        "d.logon_id = logon.logon_id",
+        *order(("whoami", "logon", "d")),
+    )
+    return (
+        'PATTERN AND("sysmon 1" whoami, "security 4624" logon, KL("security 4662" d){3})\n'
+        "WHERE " + "\n  AND ".join(conditions) + "\nWITHIN 1 minute"
+    )

@@ -75,6 +75,17 @@ JOIN_OR = Case(
       AND g.difference < h.difference
     WITHIN 20 minutes""",
 )
+JOIN_KL = Case(
+    "JOIN SEQ-3 with KL",
+    "bars",
+    """PATTERN SEQ(MSFT m, KL(GOOG g), AAPL a) WHERE m.difference < g.difference
+    WITHIN 20 minutes""",
+)
+TRADES_KL = Case(
+    "SEQ-3 with KL, 500 ms",
+    "trades",
+    "PATTERN SEQ(DELL a, KL(IPIX b), AMAT c) WITHIN 500 ms",
+)
 ASEQ_1 = tuple(_aseq("q1", "DELL a, IPIX b, AMAT c", w) for w in (100, 500, 2000))
 ASEQ_2 = tuple(_aseq("q2", "DELL a, IPIX b, NOT(QQQ q), AMAT c", w) for w in (100, 500, 2000))
 
@@ -112,8 +123,10 @@ CASES = (
     ),
     JOIN_NOT,
     JOIN_OR,
+    JOIN_KL,
     *ASEQ_1,
     *ASEQ_2,
+    TRADES_KL,
     Case(
         "JOIN SEQ-3, one side",
         "trades",

@@ -11,12 +11,15 @@ from benchmarks.attacks import (
     SMBEXEC,
     WMIC,
     Attack,
+    dcsync_with_set,
     pattern,
     wmic_with_first_logon,
     wmic_with_own_logon,
 )
 from benchmarks.datasets import absent
 from benchmarks.intrusion import crossed, found, stream
+from cepkit.api import detect
+from cepkit.columnar.matches import Matches
 
 REASON = absent("windows-intrusion")
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
@@ -95,3 +98,11 @@ def test_no_attack_is_seen_where_it_did_not_happen() -> None:
 def test_three_equal_events_are_found_once() -> None:
     text = pattern(DCSYNC).replace("  AND d1.seq < d2.seq\n  AND d2.seq < d3.seq\n", "")
     assert len(found(stream("dcsync"), text, names(DCSYNC))) == 6
+
+
+def test_three_equal_events_are_one_set() -> None:
+    matches = detect(stream("dcsync"), dcsync_with_set())
+    assert isinstance(matches, Matches)
+    (row,) = matches.to_arrow().to_pylist()
+    known = row["whoami"]["seq"], row["logon"]["seq"], *(event["seq"] for event in row["d"])
+    assert known == DCSYNC.known
