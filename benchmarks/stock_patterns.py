@@ -81,11 +81,7 @@ JOIN_KL = Case(
     """PATTERN SEQ(MSFT m, KL(GOOG g), AAPL a) WHERE m.difference < g.difference
     WITHIN 20 minutes""",
 )
-TRADES_KL = Case(
-    "SEQ-3 with KL, 500 ms",
-    "trades",
-    "PATTERN SEQ(DELL a, KL(IPIX b), AMAT c) WITHIN 500 ms",
-)
+TRADES_KL = tuple(_aseq("q1 with KL", "DELL a, KL(IPIX b), AMAT c", w) for w in (500, 2000, 5000))
 ASEQ_1 = tuple(_aseq("q1", "DELL a, IPIX b, AMAT c", w) for w in (100, 500, 2000))
 ASEQ_2 = tuple(_aseq("q2", "DELL a, IPIX b, NOT(QQQ q), AMAT c", w) for w in (100, 500, 2000))
 
@@ -126,7 +122,7 @@ CASES = (
     JOIN_KL,
     *ASEQ_1,
     *ASEQ_2,
-    TRADES_KL,
+    *TRADES_KL,
     Case(
         "JOIN SEQ-3, one side",
         "trades",
