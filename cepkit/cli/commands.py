@@ -16,6 +16,7 @@ from cepkit.cli.output import check_target, write
 from cepkit.cli.rows import first_rows, match_table
 from cepkit.cli.terminal import counted, quiet_streams, run, say, seconds, working
 from cepkit.pattern.query import Query
+from cepkit.plan.checks import variables_of_plan
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
 from cepkit.statistics.model import Statistics
@@ -142,7 +143,7 @@ def _plan_as_data(plan: Plan) -> dict[str, object]:
     cost = plan.cost
     return {
         "planner": plan.planner,
-        "orders": [list(order.order) for order in plan.branches],
+        "orders": [list(variables_of_plan(branch)) for branch in plan.branches],
         # JSON has no infinity.
         "cost": cost if cost is not None and math.isfinite(cost) else None,
     }

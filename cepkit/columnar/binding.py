@@ -14,9 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.backend import Kernels
-from cepkit.columnar.candidates import EVERYTHING, Candidates, Owned, gather
+from cepkit.columnar.candidates import EVERYTHING, Candidates, Group, Owned, Times, gather
 from cepkit.columnar.numbers import as_exact_floats, stays_exact
-from cepkit.columnar.program import Absence, Band, Bound, Clock, Program, Step
+from cepkit.columnar.program import (
+    Absence,
+    AnyStep,
+    Band,
+    Bound,
+    Clock,
+    GroupStep,
+    Program,
+    Step,
+)
 from cepkit.pattern.conditions import (
     Call,
     Comparison,
@@ -88,19 +97,42 @@ class BoundStep:
 
     Attributes:
         step: What the program says.
-        candidates: Of the new variable.
+        candidates: Of the new variable, or the partial matches of the subtree.
         lower: A range begins at the greatest of these; empty: at the first candidate.
         upper: A range ends before the least of these; empty: after the last candidate.
         bands: Compared in the inner loop.
         residues: Checked on what the inner loop lets through.
     """
 
-    step: Step
-    candidates: Candidates
+    step: AnyStep
+    candidates: Candidates | Group
     lower: tuple[Table | Search, ...]
     upper: tuple[Table | Search, ...]
     bands: tuple[BoundBand, ...]
     residues: tuple[Expression, ...]
+
+    def new(self, found: Ints) -> dict[str, Ints]:
+        """Return the candidate of each new variable in the rows that were found."""
+        if isinstance(self.candidates, Group):
+            return {v: at[found] for v, at in self.candidates.members.items()}
+        return {self.candidates.step.variable: found}
+
+
+@dataclass(frozen=True, slots=True)
+class Subtree:
+    """A subtree whose partial matches are not found yet.
+
+    Attributes:
+        step: The step that will join them.
+        steps: Those that find them.
+        absences: For each of these the negated variables that are looked for after it.
+        outside: The variables that are bound before.
+    """
+
+    step: GroupStep
+    steps: tuple[BoundStep | Subtree, ...]
+    absences: tuple[tuple[BoundStep, ...], ...]
+    outside: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +158,11 @@ class BoundProgram:
         possible: False where a condition without variables, or the window, rules out all matches.
         owned: The matches that are wanted.
         in_order: Whether the events arrived in the order of time.
+        binder: Binds subtrees when their partial matches are known.
     """
 
     program: Program
-    steps: tuple[BoundStep, ...]
+    steps: tuple[BoundStep | Subtree, ...]
     sets: tuple[BoundStep, ...]
     absences: tuple[tuple[BoundStep, ...], ...]
     late: tuple[BoundAbsence, ...]
@@ -138,6 +171,7 @@ class BoundProgram:
     possible: bool
     owned: Owned
     in_order: bool
+    binder: Binder
 
 
 def bind(
@@ -155,42 +189,41 @@ def bind(
         PatternError: A condition does not fit the kinds of the columns.
     """
     candidates, key_counts = gather(program, columns, kernels, owned)
-    for step in (*program.steps, *program.listed, *program.negated):
+    for step in (*program.work, *program.listed, *program.negated):
         for condition in (*step.residues, *map(_comparison, step.bands)):
             _check_kinds(condition, candidates)
     possible = all(length >= 0 for length, _ in program.windows) and all(
-        truth(condition, candidates[program.steps[0].variable].read, 1)[0]
-        for condition in program.constants
+        truth(condition, candidates[program.bound[0]].read, 1)[0] for condition in program.constants
     )
-    order = [step.variable for step in program.steps]
-    binder = _Binder(program, columns, candidates, key_counts, kernels)
-    steps = tuple(binder.bind(step, order[:i]) for i, step in enumerate(program.steps))
-    sets = tuple(binder.bind(step, order) for step in program.listed)
-    sought = {
-        absence.step.variable: BoundAbsence(
-            binder.bind(absence.step, order[: absence.after + 1]), absence
+    binder = Binder(program, columns, candidates, key_counts, kernels)
+    steps = binder.bind_all(program.steps)
+    sets = tuple(binder.bind(step, program.bound) for step in program.listed)
+    absences = binder.absences(program.absences, program.steps)
+    late, *otherwise = (
+        tuple(BoundAbsence(binder.bind(a.step, _bound(program.steps, a.after)), a) for a in group)
+        for group in (
+            [a for a in program.absences if a.after == len(program.steps)],
+            *program.otherwise,
         )
-        for group in (program.absences, *program.otherwise)
-        for absence in group
-    }
-    absences = tuple(
-        tuple(sought[a.step.variable].bound for a in program.absences if a.after == i)
-        for i in range(len(order))
     )
-    late = tuple(sought[a.step.variable] for a in program.absences if a.after == len(order))
-    otherwise = tuple(tuple(sought[a.step.variable] for a in group) for group in program.otherwise)
     return BoundProgram(
         program,
         steps,
         sets,
         absences,
         late,
-        otherwise,
+        tuple(otherwise),
         candidates,
         possible,
         owned,
         binder.in_order,
+        binder,
     )
+
+
+def _bound(steps: Sequence[AnyStep], number: int) -> tuple[str, ...]:
+    """Return the variables that are bound after the step of that number."""
+    return tuple(variable for step in steps[: number + 1] for variable in step.variables)
 
 
 def _comparison(band: Band) -> Comparison:
@@ -206,7 +239,7 @@ def _check_kinds(condition: Expression, candidates: Mapping[str, Candidates]) ->
     truth(condition, lambda v, a: candidates[v].column(a).take(nothing), 0)
 
 
-class _Binder:
+class Binder:
     """Binds the steps of one program, in the order of the plan: each sorts its own candidates."""
 
     def __init__(
@@ -220,6 +253,7 @@ class _Binder:
         self._candidates = candidates
         self._key_counts = key_counts
         self._kernels = kernels
+        self._since = int(columns.ts[0]) if len(columns) else 0
         # Inside a partition arrival numbers ascend with time, across partitions they do not.
         partitions = (
             number
@@ -229,6 +263,121 @@ class _Binder:
         self._partition = next(partitions, None)
         rows = columns.rows
         self.in_order = rows is None or bool((rows[1:] > rows[:-1]).all())
+
+    def bind_all(self, steps: Sequence[AnyStep]) -> tuple[BoundStep | Subtree, ...]:
+        """Return steps bound, those that join subtrees as far as can be."""
+        found: list[BoundStep | Subtree] = []
+        for number, step in enumerate(steps):
+            outside = _bound(steps, number - 1)
+            if isinstance(step, GroupStep):
+                inner = self.bind_all(step.steps)
+                looked_for = self.absences(step.absences, step.steps)
+                found.append(Subtree(step, inner, looked_for, outside))
+            else:
+                found.append(self.bind(step, outside))
+        return tuple(found)
+
+    def absences(
+        self, absences: Sequence[Absence], steps: Sequence[AnyStep]
+    ) -> tuple[tuple[BoundStep, ...], ...]:
+        """Return for each step what is looked for after it."""
+        return tuple(
+            tuple(
+                self.bind(absence.step, _bound(steps, number))
+                for absence in absences
+                if absence.after == number
+            )
+            for number in range(len(steps))
+        )
+
+    def join(self, subtree: Subtree, members: Mapping[str, Ints]) -> BoundStep:
+        """Return the step that joins the partial matches of a subtree with what is outside.
+
+        They are looked up by the time of the variable with the most bounds; bounds of the others
+        become bands.
+
+        Args:
+            subtree: The subtree.
+            members: For each of its variables the candidate in each of its partial matches.
+        """
+        step, outside = subtree.step, subtree.outside
+        scopes = {scope.variable: scope for scope in step.scopes}
+        anchor = max(step.variables, key=lambda v: (bool(scopes[v].lower), bool(scopes[v].upper)))
+        new = Group(members, anchor, self._candidates)
+        partners = {
+            number: next(v for v in outside if number in self._candidates[v].keys)
+            for number in step.classes
+        }
+        key = max(step.classes, key=self._key_counts.__getitem__, default=None)
+        if key is not None:
+            new.sort_by_key(key, self._key_counts[key], self._kernels)
+        bands = self._key_bands(new, partners, key)
+        for variable, scope in scopes.items():
+            numbers = self._candidates[variable]
+            if not self.in_order:
+                for length, clock in scope.windows:
+                    if clock != "time":
+                        own = numbers.clock(clock)[new.members[variable]]
+                        band = self._arrival_band(own, outside, length, clock)
+                        bands[variable, clock] = band
+            if variable == anchor:
+                continue
+            for clock in dict.fromkeys(b.clock for b in (*scope.lower, *scope.upper)):
+                if clock == "time" or self.in_order:
+                    own = numbers.clock(clock)[new.members[variable]]
+                    bands[variable, clock] = self._scope_band(own, scope, clock)
+        residues = self._value_bands(step, new, bands)
+        low, high = (
+            self._limits(self._usable(limits), end, new, partners)
+            for end, limits in enumerate((scopes[anchor].lower, scopes[anchor].upper))
+        )
+        return BoundStep(step, new, low, high, tuple(bands.values()), tuple(residues))
+
+    def _scope_band(self, own: Times, scope: Step, clock: Clock) -> BoundBand:
+        """Return bounds as a band: times as floats, since the first event of the slice."""
+        since = self._since if clock == "time" else 0
+        sides = []
+        for limits, lowest in ((scope.lower, True), (scope.upper, False)):
+            for limit in limits:
+                if limit.clock == clock:
+                    others = self._candidates[limit.variable].clock(clock) - since + limit.delta
+                    least = others.astype(np.float64) if lowest else None
+                    most = None if lowest else (others - 1).astype(np.float64)
+                    sides.append(Side(limit.variable, least, most, None))
+        return BoundBand((own - since).astype(np.float64), tuple(sides))
+
+    def _usable(self, limits: tuple[Bound, ...]) -> tuple[Bound, ...]:
+        """Return the bounds that ranges can be cut by: arrival numbers where they ascend."""
+        if self.in_order:
+            return limits
+        return tuple(limit for limit in limits if limit.clock == "time")
+
+    def _key_bands(
+        self, new: Candidates | Group, partners: Mapping[int, str], key: int | None
+    ) -> dict[object, BoundBand]:
+        """Return the equality classes that nothing is looked up by, as bands."""
+        bands: dict[object, BoundBand] = {}
+        for number, partner in partners.items():
+            if number != key:
+                codes = self._candidates[partner].keys[number].astype(np.float64)
+                own = new.keys[number].astype(np.float64)
+                bands[number] = BoundBand(own, (Side(partner, codes, codes, None),))
+        return bands
+
+    def _value_bands(
+        self, step: AnyStep, new: Candidates | Group, bands: dict[object, BoundBand]
+    ) -> list[Expression]:
+        """Add the bands of the step; return its residues and what cannot be a band here."""
+        residues = list(step.residues)
+        for band in step.bands:
+            made = _bind_band(band, new, self._candidates)
+            if made is None:
+                residues.append(_comparison(band))
+            else:
+                same, column, side = made
+                sides = bands[same].sides if same in bands else ()
+                bands[same] = BoundBand(column, (*sides, side))
+        return residues
 
     def bind(self, step: Step, bound: Sequence[str]) -> BoundStep:
         """Return `step` bound, the variables in `bound` being so before it."""
@@ -242,47 +391,34 @@ class _Binder:
             key = self._partition
         if key is not None:
             new.sort_by_key(key, self._key_counts[key], self._kernels)
-        bands: dict[object, BoundBand] = {}
-        for number, partner in partners.items():
-            if number != key:
-                codes = self._candidates[partner].keys[number].astype(np.float64)
-                own = new.keys[number].astype(np.float64)
-                bands[number] = BoundBand(own, (Side(partner, codes, codes, None),))
-        lower, upper = step.lower, step.upper
+        bands = self._key_bands(new, partners, key)
         if not self.in_order:
             for length, clock in step.windows:
                 if clock != "time":
-                    bands[clock] = self._arrival_band(new, bound, length, clock)
-            lower, upper = (
-                tuple(limit for limit in limits if limit.clock == "time")
-                for limits in (lower, upper)
-            )
-        residues = list(step.residues)
-        for band in step.bands:
-            made = _bind_band(band, new, self._candidates)
-            if made is None:
-                residues.append(_comparison(band))
-            else:
-                same, column, side = made
-                sides = bands[same].sides if same in bands else ()
-                bands[same] = BoundBand(column, (*sides, side))
+                    bands[clock] = self._arrival_band(new.clock(clock), bound, length, clock)
+        residues = self._value_bands(step, new, bands)
         low, high = (
-            self._limits(limits, end, new, partners) for end, limits in enumerate((lower, upper))
+            self._limits(self._usable(limits), end, new, partners)
+            for end, limits in enumerate((step.lower, step.upper))
         )
         return BoundStep(step, new, low, high, tuple(bands.values()), tuple(residues))
 
     def _arrival_band(
-        self, new: Candidates, bound: Sequence[str], length: int, clock: Clock
+        self, own: Times, bound: Sequence[str], length: int, clock: Clock
     ) -> BoundBand:
         """Return the window in arrival numbers as a band, for streams that came out of order."""
         sides = []
         for variable in bound:
             numbers = self._candidates[variable].clock(clock).astype(np.float64)
             sides.append(Side(variable, numbers - length, numbers + length, None))
-        return BoundBand(new.clock(clock).astype(np.float64), tuple(sides))
+        return BoundBand(own.astype(np.float64), tuple(sides))
 
     def _limits(
-        self, limits: tuple[Bound, ...], end: int, new: Candidates, partners: Mapping[int, str]
+        self,
+        limits: tuple[Bound, ...],
+        end: int,
+        new: Candidates | Group,
+        partners: Mapping[int, str],
     ) -> tuple[Table | Search, ...]:
         """Return the lower (`end` 0) or upper (1) bounds of the ranges."""
         key, starts = new.key_class, new.starts
@@ -292,7 +428,7 @@ class _Binder:
             return (Table(partner, starts[codes + end].astype(np.int32)),)
         return tuple(self._limit(limit, new, partner) for limit in limits)
 
-    def _limit(self, limit: Bound, new: Candidates, partner: str | None) -> Table | Search:
+    def _limit(self, limit: Bound, new: Candidates | Group, partner: str | None) -> Table | Search:
         key, starts = new.key_class, new.starts
         x = self._candidates[limit.variable]
         if x.key_class not in (None, key) or (key is not None and key not in x.keys):
@@ -307,7 +443,7 @@ class _Binder:
 
 
 def _bind_band(
-    band: Band, new: Candidates, candidates: Mapping[str, Candidates]
+    band: Band, new: Candidates | Group, candidates: Mapping[str, Candidates]
 ) -> tuple[object, Floats, Side] | None:
     """Return what tells the band's column from others, the column, and the bound side.
 
@@ -338,7 +474,7 @@ def _reader(candidates: Mapping[str, Candidates]) -> Read:
     return lambda variable, attribute: candidates[variable].column(attribute)
 
 
-def _spread(values: Floats, candidates: Candidates) -> Floats:
+def _spread(values: Floats, candidates: Candidates | Group) -> Floats:
     """Return a value for each candidate, where a constant came as a single one."""
     return values if len(values) == len(candidates) else np.repeat(values, len(candidates))
 

@@ -72,16 +72,15 @@ class PairBlock:
     _kernels: Kernels
     _candidates: Mapping[str, Candidates]
     _partials: Mapping[str, Ints]
-    _last: str
     _parents: Ints
-    _found: Ints
+    _new: Mapping[str, Ints]
     _shift: int = 0
 
     def events(self, variable: str) -> npt.NDArray[np.integer]:
         """Return for each match the row of the event that `variable` is bound to."""
         take, rows = self._kernels.take, self._candidates[variable].rows
-        if variable == self._last:
-            rows = take(rows, self._found)
+        if variable in self._new:
+            rows = take(rows, self._new[variable])
         else:
             rows = take(take(rows, self._partials[variable]), self._parents)
         return rows.astype(np.int64) + self._shift if self._shift else rows
@@ -97,7 +96,8 @@ class PairBlock:
     def partials(self) -> tuple[Mapping[str, Ints], int]:
         """Return the candidate of each variable in each match, and how many there are."""
         known = {v: self._kernels.take(at, self._parents) for v, at in self._partials.items()}
-        return {**known, self._last: self._found.copy()}, self.size
+        # The new ones may lie in a buffer that is filled again.
+        return known | {v: at.copy() for v, at in self._new.items()}, self.size
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,48 @@ EVERYTHING = Owned()
 """All matches."""
 
 
-class Candidates:
+class Ordered:
+    """Things that are looked up by time, or by a key and time.
+
+    Attributes:
+        ts: The time of each.
+        numbers: Its arrival numbers, in the stream and in its partition, where a window counts in
+            them.
+        keys: For each equality class the code of each.
+        key_class: The class that the order is by, None for the order of time.
+        starts: Where each key of that class begins.
+    """
+
+    def __init__(self, ts: Times) -> None:
+        self.ts = ts
+        self.numbers: dict[Clock, Times] = {}
+        self.keys: dict[int, Ints] = {}
+        self.key_class: int | None = None
+        self.starts: Times | None = None
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def clock(self, clock: Clock) -> Times:
+        """Return the time or the arrival number of all."""
+        return self.ts if clock == "time" else self.numbers[clock]
+
+    def keep(self, order: npt.NDArray[Any]) -> None:
+        """Keep those at `order`, in that order."""
+        self.ts = self.ts[order]
+        self.numbers = {clock: numbers[order] for clock, numbers in self.numbers.items()}
+        self.keys = {number: codes[order] for number, codes in self.keys.items()}
+
+    def sort_by_key(self, number: int, key_count: int, kernels: Kernels) -> None:
+        """Bring them into the order of (key, time)."""
+        self.starts = np.zeros(key_count + 1, dtype=np.int64)
+        order = np.empty(len(self), dtype=np.int32)
+        kernels.counting_sort(self.keys[number], self.starts, order)
+        self.keep(order)
+        self.key_class = number
+
+
+class Candidates(Ordered):
     """The events that one variable can be bound to, in the order in which they are looked up.
 
     That is the order of time, or of (key, time) where an equality links the variable to what is
@@ -49,34 +90,17 @@ class Candidates:
         step: The step that adds the variable.
         seen: How many events had its types, before its filters.
         rows: The row of each candidate among the events of the slice.
-        ts: The time of each candidate.
-        numbers: Its arrival numbers, in the stream and in its partition, where a window counts in
-            them.
-        all_numbers: Those of all events of the slice.
-        keys: For each equality class of the variable, the code of each candidate.
-        key_class: The class that the order is by, None for the order of time.
-        starts: Where each key of that class begins.
+        all_numbers: The arrival numbers of all events of the slice.
     """
 
     def __init__(self, step: Step, rows: Ints, columns: EventColumns) -> None:
+        super().__init__(columns.ts[rows])
         self.step = step
         self.seen = len(rows)
         self.rows = rows
-        self.ts: Times = columns.ts[rows]
-        self.numbers: dict[Clock, Times] = {}
         self.all_numbers: dict[Clock, Times] = {}
-        self.keys: dict[int, Ints] = {}
-        self.key_class: int | None = None
-        self.starts: Times | None = None
         self._attributes = columns.attributes
         self._gathered: dict[str, Column] = {}
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def clock(self, clock: Clock) -> Times:
-        """Return the time or the arrival number of all candidates."""
-        return self.ts if clock == "time" else self.numbers[clock]
 
     def column(self, attribute: str) -> Column:
         """Return the attribute of all candidates."""
@@ -95,19 +119,41 @@ class Candidates:
 
     def keep(self, order: npt.NDArray[Any]) -> None:
         """Keep the candidates at `order`, in that order."""
+        super().keep(order)
         self.rows = self.rows[order]
-        self.ts = self.ts[order]
-        self.numbers = {clock: numbers[order] for clock, numbers in self.numbers.items()}
-        self.keys = {number: codes[order] for number, codes in self.keys.items()}
         self._gathered = {name: column.take(order) for name, column in self._gathered.items()}
 
-    def sort_by_key(self, number: int, key_count: int, kernels: Kernels) -> None:
-        """Bring the candidates into the order of (key, time)."""
-        self.starts = np.zeros(key_count + 1, dtype=np.int64)
-        order = np.empty(len(self), dtype=np.int32)
-        kernels.counting_sort(self.keys[number], self.starts, order)
-        self.keep(order)
-        self.key_class = number
+
+class Group(Ordered):
+    """The partial matches of a subtree, looked up by the time of one of their events.
+
+    Args:
+        members: For each variable its candidate in each partial match.
+        anchor: The variable whose time it is.
+        candidates: Of all variables.
+    """
+
+    def __init__(
+        self, members: Mapping[str, Ints], anchor: str, candidates: Mapping[str, Candidates]
+    ) -> None:
+        at = members[anchor]
+        super().__init__(candidates[anchor].ts[at])
+        self.members = dict(members)
+        self._candidates = candidates
+        self.numbers = {clock: numbers[at] for clock, numbers in candidates[anchor].numbers.items()}
+        for variable, places in members.items():
+            for number, codes in candidates[variable].keys.items():
+                self.keys.setdefault(number, codes[places])
+        self.keep(np.argsort(self.ts, kind="stable"))
+
+    def keep(self, order: npt.NDArray[Any]) -> None:
+        """Keep the partial matches at `order`, in that order."""
+        super().keep(order)
+        self.members = {v: places[order] for v, places in self.members.items()}
+
+    def read(self, variable: str, attribute: str) -> Column:
+        """Return the attribute of one variable in all partial matches, for `evaluation`."""
+        return self._candidates[variable].column(attribute).take(self.members[variable])
 
 
 def gather(
@@ -126,7 +172,7 @@ def gather(
         PatternError: A filter or an equality does not fit the kinds of the columns.
     """
     rows = _rows_by_types(program, columns, kernels)
-    for step in program.steps:
+    for step in program.single:
         # The ends of a set may be later than what decides to which slice a match belongs.
         if owned.until is not None and step.variable not in program.ends - {*program.owners}:
             end = np.searchsorted(columns.ts[rows[step.variable]], owned.until)
@@ -134,7 +180,7 @@ def gather(
         if owned.since is not None and program.owners == (step.variable,):
             begin = np.searchsorted(columns.ts[rows[step.variable]], owned.since)
             rows[step.variable] = rows[step.variable][begin:]
-    everything = (*program.steps, *program.listed, *program.negated)
+    everything = (*program.single, *program.listed, *program.negated)
     candidates = {
         step.variable: Candidates(step, rows[step.variable], columns) for step in everything
     }
@@ -159,7 +205,7 @@ def gather(
 
 def _arrival_numbers(program: Program, columns: EventColumns) -> dict[Clock, Times]:
     """Return the arrival numbers of all events that windows count in."""
-    everything = (*program.steps, *program.listed, *program.negated)
+    everything = (*program.single, *program.listed, *program.negated)
     clocks = {clock for step in everything for _, clock in step.windows}
     if program.side_by_side is not None:
         clocks.add(program.side_by_side)
@@ -178,7 +224,7 @@ def _arrival_numbers(program: Program, columns: EventColumns) -> dict[Clock, Tim
 def _rows_by_types(program: Program, columns: EventColumns, kernels: Kernels) -> dict[str, Ints]:
     """Return for each variable the rows of the events of its types, ascending."""
     n = len(columns)
-    everything = (*program.steps, *program.listed, *program.negated)
+    everything = (*program.single, *program.listed, *program.negated)
     wanted = {step.event.types for step in everything}
     rows_of: dict[frozenset[str] | None, Ints] = {}
     if None in wanted:

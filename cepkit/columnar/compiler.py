@@ -11,7 +11,7 @@ cheap to dear,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import combinations
 
@@ -19,9 +19,11 @@ from cepkit.columnar.kleene import Parts, Repeated, core_of, deal, repeated_of, 
 from cepkit.columnar.program import (
     RUN,
     Absence,
+    AnyStep,
     Band,
     Bound,
     Clock,
+    GroupStep,
     Member,
     Program,
     SetStep,
@@ -40,6 +42,8 @@ from cepkit.pattern.conditions import (
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.rewrite import MIRRORED, without_not
+from cepkit.plan.checks import variables_of_plan
+from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, Unit, work_of
 
 
 def refuse_unsupported(branch: Branch) -> None:
@@ -97,12 +101,14 @@ def gapless_clock(branch: Branch) -> Clock | None:
             return None
 
 
-def compile_branch(branch: Branch, order: Sequence[str], earlier: Sequence[Branch] = ()) -> Program:
-    """Return the program that evaluates `branch` in `order`.
+def compile_branch(
+    branch: Branch, plan: BranchPlan | Sequence[str], earlier: Sequence[Branch] = ()
+) -> Program:
+    """Return the program that evaluates `branch` by `plan`.
 
     Args:
         branch: One branch of a normal form.
-        order: A permutation of its variables.
+        plan: A plan for it, or a permutation of its variables.
         earlier: The branches before it in the normal form.
 
     Raises:
@@ -111,10 +117,13 @@ def compile_branch(branch: Branch, order: Sequence[str], earlier: Sequence[Branc
     refuse_unsupported(branch)
     same = [other for other in earlier if set(other.variables) == set(branch.variables)]
     repeated = repeated_of(branch, same, [p for one in (branch, *same) for p in _all_parts(one)])
-    compiler = _Compiler(branch, order, same, repeated)
-    steps = tuple(compiler.step(v, compiler.order[:i]) for i, v in enumerate(compiler.order))
+    if not isinstance(plan, OrderPlan | TreePlan):
+        plan = OrderPlan(tuple(plan))
+    compiler = _Compiler(branch, plan, same, repeated)
+    steps = compiler.steps(compiler.units)
     listed = {r.variable: SetStep(r, compiler.listing(r)) for r in repeated}
-    absences = compiler.absences(branch)
+    absences, inner = compiler.placed(compiler.absences(branch), compiler.units)
+    steps = _with_absences(steps, inner)
     otherwise = tuple(compiler.absences(other) for other in same)
     conditions = [c for one in (branch, *same) for c in one.conditions]
     core = compiler.core
@@ -123,7 +132,7 @@ def compile_branch(branch: Branch, order: Sequence[str], earlier: Sequence[Branc
     return Program(
         branch.variables,
         steps,
-        tuple(listed[v] for v in order if v in listed),
+        tuple(listed[v] for v in variables_of_plan(plan) if v in listed),
         compiler.on_sets,
         compiler.overlapping(),
         gapless_clock(branch) if repeated else None,
@@ -147,19 +156,23 @@ class _Compiler:
     def __init__(
         self,
         branch: Branch,
-        order: Sequence[str],
+        plan: BranchPlan,
         same: Sequence[Branch],
         repeated: Sequence[Repeated],
     ) -> None:
         self._branch = branch
         self._repeated = {r.variable: r for r in repeated}
         self._absences: dict[str, Absence] = {}
+        # Sets of variables of each of which one must be bound; None: sets must be chosen.
+        self._needs: dict[str, list[set[str]] | None] = {}
         positive = frozenset(branch.variables)
         parts = deal((p for p in _all_parts(branch) if variables_of(p) <= positive), repeated)
         self.core = core_of(branch, repeated, parts.single)
         # Sets come after all that is single: until then their candidates stand for them.
-        ends = (end for v in order if v in self._repeated for end in self._repeated[v].ends)
-        self.order = (*(v for v in order if v not in self._repeated), *ends)
+        order = [v for v in variables_of_plan(plan) if v in self._repeated]
+        ends = (Unit((end,), (), end) for v in order for end in self._repeated[v].ends)
+        self.units = (*work_of(plan, self._repeated), *ends)
+        self.order = tuple(v for unit in self.units for v in unit.variables)
         self._events = {e.variable: e for e in self.core.positive}
         self._events |= {r.variable: r.event for r in repeated}
         self._events |= {e.variable: e for one in (branch, *same) for e in one.negated}
@@ -190,6 +203,76 @@ class _Compiler:
 
     def _is_negated(self, variable: str) -> bool:
         return variable not in self._repeated and variable not in self.order
+
+    def steps(self, units: Sequence[Unit]) -> tuple[AnyStep, ...]:
+        """Return the steps of a tree, each with those that find what it joins."""
+        found: list[AnyStep] = []
+        bound: tuple[str, ...] = ()
+        for unit in units:
+            if unit.inner:
+                found.append(self._group(unit, bound))
+            else:
+                found.append(self.step(unit.variables[0], bound))
+            bound += unit.variables
+        return tuple(found)
+
+    def _group(self, unit: Unit, bound: Sequence[str]) -> GroupStep:
+        new = set(unit.variables)
+        due = [
+            part
+            for part in self.parts
+            if variables_of(part) <= new | {*bound}
+            and variables_of(part) & new
+            and variables_of(part) & {*bound}
+        ]
+        bands = [_band(part, new) for part in due]
+        scopes = tuple(self._step(self.core, v, bound, (), ()) for v in unit.variables)
+        return GroupStep(
+            unit.name,
+            unit.variables,
+            self.steps(unit.inner),
+            (),
+            scopes,
+            tuple(
+                number
+                for number, members in enumerate(self.classes[: self.linked])
+                if _names(members) & new and _names(members) & set(bound)
+            ),
+            tuple(band for band in bands if band is not None),
+            tuple(part for part, band in zip(due, bands, strict=True) if band is None),
+            tuple(pair for scope in scopes for pair in scope.distinct),
+        )
+
+    def placed(
+        self, absences: Sequence[Absence], units: Sequence[Unit]
+    ) -> tuple[tuple[Absence, ...], dict[tuple[str, ...], tuple[Absence, ...]]]:
+        """Return what is looked for after the steps, and inside of each subtree.
+
+        What depends on a subtree alone is looked for there.
+        """
+        inner: dict[tuple[str, ...], tuple[Absence, ...]] = {}
+        rest = list(absences)
+        for unit in units:
+            if unit.inner:
+                own = [a for a in rest if self._is_known(a, unit.variables)]
+                rest = [a for a in rest if a not in own]
+                inner[unit.variables], deeper = self.placed(own, unit.inner)
+                inner |= deeper
+        after = [replace(a, after=self._after(a, units)) for a in rest]
+        return tuple(sorted(after, key=lambda absence: absence.after)), inner
+
+    def _after(self, absence: Absence, units: Sequence[Unit]) -> int:
+        bound: tuple[str, ...] = ()
+        for number, unit in enumerate(units):
+            bound += unit.variables
+            if self._is_known(absence, bound):
+                return number
+        return len(units)
+
+    def _is_known(self, absence: Absence, bound: Sequence[str]) -> bool:
+        """Whether an absence can be looked for when these variables are bound."""
+        needs = self._needs[absence.step.variable]
+        return needs is not None and all({*names} & {*bound} for names in needs)
 
     def step(self, variable: str, bound: Sequence[str]) -> Step:
         """Return how `variable` is bound when those in `bound` are."""
@@ -236,7 +319,8 @@ class _Compiler:
         for event in branch.negated:
             if event.variable not in self._absences:
                 self._absences[event.variable] = self._absence(branch, core, event.variable)
-        found = [self._absences[event.variable] for event in branch.negated]
+        found = (self._absences[event.variable] for event in branch.negated)
+        found = (replace(a, after=self._after(a, self.units)) for a in found)
         return tuple(sorted(found, key=lambda absence: absence.after))
 
     def _absence(self, branch: Branch, core: Branch, variable: str) -> Absence:
@@ -265,24 +349,18 @@ class _Compiler:
         counted = any(clock != "time" for _, clock in step.windows)
         apart = tuple(v for v in self._repeated if self._may_coincide(core, v, variable))
         if on_sets or apart or (counted and self._repeated):
-            return Absence(step, len(self.order), on_sets, apart)
+            self._needs[variable] = None
+            return Absence(step, 0, on_sets, apart)
         needed = {bound.variable for bound in (*step.lower, *step.upper)}
         needed.update(step.distinct_from)
         if counted:
             needed.update(self.order)  # arrival need not follow time
         for condition in (*step.residues, *(band.other for band in step.bands)):
             needed |= variables_of(condition)
-        if step.classes:
-            partners = [_names(self.classes[number]) - {variable} for number in step.classes]
-            # Any one partner will do; the partition has one in every step.
-            positions = [min(map(self._position, names)) for names in partners]
-        else:
-            positions = []
-        after = max((*map(self._position, needed - {variable}), *positions), default=0)
-        return Absence(step, after)
-
-    def _position(self, variable: str) -> int:
-        return self.order.index(variable) if variable in self.order else len(self.order)
+        # Any one partner in a class will do; the partition has one in every step.
+        partners = [_names(self.classes[number]) & {*self.order} for number in step.classes]
+        self._needs[variable] = [*({name} for name in needed - {variable}), *partners]
+        return Absence(step, 0)
 
     def _step(
         self,
@@ -293,7 +371,7 @@ class _Compiler:
         classes: Iterable[int],
     ) -> Step:
         windows = windows_of(self._branch, absent=self._is_negated(variable))
-        bands = [_band(part, variable) for part in due]
+        bands = [_band(part, {variable}) for part in due]
         return Step(
             self._events[variable],
             tuple(part for part in due if variables_of(part) == {variable}),
@@ -359,15 +437,29 @@ def _names(members: Iterable[Member]) -> set[str]:
     return {variable for variable, _ in members}
 
 
-def _band(part: Expression, variable: str) -> Band | None:
+def _with_absences(
+    steps: tuple[AnyStep, ...], inner: Mapping[tuple[str, ...], tuple[Absence, ...]]
+) -> tuple[AnyStep, ...]:
+    """Return the steps with what is looked for inside of their subtrees."""
+    return tuple(
+        replace(
+            step, steps=_with_absences(step.steps, inner), absences=inner.get(step.variables, ())
+        )
+        if isinstance(step, GroupStep)
+        else step
+        for step in steps
+    )
+
+
+def _band(part: Expression, new: Set[str]) -> Band | None:
     if not isinstance(part, Comparison) or part.operator == "!=":
         return None
     for own, other, operator in (
         (part.left, part.right, part.operator),
         (part.right, part.left, MIRRORED[part.operator]),
     ):
-        bound = variables_of(other)
-        if variables_of(own) == {variable} and bound and variable not in bound:
+        about, bound = variables_of(own), variables_of(other)
+        if about and about <= new and bound and not bound & new:
             return Band(own, operator, other)
     return None
 

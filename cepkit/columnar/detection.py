@@ -30,7 +30,7 @@ WINDOWS_PER_SLICE = 10
 
 def counters_for(program: Program) -> tuple[StepCounters, ...]:
     """Return counters at zero, one for each step of `program`."""
-    return tuple(StepCounters(step.variable) for step in (*program.steps, *program.listed))
+    return tuple(StepCounters(step.name) for step in (*program.work, *program.listed))
 
 
 def detect_slice(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cepkit.columnar.backend import Loops
 from cepkit.columnar.binding import BoundBand, BoundStep, Search, Side, Table, band_limits
-from cepkit.columnar.candidates import Candidates
+from cepkit.columnar.candidates import Candidates, Group
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.generated import GeneratedJoin, generate
 from cepkit.pattern.conditions import Expression
@@ -56,6 +56,7 @@ class Join:
         self._loops = loops
         self._kernels = loops.kernels
         self._generated: dict[str, GeneratedJoin | None] = {}
+        self._sought: dict[str, StepCounters] = {}
 
     def pairs(
         self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
@@ -98,12 +99,22 @@ class Join:
             )
             done = stopped
 
+    def sought(self, absence: BoundStep, rows: Partials, size: int) -> npt.NDArray[np.bool_]:
+        """Return for each row whether there is an event that must not be there.
+
+        What is looked at is kept over the chunks: a search that looks at many candidates earns a
+        loop of its own.
+        """
+        name = absence.step.name
+        looked = self._sought.setdefault(name, StepCounters(name))
+        return self.exists(absence, looked, rows, size)
+
     def exists(
         self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
     ) -> npt.NDArray[np.bool_]:
         """Return for each partial match whether it has such an event."""
         step = bound.step
-        checked = bound.residues or step.distinct_from or step.follows or step.precedes
+        checked = bound.residues or step.distinct or step.follows or step.precedes
         if checked or len(bound.bands) >= len(self._kernels.EXISTS):
             present = np.zeros(size, dtype=np.bool_)
             for parents, _ in self.pairs(bound, counters, partials, size):
@@ -172,9 +183,12 @@ class Join:
 
     def _generate(self, bound: BoundStep, looked_at: int) -> GeneratedJoin | None:
         """Return a loop written for the step, if it is worth one and there can be one."""
-        after, variable = self._loops.generate_after, bound.step.variable
+        after = self._loops.generate_after
         if after is None or not bound.residues or looked_at < after:
             return None
+        if isinstance(bound.candidates, Group):
+            return None  # loops are written for steps of one variable
+        variable = bound.candidates.step.variable
         if variable not in self._generated:
             self._generated[variable] = generate(
                 bound.residues,
@@ -214,14 +228,20 @@ class Join:
         self, bound: BoundStep, partials: Partials, loop: _Loop, parents: Ints, found: Ints
     ) -> tuple[Ints, Ints]:
         """Return the pairs that pass what the inner loop has not checked."""
-        candidates = self._candidates
-        new = bound.step.variable
+        candidates, step = self._candidates, bound.step
 
         def taken(variable: str) -> Ints:
-            return found if variable == new else partials[variable][parents]
+            if variable not in step.variables:
+                return partials[variable][parents]
+            if isinstance(bound.candidates, Group):
+                return bound.candidates.members[variable][found]
+            return found
 
         def read(variable: str, attribute: str) -> Column:
-            return candidates[variable].column(attribute).pick(taken(variable))
+            return candidates[variable].column(attribute).take(taken(variable))
+
+        def rows(variable: str) -> Ints:
+            return candidates[variable].rows[taken(variable)]
 
         for least, most, column in loop.bands:
             values = column[found]
@@ -230,13 +250,13 @@ class Join:
         for condition in loop.residues:
             held = truth(condition, read, len(found))
             parents, found = parents[held], found[held]
-        for other in bound.step.distinct_from:
-            held = candidates[new].rows[found] != candidates[other].rows[taken(other)]
+        for one, other in step.distinct:
+            held = rows(one) != rows(other)
             parents, found = parents[held], found[held]
-        for other, apart in bound.step.follows:
-            held = candidates[new].rows[found] - candidates[other].rows[taken(other)] >= apart
+        for other, apart in step.follows:
+            held = rows(step.variables[0]) - rows(other) >= apart
             parents, found = parents[held], found[held]
-        for other, apart in bound.step.precedes:
-            held = candidates[other].rows[taken(other)] - candidates[new].rows[found] >= apart
+        for other, apart in step.precedes:
+            held = rows(other) - rows(step.variables[0]) >= apart
             parents, found = parents[held], found[held]
         return parents, found

@@ -260,7 +260,7 @@ def programs(query: Query, plan: Plan) -> tuple[Program, ...]:
     """
     branches = normal_form(query)
     return tuple(
-        compile_branch(branch, chosen.order, branches[:i])
+        compile_branch(branch, chosen, branches[:i])
         for i, (branch, chosen) in enumerate(zip(branches, plan.branches, strict=True))
     )
 

@@ -7,7 +7,7 @@ it to the events of a slice.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from cepkit.columnar.kleene import Repeated
 from cepkit.pattern.conditions import ComparisonOperator, Expression
@@ -82,6 +82,53 @@ class Step:
         """The new variable."""
         return self.event.variable
 
+    @property
+    def name(self) -> str:
+        """How tables call the step."""
+        return self.event.variable
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The new variable, as for a step that binds several."""
+        return (self.event.variable,)
+
+    @property
+    def distinct(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of a new and a bound variable that could be the same event."""
+        return tuple((self.event.variable, bound) for bound in self.distinct_from)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStep:
+    """How the partial matches of a subtree, found first, are added to those that are bound.
+
+    Attributes:
+        name: How tables call the step.
+        variables: All that it binds.
+        steps: Those that find the partial matches of the subtree.
+        absences: What is looked for after these steps.
+        scopes: For each variable how it lies to what is bound outside: bounds and windows.
+        classes: The equality classes that link the subtree to what is bound outside.
+        bands: Conditions with one side about the subtree and the other about what is outside.
+        residues: The other conditions between the two.
+        distinct: The pairs of a new and a bound variable that could be the same event.
+    """
+
+    name: str
+    variables: tuple[str, ...]
+    steps: tuple[AnyStep, ...]
+    absences: tuple[Absence, ...]
+    scopes: tuple[Step, ...]
+    classes: tuple[int, ...]
+    bands: tuple[Band, ...]
+    residues: tuple[Expression, ...]
+    distinct: tuple[tuple[str, str], ...]
+    follows: tuple[tuple[str, int], ...] = ()
+    precedes: tuple[tuple[str, int], ...] = ()
+
+
+AnyStep: TypeAlias = "Step | GroupStep"
+
 
 @dataclass(frozen=True, slots=True)
 class Absence:
@@ -140,7 +187,7 @@ class Program:
     """
 
     variables: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[AnyStep, ...]
     sets: tuple[SetStep, ...]
     on_sets: tuple[Expression, ...]
     overlapping: tuple[tuple[str, str], ...]
@@ -185,7 +232,32 @@ class Program:
         return frozenset(end for one in self.sets for end in one.repeated.ends)
 
     @property
+    def work(self) -> tuple[AnyStep, ...]:
+        """All steps, those of subtrees before the step that joins them."""
+        return _work(self.steps)
+
+    @property
+    def single(self) -> tuple[Step, ...]:
+        """The steps that bind a single variable, wherever they stand."""
+        return tuple(step for step in self.work if isinstance(step, Step))
+
+    @property
+    def bound(self) -> tuple[str, ...]:
+        """The variables that the steps bind, in their order."""
+        return tuple(variable for step in self.steps for variable in step.variables)
+
+    @property
     def negated(self) -> tuple[Step, ...]:
         """The steps that look for what must not be there."""
-        groups = (self.absences, *self.otherwise)
+        inner = (step.absences for step in self.work if isinstance(step, GroupStep))
+        groups = (self.absences, *self.otherwise, *inner)
         return tuple(absence.step for group in groups for absence in group)
+
+
+def _work(steps: tuple[AnyStep, ...]) -> tuple[AnyStep, ...]:
+    found: list[AnyStep] = []
+    for step in steps:
+        if isinstance(step, GroupStep):
+            found += _work(step.steps)
+        found.append(step)
+    return tuple(found)

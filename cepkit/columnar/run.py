@@ -1,32 +1,29 @@
-"""The steps of a bound program, run over chunks of partial matches, depth first.
+"""A bound program run over its slice: subtrees first, then the steps, then the sets.
 
-A step takes a chunk, fills a buffer of fixed size with the pairs (partial match, new event) that
-hold, passes them on as the next step's chunk, and goes on where it stopped. So memory is bounded
-by the number of steps, whatever the number of matches. What must not be there is looked for as
-soon as all that it depends on is bound.
+The steps of a tree lean on its left side; what its right sides stand for is found before them and
+joined as if it were one event. Where that is more than memory should hold, it comes in parts, and
+the steps run again for each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
 from cepkit.columnar.backend import Loops
-from cepkit.columnar.binding import BoundProgram, BoundStep
+from cepkit.columnar.binding import BoundAbsence, BoundProgram, BoundStep, Subtree
 from cepkit.columnar.blocks import Block, PairBlock
 from cepkit.columnar.counters import StepCounters
-from cepkit.columnar.join import Ints, Join, Partials
+from cepkit.columnar.join import Ints, Join
+from cepkit.columnar.pipeline import Check, Mask, Pipeline, Rows
+from cepkit.columnar.program import AnyStep, GroupStep
 from cepkit.columnar.set_conditions import is_late
 from cepkit.columnar.sets import SetChoice, Sets
 
-CHUNK = 1 << 15
-"""Partial matches taken at a time: what fits a core's cache."""
-
-Mask = npt.NDArray[np.bool_]
+GROUP_ROWS = 1 << 22
+"""Partial matches of a subtree that are held at a time."""
 
 
 class Run:
@@ -35,7 +32,8 @@ class Run:
     Args:
         bound: The program and the slice.
         loops: The inner loops to use.
-        counters: One for each step, those that list sets at the end; the work is added to them.
+        counters: One for each step in the order of work, those that list sets at the end; the
+            work is added to them.
         choice: Which sets of each Kleene variable are wanted.
     """
 
@@ -49,121 +47,94 @@ class Run:
         self._bound = bound
         self._kernels = loops.kernels
         self._join = Join(bound.candidates, loops)
-        self._counters = counters
-        self._sought: dict[str, StepCounters] = {}
+        work = bound.program.work
+        self._counters = dict(zip(map(id, work), counters, strict=False))
         self._sets = None
         if bound.sets:
-            listed = counters[len(bound.steps) :]
+            listed = counters[len(work) :]
             self._sets = Sets(bound, self._join, self._kernels, listed, choice)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the matches, some at a time, in no particular order."""
         if not self._bound.possible:
             return
+        bound = self._bound
+        joined = self._joined(bound.program.steps, bound.steps, bound.absences, whole=True)
         if self._sets is None:
-            yield from self._joined()
+            yield from joined
         else:
-            yield from self._sets.blocks(block.partials() for block in self._joined())
+            yield from self._sets.blocks(block.partials() for block in joined)
 
-    def _joined(self) -> Iterator[PairBlock]:
-        """Yield the matches of the steps, those that list sets left out."""
-        first, counters = self._bound.steps[0].candidates, self._counters[0]
-        counters.candidates += first.seen
-        variable = first.step.variable
-        if not all(len(step.candidates) for step in self._bound.steps):
-            counters.survivors += len(first)
-            return
-        for begin in range(0, len(first), CHUNK):
-            began = perf_counter()
-            chunk = np.arange(begin, min(begin + CHUNK, len(first)), dtype=np.int32)
-            chunk, _ = self._kept(0, {}, chunk, chunk)
-            self._count(counters, len(chunk), began)
-            if not len(chunk):
-                continue
-            if len(self._bound.steps) == 1:
-                known = self._bound.candidates
-                yield PairBlock(len(chunk), self._kernels, known, {}, variable, chunk, chunk)
-            else:
-                yield from self._extend(1, {variable: chunk}, len(chunk))
+    def _joined(
+        self,
+        steps: Sequence[AnyStep],
+        bound: Sequence[BoundStep | Subtree],
+        absences: Sequence[Sequence[BoundStep]],
+        *,
+        whole: bool = False,
+    ) -> Iterator[PairBlock]:
+        """Yield the partial matches of a tree, those of the `whole` one as far as wanted."""
+        counters = [self._counters[id(step)] for step in steps]
+        for ready in self._with_subtrees(bound):
+            pipeline = Pipeline(
+                ready,
+                absences,
+                self._bound.candidates,
+                self._join,
+                self._kernels,
+                counters,
+                tuple(self._final()) if whole else (),
+            )
+            yield from pipeline.blocks()
 
-    def _extend(self, number: int, partials: Partials, size: int) -> Iterator[PairBlock]:
-        """Run the steps from `number` on over a chunk of partial matches."""
-        step, counters = self._bound.steps[number], self._counters[number]
-        variable = step.step.variable
-        began = perf_counter()
-        for parents, found in self._join.pairs(step, counters, partials, size):
-            found, parents = self._kept(number, partials, found, parents)  # noqa: PLW2901
-            survivors = len(found)
-            longer = {}
-            if survivors and number < len(self._bound.steps) - 1:
-                longer = {v: self._kernels.take(rows, parents) for v, rows in partials.items()}
-                longer[variable] = found.copy()  # the buffer is filled again
-            self._count(counters, survivors, began)
-            if longer:
-                yield from self._extend(number + 1, longer, survivors)
-            elif survivors:
-                known = self._bound.candidates
-                yield PairBlock(survivors, self._kernels, known, partials, variable, parents, found)
-            began = perf_counter()
-        counters.seconds += perf_counter() - began
+    def _with_subtrees(self, bound: Sequence[BoundStep | Subtree]) -> Iterator[list[BoundStep]]:
+        """Yield the steps with each subtree found; again for each of its parts."""
+        for number, step in enumerate(bound):
+            if isinstance(step, Subtree):
+                for members in self._parts(step):
+                    ready = self._bound.binder.join(step, members)
+                    yield from self._with_subtrees([*bound[:number], ready, *bound[number + 1 :]])
+                return
+        yield [step for step in bound if isinstance(step, BoundStep)]
 
-    def _count(self, counters: StepCounters, survivors: int, began: float) -> None:
-        counters.survivors += survivors
-        counters.peak_rows = max(counters.peak_rows, survivors)
-        counters.seconds += perf_counter() - began
+    def _parts(self, subtree: Subtree) -> Iterator[dict[str, Ints]]:
+        """Yield the partial matches of a subtree, so many at a time as may be held."""
+        held: list[Mapping[str, Ints]] = []
+        size = 0
+        for block in self._joined(subtree.step.steps, subtree.steps, subtree.absences):
+            rows, count = block.partials()
+            held.append(rows)
+            size += count
+            counters = self._counters[id(subtree.step.steps[-1])]
+            counters.peak_rows = max(counters.peak_rows, size)
+            if size >= GROUP_ROWS:
+                yield _together(subtree.step, held)
+                held, size = [], 0
+        if size:
+            yield _together(subtree.step, held)
 
-    def _kept(
-        self, number: int, partials: Partials, found: Ints, parents: Ints
-    ) -> tuple[Ints, Ints]:
-        """Return the pairs of a step without those that NOT or the slice rules out."""
-        bound, counters = self._bound, self._counters[number]
-        new = bound.steps[number].step.variable
-
-        def only(held: Mask) -> None:
-            nonlocal found, parents
-            if not held.all():
-                found, parents = found[held], parents[held]
-
-        complete = number == len(bound.steps) - 1
+    def _final(self) -> Iterator[Check]:
+        """Yield what complete rows must fulfil: to be the slice's, and no earlier branch's."""
+        bound = self._bound
         owners, since = bound.program.owners, bound.owned.since
-        if complete and since is not None and len(owners) > 1:
-            rows = _Pairs(partials, new, found, parents)
-            ends = [bound.candidates[v].ts[rows[v]] for v in owners]
-            only(reduce(np.maximum, ends) >= since)
-        before = len(found)
-        for absence in bound.absences[number]:
-            only(~self._exists(absence, _Pairs(partials, new, found, parents)))
-        for group in bound.otherwise if complete else ():
-            if is_late(group, len(bound.steps)):
-                continue
-            rows = _Pairs(partials, new, found, parents)
-            only(reduce(np.logical_or, [self._exists(a.bound, rows) for a in group]))
-        counters.removed += before - len(found)
-        return found, parents
+        if since is not None and len(owners) > 1:
+            times = {v: bound.candidates[v].ts for v in owners}
 
-    def _exists(self, absence: BoundStep, rows: _Pairs) -> Mask:
-        # Kept over the chunks: a search that looks at many candidates earns a loop of its own.
-        variable = absence.step.variable
-        looked = self._sought.setdefault(variable, StepCounters(variable))
-        return self._join.exists(absence, looked, rows, rows.size)
+            def owned(rows: Rows) -> Mask:
+                latest = reduce(np.maximum, [ts[rows[v]] for v, ts in times.items()])
+                return np.asarray(latest >= since)
+
+            yield False, owned
+        for group in bound.otherwise:
+            if not is_late(group, len(bound.steps)):
+
+                def elsewhere(rows: Rows, group: Sequence[BoundAbsence] = group) -> Mask:
+                    return reduce(
+                        np.logical_or, [self._join.sought(a.bound, rows, rows.size) for a in group]
+                    )
+
+                yield True, elsewhere
 
 
-class _Pairs(Mapping[str, Ints]):
-    """The candidate of each variable in pairs of a step, gathered when it is asked for."""
-
-    def __init__(self, partials: Partials, new: str, found: Ints, parents: Ints) -> None:
-        self._partials = partials
-        self._parents = parents
-        self._known = {new: found}
-        self.size = len(found)
-
-    def __getitem__(self, variable: str) -> Ints:
-        if variable not in self._known:
-            self._known[variable] = self._partials[variable][self._parents]
-        return self._known[variable]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({*self._partials, *self._known})
-
-    def __len__(self) -> int:
-        return len({*self._partials, *self._known})
+def _together(step: GroupStep, held: Sequence[Mapping[str, Ints]]) -> dict[str, Ints]:
+    return {v: np.concatenate([rows[v] for rows in held]) for v in step.variables}

@@ -80,9 +80,10 @@ class SetConditions:
         self._sought: dict[str, StepCounters] = {}
         self._checks = tuple(self._made())
         listed = bound.program.listed
-        nothing = Members(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
+        empty = np.empty(0, dtype=np.int32)
+        nothing = Members(np.zeros(1, dtype=np.int64), empty)
         nobody = Chosen(
-            {step.variable: nothing.rows for step in bound.program.steps},
+            {v: empty for step in bound.program.steps for v in step.variables},
             {step.variable: nothing for step in listed},
             0,
         )

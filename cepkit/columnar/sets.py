@@ -205,18 +205,19 @@ class Sets:
     def _lists(self, number: int, rows: Partials, size: int) -> Iterator[tuple[int, int, _Lists]]:
         """Yield a stretch of rows with the lists that a Kleene variable has for them."""
         bound, counters = self._bound.sets[number], self._counters[number]
+        events = self._bound.candidates[self._steps[number].repeated.variable].rows
         if _is_range(bound):
             low, high = self._join.ranges(bound, rows, size)
             high = np.maximum(low, high)
             counters.candidates += int((high.astype(np.int64) - low).sum())
-            yield 0, size, self._between(number, rows, low, high, bound.candidates.rows)
+            yield 0, size, self._between(number, rows, low, high, events)
             return
         for begin, end, parents, found in self._join.groups(bound, counters, rows, size):
             counts = np.bincount(parents - begin, minlength=end - begin)
             ends = np.cumsum(counts).astype(np.int32)
             some = {v: column[begin:end] for v, column in rows.items()}
             begins = (ends - counts).astype(np.int32)
-            members = bound.candidates.rows[found]
+            members = events[found]
             yield begin, end, self._between(number, some, begins, ends, members)
 
     def _between(
@@ -333,7 +334,7 @@ class Sets:
         """Return the variables that tell one choice of the single events from another."""
         program = self._bound.program
         ends = program.ends - {*program.owners}
-        return [step.variable for step in program.steps if step.variable not in ends]
+        return [variable for variable in program.bound if variable not in ends]
 
     def _largest(self, blocks: Iterable[SetBlock]) -> Iterator[SetBlock]:
         """Yield of the matches with the same single events, which come together, the largest."""
@@ -392,7 +393,7 @@ def _codes(lists: _Lists) -> npt.NDArray[np.int64]:
 def _is_range(bound: BoundStep) -> bool:
     """Whether the list of a row is a range of candidates as they are."""
     step = bound.step
-    checked = bound.bands or bound.residues or step.distinct_from or step.follows or step.precedes
+    checked = bound.bands or bound.residues or step.distinct or step.follows or step.precedes
     return not checked
 
 

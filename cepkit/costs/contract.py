@@ -11,11 +11,16 @@ from typing import Protocol
 
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log_sum
+from cepkit.plan.nodes import BranchPlan, OrderPlan, Tree, leaves
 from cepkit.statistics.model import Statistics
 
 
 class BranchCost(Protocol):
     """A cost model made ready for one branch."""
+
+    def node(self, variables: frozenset[str]) -> float:
+        """Return the logarithm of the cost of a node of a tree with these leaves."""
+        ...
 
     def step(self, bound: frozenset[str], variable: str) -> float:
         """Return the logarithm of the cost of binding `variable` after those in `bound`."""
@@ -38,6 +43,19 @@ class CostModel(Protocol):
             UnsupportedError: The model does not know a part of the branch.
         """
         ...
+
+
+def plan_cost(cost: BranchCost, plan: BranchPlan) -> float:
+    """Return the logarithm of the cost of a plan: of an order by steps, of a tree by nodes."""
+    if isinstance(plan, OrderPlan):
+        return order_cost(cost, plan.order)
+    return log_sum(cost.node(frozenset(names)) for names in _nodes(plan.root))
+
+
+def _nodes(tree: Tree) -> list[tuple[str, ...]]:
+    if isinstance(tree, str):
+        return [(tree,)]
+    return [*_nodes(tree.left), *_nodes(tree.right), leaves(tree)]
 
 
 def order_cost(cost: BranchCost, order: Sequence[str]) -> float:

@@ -1,6 +1,7 @@
 """The cost of an order as the partial matches that are alive in a window, summed over its steps.
 
     Cost(O) = sum over k of PM({O_1 .. O_k})
+    Cost(T) = sum over the nodes N of the tree of PM(leaves of N)
 
 PM is defined in expectation.py. O(number of selectivities) a step.
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
@@ -22,6 +23,9 @@ from cepkit.statistics.model import Statistics
 @dataclass(frozen=True, slots=True)
 class _Ready:
     expectation: Expectation
+
+    def node(self, variables: frozenset[str]) -> float:
+        return self.expectation.log_alive(variables)
 
     def step(self, bound: frozenset[str], variable: str) -> float:
         return self.expectation.log_alive(bound | {variable})

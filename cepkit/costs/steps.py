@@ -9,13 +9,14 @@ Source: expectation.py; that work is candidates and partial matches together is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from cepkit.costs.expectation import Expectation
 from cepkit.pattern.conditions import Attribute, Comparison
 from cepkit.pattern.normal_form import Branch
+from cepkit.plan.checks import variables_of_plan
 from cepkit.plan.logarithms import from_log
-from cepkit.plan.nodes import ExpectedStep
+from cepkit.plan.nodes import BranchPlan, ExpectedStep, OrderPlan, TreePlan, Unit, work_of
 from cepkit.statistics.model import Statistics
 
 
@@ -65,35 +66,48 @@ def expected_candidates(
 def expected_steps(
     branch: Branch,
     statistics: Statistics,
-    order: Sequence[str],
+    plan: BranchPlan | Sequence[str],
     duration: float | None = None,
 ) -> tuple[ExpectedStep, ...]:
-    """Return what is expected of each step of an order; arguments as `expected_candidates`.
+    """Return what is expected of each step of a plan, in the order of work.
 
-    Kleene variables come last, wherever the order has them: their sets are chosen when all
-    single events are bound.
+    Kleene variables come last, wherever the plan has them: their sets are chosen when all
+    single events are bound. The steps of a subtree come before the one that joins it.
+
+    Args:
+        branch: The branch.
+        statistics: The rates and selectivities.
+        plan: A plan for it, or the positive variables in an order.
+        duration: The length of the stream in seconds; None for that of the statistics.
     """
+    if not isinstance(plan, OrderPlan | TreePlan):
+        plan = OrderPlan(tuple(plan))
     repeated = {variable for variable, _, _ in branch.repeated}
-    order = sorted(order, key=lambda variable: variable in repeated)
-    expectation = Expectation.of(branch, statistics)
-    looked_up = _linked_by_equality(branch)
-    steps = []
-    for i, variable in enumerate(order):
-        bound = frozenset(order[:i])
-        both = bound | {variable}
+    sets = (Unit((v,), (), v) for v in variables_of_plan(plan) if v in repeated)
+    expectation, looked_up = Expectation.of(branch, statistics), _linked_by_equality(branch)
 
-        def applied(names: frozenset[str], bound: frozenset[str] = bound) -> bool:
-            return names <= bound or names in looked_up
+    def steps_of(units: Sequence[Unit]) -> Iterator[ExpectedStep]:
+        bound: frozenset[str] = frozenset()
+        for unit in units:
+            yield from steps_of(unit.inner)
+            new = frozenset(unit.variables)
 
-        steps.append(
-            ExpectedStep(
-                variable,
+            def applied(
+                names: frozenset[str], bound: frozenset[str] = bound, new: frozenset[str] = new
+            ) -> bool:
+                inside = len(new) > 1 and names <= new
+                return names <= bound or inside or names in looked_up
+
+            both = bound | new
+            yield ExpectedStep(
+                unit.name,
                 from_log(expectation.log_total(both, duration, applied)),
                 from_log(expectation.log_total(both, duration)),
                 from_log(expectation.log_alive(both)),
             )
-        )
-    return tuple(steps)
+            bound = both
+
+    return tuple(steps_of((*work_of(plan, repeated), *sets)))
 
 
 def _linked_by_equality(branch: Branch) -> frozenset[frozenset[str]]:

@@ -21,6 +21,7 @@ from cepkit.diagnosis.verdict import said
 from cepkit.diagnosis.words import counted
 from cepkit.diagnosis.work import Coverage, Work
 from cepkit.pattern.policies import Strategy
+from cepkit.plan.checks import variables_of_plan
 
 _UNPRUNED = 8_000_000
 """Of the budget, for a search that also counts what fails in one requirement alone."""
@@ -36,7 +37,11 @@ def about_any(question: Question) -> WhyNot:
     for number, measured in enumerate(question.measures):
         near, seen, alone = _nearest(question, number)
         poured = pour(
-            measured, number + 1, question.plan.branches[number].order, Work(question.budget), alone
+            measured,
+            number + 1,
+            variables_of_plan(question.plan.branches[number]),
+            Work(question.budget),
+            alone,
         )
         rows += poured.rows
         passed += poured.matches

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cepkit.errors import PlanError
+from cepkit.errors import PlanError, UnsupportedError
 from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.names import name_text
 from cepkit.pattern.nodes import Kleene, Not
@@ -16,7 +16,7 @@ from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.printer import expression_text, structure_text
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import check_plan
-from cepkit.plan.nodes import ExpectedStep, Plan
+from cepkit.plan.nodes import ExpectedStep, Plan, TreePlan
 from cepkit.statistics.model import Statistics
 
 
@@ -91,6 +91,11 @@ def chains(plan: Plan, query: Query | None = None) -> tuple[Chain, ...]:
         raise PlanError("the plan expects something of other branches than its own")
     made = []
     for number, (ordered, branch) in enumerate(zip(plan.branches, branches, strict=True)):
+        if isinstance(ordered, TreePlan):
+            raise UnsupportedError(
+                f"this release cannot draw the tree {ordered} yet",
+                hint="print(plan) shows what is expected of it, matches.explain() what it did",
+            )
         order = ordered.order
         takes = (
             _takes_by_statistics(order, plan.statistics)
@@ -98,10 +103,10 @@ def chains(plan: Plan, query: Query | None = None) -> tuple[Chain, ...]:
             else _takes(order, branch)
         )
         if plan.expected:
-            expected = plan.expected[number]
+            expected = {step.variable: step for step in plan.expected[number]}
             takes = [
-                Take(t.variable, t.event, t.scope, t.conditions, e)
-                for t, e in zip(takes, expected, strict=True)
+                Take(t.variable, t.event, t.scope, t.conditions, expected[t.variable])
+                for t in takes
             ]
         name = f"branch {number + 1} of {len(branches)}" if len(branches) > 1 else ""
         absences = () if branch is None else _absences(branch)

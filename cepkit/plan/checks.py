@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cepkit.errors import PlanError, nearest
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
-from cepkit.plan.nodes import OrderPlan, Plan
+from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, Plan, Tree, TreePlan, leaves
 
-PlanLike: TypeAlias = Plan | OrderPlan | Sequence[str] | None
+PlanLike: TypeAlias = Plan | OrderPlan | TreePlan | Sequence[Any] | None
 
 
 def check_plan(plan: Plan, query: Query) -> Plan:
@@ -27,7 +27,7 @@ def check_plan(plan: Plan, query: Query) -> Plan:
             expected="an order for each choice at the ORs of the pattern",
         )
     for order, branch in zip(plan.branches, branches, strict=True):
-        _check_order(order.order, branch)
+        _check_order(variables_of_plan(order), branch)
     return plan
 
 
@@ -35,8 +35,8 @@ def as_plan(value: PlanLike, query: Query) -> Plan:
     """Return the plan that `value` means for `query`.
 
     Args:
-        value: A plan; an order (``["c", "b", "a"]``) for a pattern without OR; None for the
-            order of the pattern.
+        value: A plan; for a pattern without OR also an order (``["c", "b", "a"]``) or a tree
+            (``(("a", "b"), ("c", "d"))``); None for the order of the pattern.
         query: The query that it must belong to.
 
     Raises:
@@ -48,14 +48,16 @@ def as_plan(value: PlanLike, query: Query) -> Plan:
         case None:
             orders = tuple(OrderPlan(branch.variables) for branch in normal_form(query))
             return Plan(orders, "given-order")
-        case OrderPlan():
-            order = value
+        case OrderPlan() | TreePlan():
+            order: BranchPlan = value
         case str():
             raise PlanError(
                 f"a plan cannot be the text {value!r}", expected="names in a list: ['c', 'b', 'a']"
             )
-        case _:
+        case _ if all(isinstance(item, str) for item in value):
             order = OrderPlan(tuple(value))
+        case _:
+            order = TreePlan(_tree(value))
     branches = len(normal_form(query))
     if branches > 1:
         raise PlanError(
@@ -64,6 +66,24 @@ def as_plan(value: PlanLike, query: Query) -> Plan:
             hint="Plan((OrderPlan(...), OrderPlan(...)), 'by hand'), or leave it to choose_plan",
         )
     return check_plan(Plan((order,), "by hand"), query)
+
+
+def variables_of_plan(plan: BranchPlan) -> tuple[str, ...]:
+    """Return the variables of a plan, in the order in which it names them."""
+    return plan.order if isinstance(plan, OrderPlan) else leaves(plan.root)
+
+
+def _tree(value: object) -> Tree:
+    match value:
+        case str() | Pair():
+            return value
+        case (left, right):
+            return Pair(_tree(left), _tree(right))
+        case _:
+            raise PlanError(
+                f"a tree cannot have {value!r} as a node",
+                expected="a variable or a pair of trees: (('a', 'b'), ('c', 'd'))",
+            )
 
 
 def _check_order(order: tuple[str, ...], branch: Branch) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TypeAlias, assert_never
 
 from cepkit.plan.logarithms import from_log
 from cepkit.statistics.model import Statistics
@@ -19,11 +21,123 @@ class OrderPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Pair:
+    """Two subtrees whose partial matches are joined."""
+
+    left: Tree
+    right: Tree
+
+
+Tree: TypeAlias = str | Pair
+"""A variable, or two trees joined."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreePlan:
+    """The positive variables of a branch as the leaves of a binary tree, joined from below."""
+
+    root: Tree
+
+    def __str__(self) -> str:
+        return tree_text(self.root)
+
+
+BranchPlan: TypeAlias = OrderPlan | TreePlan
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One step of work: what it binds, and for a subtree the steps that find its partial matches.
+
+    Attributes:
+        variables: What the step binds.
+        inner: The steps of the subtree; none for a single variable.
+        name: How tables call the step.
+    """
+
+    variables: tuple[str, ...]
+    inner: tuple[Unit, ...]
+    name: str
+
+
+def tree_text(tree: Tree) -> str:
+    """Return ``(a ⋈ b) ⋈ c``."""
+    match tree:
+        case str():
+            return tree
+        case Pair(left, right):
+            return " ⋈ ".join(_in_brackets(side) for side in (left, right))
+        case _:
+            assert_never(tree)
+
+
+def _in_brackets(tree: Tree) -> str:
+    return tree if isinstance(tree, str) else f"({tree_text(tree)})"
+
+
+def leaves(tree: Tree) -> tuple[str, ...]:
+    """Return the variables of a tree from left to right."""
+    match tree:
+        case str():
+            return (tree,)
+        case Pair(left, right):
+            return leaves(left) + leaves(right)
+        case _:
+            assert_never(tree)
+
+
+def pruned(tree: Tree, without: Collection[str]) -> Tree | None:
+    """Return the tree without some variables; None where nothing is left."""
+    match tree:
+        case str():
+            return None if tree in without else tree
+        case Pair(left, right):
+            kept = [side for side in (pruned(left, without), pruned(right, without)) if side]
+            return Pair(*kept) if len(kept) == 2 else kept[0] if kept else None
+        case _:
+            assert_never(tree)
+
+
+def work_of(plan: BranchPlan, without: Collection[str] = ()) -> tuple[Unit, ...]:
+    """Return the steps of a plan in the order of work: an order is a tree that leans left.
+
+    Of two joined subtrees the left one is extended, row by row, by the partial matches of the
+    right one, which are found first; a single variable on the left changes sides.
+
+    Args:
+        plan: The plan of a branch.
+        without: Variables to leave out.
+    """
+    match plan:
+        case OrderPlan(order):
+            return tuple(Unit((v,), (), v) for v in order if v not in without)
+        case TreePlan(root):
+            tree = pruned(root, without)
+            return () if tree is None else _units(tree)
+        case _:
+            assert_never(plan)
+
+
+def _units(tree: Tree) -> tuple[Unit, ...]:
+    match tree:
+        case str():
+            return (Unit((tree,), (), tree),)
+        case Pair(str() as leaf, Pair() as other):
+            return (*_units(other), Unit((leaf,), (), leaf))
+        case Pair(left, str() as leaf):
+            return (*_units(left), Unit((leaf,), (), leaf))
+        case Pair(left, right):
+            return (*_units(left), Unit(leaves(right), _units(right), _in_brackets(right)))
+        case _:
+            assert_never(tree)
+
+
+@dataclass(frozen=True, slots=True)
 class ExpectedStep:
     """What is expected of one step of a plan.
 
     Attributes:
-        variable: The variable that the step binds.
+        variable: The variable that the step binds; for a subtree its text.
         candidates: Pairs of a partial match and an event that the step looks at, over the whole
             stream.
         partial_matches: How many of them are kept, over the whole stream.
@@ -49,7 +163,7 @@ class Plan:
             empty without statistics.
     """
 
-    branches: tuple[OrderPlan, ...]
+    branches: tuple[BranchPlan, ...]
     planner: str
     log_cost: float | None = None
     statistics: Statistics | None = None

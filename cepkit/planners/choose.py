@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cepkit.costs.contract import CostModel, order_cost
+from cepkit.costs.contract import CostModel, plan_cost
 from cepkit.costs.partial_matches import PARTIAL_MATCHES
 from cepkit.costs.steps import expected_steps
 from cepkit.errors import PlanError, nearest
@@ -70,7 +70,7 @@ def cost_plan(
     return Plan(
         plan.branches,
         plan.planner,
-        log_sum(order_cost(cost.on(branch, statistics), p.order) for p, branch in pairs),
+        log_sum(plan_cost(cost.on(branch, statistics), p) for p, branch in pairs),
         statistics,
-        tuple(expected_steps(branch, statistics, p.order) for p, branch in pairs),
+        tuple(expected_steps(branch, statistics, p) for p, branch in pairs),
     )

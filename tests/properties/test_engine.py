@@ -13,7 +13,7 @@ from cepkit.columnar.backend import Backend
 from cepkit.columnar.matches import Matches
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
-from cepkit.plan.nodes import OrderPlan, Plan
+from cepkit.plan.nodes import OrderPlan, Pair, Plan, Tree, TreePlan
 from cepkit.stream.stream import events
 from tests.strategies import Case, ConditionKind, as_table, cases, orders, result_of
 
@@ -35,6 +35,21 @@ def plans(case: Case) -> st.SearchStrategy[Plan]:
     return st.tuples(*map(orders, branches)).map(
         lambda chosen: Plan(tuple(map(OrderPlan, chosen)), "by hand")
     )
+
+
+@st.composite
+def trees(draw: st.DrawFn, names: tuple[str, ...]) -> Tree:
+    """Draw a binary tree over the variables."""
+    if len(names) == 1:
+        return names[0]
+    cut = draw(st.integers(1, len(names) - 1))
+    return Pair(draw(trees(names[:cut])), draw(trees(names[cut:])))
+
+
+def tree_plans(case: Case) -> st.SearchStrategy[Plan]:
+    """Draw a tree for each branch."""
+    chosen = [orders(branch).flatmap(trees).map(TreePlan) for branch in normal_form(case.query)]
+    return st.tuples(*chosen).map(lambda made: Plan(made, "by hand"))
 
 
 def found(case: Case, plan: Plan, **options: Any) -> set[Any]:
@@ -66,5 +81,14 @@ def test_any_order_and_any_slices_find_what_the_judge_finds(
 ) -> None:
     case = data.draw(DETECTED)
     plan = data.draw(plans(case))
+    rows = data.draw(st.sampled_from([None, 1, 3, 7]))
+    assert found(case, plan, backend=backend, slice_rows=rows) == case.matches
+
+
+@pytest.mark.parametrize("backend", get_args(Backend))
+@given(data=st.data())
+def test_any_tree_finds_what_the_judge_finds(backend: Backend, data: st.DataObject) -> None:
+    case = data.draw(DETECTED)
+    plan = data.draw(tree_plans(case))
     rows = data.draw(st.sampled_from([None, 1, 3, 7]))
     assert found(case, plan, backend=backend, slice_rows=rows) == case.matches

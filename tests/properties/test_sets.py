@@ -14,7 +14,7 @@ from cepkit.columnar.matches import Matches
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.checks import as_plan
 from cepkit.stream.stream import events
-from tests.properties.test_engine import found, plans
+from tests.properties.test_engine import found, plans, tree_plans
 from tests.strategies import Case, as_table, cases, result_of
 
 SETS = cases(
@@ -29,7 +29,7 @@ SETS = cases(
 @given(data=st.data())
 def test_any_order_and_any_slices_find_every_set(backend: Backend, data: st.DataObject) -> None:
     case = data.draw(SETS)
-    plan = data.draw(plans(case))
+    plan = data.draw(st.one_of(plans(case), tree_plans(case)))
     rows = data.draw(st.sampled_from([None, 1, 3, 7]))
     assert found(case, plan, backend=backend, slice_rows=rows) == case.matches
 
