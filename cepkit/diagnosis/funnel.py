@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cepkit.diagnosis.keys import chosen_key
 from cepkit.diagnosis.measures import Measures
 from cepkit.diagnosis.requirements import (
     Absent,
@@ -124,11 +125,18 @@ def pour(
             rows.append(FunnelRow(number, variable, "stretch", text, coverage.total, seen))
         for due in _due(measures, steps[: at + 1], grouped):
             before, after = counts.get((variable, due), (0, 0))
-            if not isinstance(due, Distinct) or before > after:
+            # What one event, or two of different types, always fulfil is told where it is not so.
+            idle = isinstance(due, Distinct) or (not at and due is not None)
+            if not idle or before > after:
                 add(variable, due, before, after, _scope_text(branch, variable, steps[:at]))
     for requirement in requirements_of(branch):
         if isinstance(requirement, Absent):
             add("", requirement, *counts.get(("", requirement), (0, 0)), "")
+    # What is asked for in several steps is counted once.
+    last = {row.text: at for at, row in enumerate(rows)}
+    rows = [
+        row if last[row.text] == at else replace(row, alone=None) for at, row in enumerate(rows)
+    ]
     return Poured(tuple(rows), search.coverage, matches)
 
 
@@ -154,15 +162,20 @@ def _due(
 ) -> Iterator[Requirement | None]:
     """Yield what the last of the bound variables is asked for beside the others."""
     variable = bound[-1]
+    every = requirements_of(measures.branch)
+    key = chosen_key(every, variable, bound[:-1])
     if len(bound) > 1:
         yield None
-    for requirement in requirements_of(measures.branch):
+    if key is not None:
+        yield key.requirement
+    for requirement in every:
+        if key is not None and requirement == key.requirement:
+            continue
         match requirement:
-            case Within(TimeWindow()):
+            case Within(TimeWindow()) if len(bound) > 1:
                 continue  # part of the scope
             case SamePartition() | Within() | SideBySide():
-                if len(bound) > 1:
-                    yield requirement
+                yield requirement
             case Size(name, minimum):
                 if name == variable and name in grouped and minimum > 1:
                     yield requirement

@@ -2,9 +2,9 @@
 
 A violation is told relative to the scale of what is violated, so that one of a price and one of
 a time can be compared: of the window its length; of a comparison how far its two sides usually lie
-apart, which is the interquartile range of their difference over randomly drawn events. What is
-no quantity (a text that differs, a value that is missing, an event that must not be there)
-counts 1.
+apart, which is the interquartile range of their difference over randomly drawn events. What is no
+quantity (a text or a whole number that should be equal to another, a value that is missing, an
+event that must not be there) counts 1.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from cepkit.diagnosis.sets import without_sets
 from cepkit.pattern.conditions import (
     AllOf,
     AnyOf,
+    Attribute,
     Comparison,
     Expression,
     InList,
@@ -229,6 +230,10 @@ def gaps(condition: Comparison | InList, read: Read) -> Iterator[Floats]:
     match condition:
         case Comparison("!=") | InList(_, _, True):
             return
+        case Comparison("=", Attribute() as left, Attribute() as right) if _are_ids(
+            value(left, read), value(right, read)
+        ):
+            return
         case Comparison(_, left, right):
             pairs = [(left, right)]
         case InList(operand, choices):
@@ -237,6 +242,11 @@ def gaps(condition: Comparison | InList, read: Read) -> Iterator[Floats]:
         one, other = value(left, read), value(right, read)
         if one.kind in _QUANTITIES and other.kind in _QUANTITIES:
             yield difference(one, other)
+
+
+def _are_ids(one: Column, other: Column) -> bool:
+    """Return whether two attributes that should be equal are numbers that only name something."""
+    return one.kind == other.kind == "integer"
 
 
 def difference(one: Column, other: Column) -> Floats:

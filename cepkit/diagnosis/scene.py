@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ from cepkit.stream.columns import Column, EventColumns
 
 Ints = npt.NDArray[np.int64]
 Combinations = Mapping[str, Ints]
+
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,35 @@ class Scene:
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order)) - np.searchsorted(codes, codes)
         return place
+
+    def alike(self, name: str | None) -> Ints:
+        """Return a number for each event: events with equal values of an attribute share it.
+
+        Args:
+            name: The attribute; None for the partition.
+        """
+        return self.partition if name is None else partition_of(self.columns, (name,))
+
+    def at_place(self, partners: Ints, places: Ints) -> Ints:
+        """Return the events at some places of the partitions that other events are in.
+
+        Events must have come in order. Before the first place is event 0, behind the last one the
+        number of all events.
+        """
+        codes = self.partition[partners]
+        begin, end = (np.searchsorted(self._ordered_codes, codes, side=side) for side in _SIDES)
+        at = begin + np.maximum(places, 0)
+        inside = at < end
+        found = self._by_partition[np.where(inside, at, 0)] if len(self._by_partition) else at
+        return np.where(inside, np.where(places < 0, 0, found), len(self.columns))
+
+    @cached_property
+    def _by_partition(self) -> Ints:
+        return np.argsort(self.partition, kind="stable")
+
+    @cached_property
+    def _ordered_codes(self) -> Ints:
+        return self.partition[self._by_partition]
 
     def clock(self, clock: Clock) -> Ints:
         """Return what a window counts in, for each event."""
@@ -125,7 +157,8 @@ def scope(
 ) -> tuple[Ints, Ints]:
     """Return for each combination between which events a further one must be.
 
-    What arrival says of a stream that came out of order is left to who asks.
+    What arrival says of a stream that came out of order is left to who asks. Where places inside
+    a partition count, all events must be in one.
 
     Args:
         scene: The events.
@@ -145,12 +178,15 @@ def scope(
     for variable in before:
         high = np.minimum(high, np.searchsorted(ts, ts[rows[variable]]))
     for clock, length in windows:
-        if clock == "place" or (clock == "arrival" and not scene.came_in_order):
+        if clock != "time" and not scene.came_in_order:
             continue
         times = np.stack([scene.clock(clock)[events] for events in rows.values()])
         earliest, latest = times.max(axis=0) - length, times.min(axis=0) + length
         if clock == "time":
             earliest = np.searchsorted(ts, earliest)
             latest = np.searchsorted(ts, latest, side="right") - 1
+        if clock == "place":
+            partners = next(iter(rows.values()))
+            earliest, latest = (scene.at_place(partners, end) for end in (earliest, latest))
         low, high = np.maximum(low, earliest), np.minimum(high, latest + 1)
     return low, np.maximum(low, high)

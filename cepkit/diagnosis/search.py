@@ -18,6 +18,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from cepkit.diagnosis.absences import killers
+from cepkit.diagnosis.keys import Key, KeyIndex, chosen_key
 from cepkit.diagnosis.measures import Limit, Mask, Measures, Violation
 from cepkit.diagnosis.partials import Partials, pairs
 from cepkit.diagnosis.requirements import (
@@ -86,7 +87,14 @@ class Search:
         self.keys = {r: int(key) for r, key in zip(every, drawn, strict=True)}
         names = self.measures.branch.variables
         self.bits = {name: 1 << min(i, 62) for i, name in enumerate(names)}
+        self._in_time = {
+            r for r in every if isinstance(r, Within) and isinstance(r.window, TimeWindow)
+        }
         self._candidates: dict[str, Partials] = {}
+        self._indexes: dict[tuple[str, str | None], KeyIndex] = {}
+        # Places inside of a partition mean nothing in another one.
+        whole = any(isinstance(r, SamePartition) for r in self._active)
+        self._one_partition = whole and any(limit.clock == "place" for limit in self._limits)
 
     def blocks(self) -> Iterator[Partials]:
         """Yield combinations of all positive variables, some at a time, in no order."""
@@ -132,20 +140,51 @@ class Search:
                 yield complete
             return
         variable, rest = todo[0], todo[1:]
-        candidates = self.candidates(variable)
         grouped = variable in self.grouped
-        low, high = self._scope(variable, partials)
-        begin = np.searchsorted(candidates.rows[variable], low)
-        end = np.maximum(begin, np.searchsorted(candidates.rows[variable], high))
-        self._count_scope(variable, partials, end - begin, len(candidates))
-        for parents, at in pairs(begin, end, partials.group if self.grouped else None):
-            self._spend(1 + len(partials.rows), len(parents))
-            longer = partials.joined(parents, candidates, at, grouped=grouped)
-            longer = self._checked(variable, longer)
+        key = chosen_key(self._active, variable, partials.rows)
+        counted = None if key is None else key.requirement
+        for part, parents, at in self._pairs(variable, partials, key):
+            self._spend(1 + len(part.rows), len(parents))
+            longer = part.joined(parents, self.candidates(variable), at, grouped=grouped)
+            longer = self._checked(variable, longer, counted)
             if grouped:
                 longer = self._with_enough(variable, longer)
             if len(longer):
                 yield from self._extend(rest, longer)
+
+    def _pairs(
+        self, variable: str, partials: Partials, key: Key | None
+    ) -> Iterator[tuple[Partials, Ints, Ints]]:
+        """Yield some partial matches with pairs of a row of theirs and a candidate in its scope."""
+        candidates = self.candidates(variable)
+        events = candidates.rows[variable]
+        low, high = self._scope(variable, partials)
+        begin = np.searchsorted(events, low)
+        end = np.maximum(begin, np.searchsorted(events, high))
+        self._count_scope(variable, None, partials, len(partials) * len(candidates), end - begin)
+        groups = bool(self.grouped)
+        keyed = np.zeros(len(partials), dtype=np.bool_)
+        if key is not None:
+            # Those that may violate no more, and not that, look only at events with their key.
+            keyed = partials.violations >= self.tolerance
+            if key.name is None:
+                keyed = (keyed & (partials.far == 0)) | self._one_partition
+            index = self._index(variable, key.name)
+            part = partials.take(keyed)
+            first, last = index.ranges(part.rows[key.partner], low[keyed], high[keyed])
+            came = int((end - begin)[keyed].sum())
+            self._count_scope(variable, key.requirement, part, came, last - first)
+            for parents, at in pairs(first, last, part.group if groups else None):
+                yield part, parents, index.order[at]
+        part = partials.take(~keyed)
+        for parents, at in pairs(begin[~keyed], end[~keyed], part.group if groups else None):
+            yield part, parents, at
+
+    def _index(self, variable: str, name: str | None) -> KeyIndex:
+        if (variable, name) not in self._indexes:
+            events = self.candidates(variable).rows[variable]
+            self._indexes[variable, name] = KeyIndex(self.measures.scene.alike(name), events)
+        return self._indexes[variable, name]
 
     def _scope(self, variable: str, partials: Partials) -> tuple[Ints, Ints]:
         """Return where a variable is looked for: further away while violations are left."""
@@ -153,6 +192,8 @@ class Search:
         bound = partials.rows.keys()
         near, far = [], []
         for limit in self._limits:
+            if limit.clock == "place" and not self._one_partition:
+                continue
             stretched = self._stretched(limit)
             beyond = spans(scene.clock(limit.clock), partials.rows) > limit.most
             near.append((limit.clock, np.where(beyond, stretched, limit.most)))
@@ -204,17 +245,26 @@ class Search:
             if about <= bound and (len(about) == 1) == alone:
                 yield requirement
 
-    def _checked(self, variable: str, partials: Partials) -> Partials:
-        """Return the partial matches that may stay, now that a variable is bound."""
-        partials = self._measured(variable, partials)
+    def _checked(self, variable: str, partials: Partials, counted: Requirement | None) -> Partials:
+        """Return the partial matches that may stay, now that a variable is bound.
+
+        Args:
+            variable: Which.
+            partials: With it.
+            counted: A requirement that was counted already.
+        """
+        partials = self._measured(variable, partials, counted)
         for requirement in self._local(set(partials.rows), alone=False):
             if variable in variables_in(requirement, ()):
                 before = partials.groups
                 partials = self._with(requirement, partials)
-                self._count(variable, requirement, before, partials)
+                if requirement != counted:
+                    self._count(variable, requirement, before, partials)
         return partials
 
-    def _measured(self, variable: str, partials: Partials) -> Partials:
+    def _measured(
+        self, variable: str, partials: Partials, counted: Requirement | None = None
+    ) -> Partials:
         """Return those that are not too far apart, in window, contiguity and partition."""
         far, distance = np.zeros(len(partials), dtype=np.int64), np.zeros(len(partials))
         for requirement in self._active:
@@ -225,12 +275,15 @@ class Search:
             far, distance = far + found.broken, distance + found.relative
             partials = partials.at_distance(far, distance)
             kept = self._kept(partials)
-            if not isinstance(requirement, SamePartition):
+            if isinstance(requirement, SamePartition):
+                kept &= ~(found.broken & self._one_partition)
+            else:
                 limit = self.measures.limit(requirement, len(self.measures.branch.positive))
                 kept &= found.relative * limit.scale + limit.most <= self._stretched(limit)
             partials, far, distance = partials.take(kept), far[kept], distance[kept]
-            in_time = isinstance(requirement, Within) and isinstance(requirement.window, TimeWindow)
-            if not in_time:
+            # The scope has seen to a window in time, but of the first event.
+            in_scope = requirement in self._in_time and len(partials.rows) > 1
+            if not in_scope and requirement != counted:
                 self._count(variable, requirement, before, partials)
         return partials
 
@@ -293,14 +346,21 @@ class Search:
                 self._count(variable, requirement, before, partials)
         return partials
 
-    def _count_scope(self, variable: str, partials: Partials, found: Ints, every: int) -> None:
+    def _count_scope(
+        self,
+        variable: str,
+        requirement: Requirement | None,
+        partials: Partials,
+        came: int,
+        found: Ints,
+    ) -> None:
         if self.tally is None:
             return
         if variable in self.grouped:
             after = len(np.unique(partials.group[found > 0]))
-            self.tally.add(variable, None, partials.groups, after)
+            self.tally.add(variable, requirement, partials.groups, after)
         else:
-            self.tally.add(variable, None, len(partials) * every, int(found.sum()))
+            self.tally.add(variable, requirement, came, int(found.sum()))
 
     def _count(self, step: str, requirement: Requirement, before: int, partials: Partials) -> None:
         if self.tally is not None:

@@ -97,6 +97,32 @@ def test_the_funnel_counts_a_set_once():
     assert any("KL" in note for note in why.notes)
 
 
+@pytest.mark.parametrize("key", ["a.k = b.k AND b.k = c.k", "c.k = b.k AND b.k = a.k", None])
+def test_a_key_is_counted_like_any_other_requirement(key):
+    kinds = [(i, kind, i % 3) for i, kind in enumerate("AABBCCAABBCC")]
+    where, partition = (f"WHERE {key}", "") if key else ("", "PARTITION BY k")
+    text = f"PATTERN SEQ(A a, B b, C c) {where} WITHIN 10 seconds {partition}"
+    why = ck.why_not(stream_of(kinds, ("at", "kind", "k")), text)
+    scopes = [row for row in why.funnel if row.kind == "scope"]
+    keyed = [row for row in why.funnel if row.kind in ("condition", "partition")]
+    pairs = [(x, y) for x, k, i in kinds for y, m, j in kinds if (k, m) == ("A", "B") and y > x]
+    same = [(x, y) for x, y in pairs if x % 3 == y % 3]
+    assert scopes[0].after == keyed[0].before == len(pairs)
+    assert keyed[0].after == len(same)
+    assert scopes[1].after == keyed[1].before
+    three = [(x, z) for x, y in same for z, k, i in kinds if k == "C" and z > y and z - x <= 10]
+    assert scopes[1].after == len(three)
+    assert keyed[1].after == sum(x % 3 == z % 3 for x, z in three)
+
+
+def test_keys_that_differ_are_no_quantities():
+    why = ck.why_not(stream_of([(0, "A", 1), (1, "B", 900)]),
+                     "PATTERN SEQ(A a, B b) WHERE a.price = b.price")  # fmt: skip
+    (miss,) = why.near_misses
+    assert miss.told == "a.price = b.price: 1 = 900 fails"
+    assert miss.relative == 1.0
+
+
 def test_work_is_bounded_and_says_where_it_ended():
     rows = [(i / 10, kind, 1.0) for i in range(200) for kind in "AB"]
     query = ck.parse("PATTERN SEQ(A a, B b) WHERE a.price < b.price WITHIN 10 seconds")
