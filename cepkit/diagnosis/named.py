@@ -129,7 +129,7 @@ def _reason(
 ) -> str:
     """Return the verdict on named events in a sentence."""
     absent = [v for v in events if v not in branch.variables]
-    names = said([v for v in events if v not in absent])
+    names = said([v for v in branch.variables if v in events])
     todo = [v for v in branch.variables if v not in events]
     if verdict.found:
         return f"A match after all: {names} with {said(todo)}." if todo else "A match after all."

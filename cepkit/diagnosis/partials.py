@@ -116,7 +116,10 @@ class Partials:
 
 
 def pairs(
-    begin: Ints, end: Ints, groups: npt.NDArray[np.int64] | None = None
+    begin: Ints,
+    end: Ints,
+    groups: npt.NDArray[np.int64] | None = None,
+    most: int = BLOCK,
 ) -> Iterator[tuple[Ints, Ints]]:
     """Yield all pairs of a row and a number in its range, some at a time.
 
@@ -124,11 +127,12 @@ def pairs(
         begin: Of the range of each row.
         end: Of the range of each row.
         groups: Ascending numbers of rows that must not be parted; None: each stands alone.
+        most: Pairs at a time; those of one row are not parted.
     """
     ends = np.cumsum(end - begin)
     start, done = 0, 0
     while start < len(begin):
-        stop = max(start + 1, int(np.searchsorted(ends, done + BLOCK, side="right")))
+        stop = max(start + 1, int(np.searchsorted(ends, done + most, side="right")))
         if groups is not None:
             stop = int(np.searchsorted(groups, groups[stop - 1], side="right"))
         counts = (end - begin)[start:stop]

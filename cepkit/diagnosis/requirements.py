@@ -119,13 +119,13 @@ def _requirements(branch: Branch) -> Iterator[Requirement]:
             yield Before(x, y)
         elif (y, x) in branch.order:
             yield Before(y, x)
-    yield from (Distinct(x, y) for x, y in pairs if share_types(branch, x, y))
     if branch.partition_by:
         yield SamePartition(branch.partition_by)
     if branch.window is not None:
         yield Within(branch.window, bool(branch.partition_by))
     if branch.strategy in (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY):
         yield SideBySide(branch.strategy)
+    yield from (Distinct(x, y) for x, y in pairs if share_types(branch, x, y))
     yield from (Holds(c) for c, names in about if len(names) > 1 or reads_sets(c))
     yield from (Size(*bounds) for bounds in branch.repeated if bounds[1:] != (1, None))
     yield from map(Absent, branch.negated)

@@ -11,6 +11,7 @@ from cepkit.diagnosis.words import counted
 from cepkit.pattern.query import Query
 
 _SHOWN = 5
+_HOLDING = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class WhyNot:
         if self.events:
             parts.append("\n".join(f"  {line}" for line in self._event_lines()))
         if len(self.requirements):
-            parts.append(str(self._failing_first()))
+            parts.append(self._requirement_lines())
         if len(self.funnel):
             parts.append(str(self.funnel))
         # Of named events the nearest one is told above.
@@ -76,6 +77,13 @@ class WhyNot:
     def _failing_first(self) -> Requirements:
         rank = {False: 0, None: 1, True: 2}
         return Requirements(tuple(sorted(self.requirements, key=lambda f: rank[f.holds])))
+
+    def _requirement_lines(self) -> str:
+        ordered = self._failing_first()
+        failing = sum(f.holds is not True for f in ordered)
+        shown = str(Requirements(ordered.rows[: failing + _HOLDING]))
+        more = len(ordered) - failing - _HOLDING
+        return shown if more <= 0 else f"{shown}\nand {more} more hold"
 
     def _event_lines(self) -> list[str]:
         lines = []

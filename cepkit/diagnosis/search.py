@@ -20,7 +20,7 @@ import numpy as np
 from cepkit.diagnosis.absences import killers
 from cepkit.diagnosis.keys import Key, KeyIndex, chosen_key
 from cepkit.diagnosis.measures import Limit, Mask, Measures, Violation
-from cepkit.diagnosis.partials import Partials, pairs
+from cepkit.diagnosis.partials import BLOCK, Partials, pairs
 from cepkit.diagnosis.requirements import (
     Absent,
     Before,
@@ -44,6 +44,7 @@ STRETCH = 2.0
 
 _FIRST_CHUNK = 4
 _MOST_CHUNK = 1 << 15
+_LEAST_BLOCK = 1 << 10
 
 
 @dataclass
@@ -163,6 +164,9 @@ class Search:
         end = np.maximum(begin, np.searchsorted(events, high))
         self._count_scope(variable, None, partials, len(partials) * len(candidates), end - begin)
         groups = bool(self.grouped)
+        # Few at a time where there are many steps: so that the first are gone through to the end.
+        variables = len(self.measures.branch.variables)
+        most = min(BLOCK, max(_LEAST_BLOCK, self.work.budget // (50 * variables**2)))
         keyed = np.zeros(len(partials), dtype=np.bool_)
         if key is not None:
             # Those that may violate no more, and not that, look only at events with their key.
@@ -174,10 +178,10 @@ class Search:
             first, last = index.ranges(part.rows[key.partner], low[keyed], high[keyed])
             came = int((end - begin)[keyed].sum())
             self._count_scope(variable, key.requirement, part, came, last - first)
-            for parents, at in pairs(first, last, part.group if groups else None):
+            for parents, at in pairs(first, last, part.group if groups else None, most):
                 yield part, parents, index.order[at]
         part = partials.take(~keyed)
-        for parents, at in pairs(begin[~keyed], end[~keyed], part.group if groups else None):
+        for parents, at in pairs(begin[~keyed], end[~keyed], part.group if groups else None, most):
             yield part, parents, at
 
     def _index(self, variable: str, name: str | None) -> KeyIndex:

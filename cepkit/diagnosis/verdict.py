@@ -146,14 +146,14 @@ def _completing(
     budget: int,
 ) -> tuple[list[Combination], bool]:
     """Return the best choices for the variables that are not given, and whether all were seen."""
-    work, complete = Work(budget), True
+    complete = True
     count = {v: len(measures.scene.of_types(measures.branch.event(v).types)) for v in todo}
     order = sorted(todo, key=lambda v: count[v])
     for tolerance, stretch in _PASSES:
         search = Search(
             measures,
             order,
-            work,
+            Work(budget // len(_PASSES)),
             tolerance=tolerance,
             bound={v: events[0] for v, events in given.items()},
             ignored=failing,

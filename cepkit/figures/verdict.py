@@ -189,13 +189,13 @@ def _mark(mark: Placed, axis: float, width: float) -> list[Item]:
     )
     colour = VERMILLION if mark.role == "culprit" else colour_of(mark.number)
     full = mark.role != "other"
-    dash: Dash = "dot" if mark.role in ("found", "other") else "solid"
+    dash: Dash = "solid" if full else "dot"
     label = _label(seen)
     half = max(width_of(line, SMALL) for line in label) / 2
     x = min(max(mark.x, half + 2), width - half - 2)
     return [
         Line(((mark.x, y + _RADIUS), (mark.x, axis)), colour=GRID),
-        Circle(mark.x, y, _RADIUS, hover, colour if full else None, dash),
+        Circle(mark.x, y, _RADIUS, hover, colour if full else None, dash, mark.role == "culprit"),
         Text(mark.x, y - SMALL * 0.65, (mark.letter,), "center", SMALL,
              colour=ink(colour) if full else None, hover=hover),
         Text(x, y - _RADIUS - 31, label, "center", SMALL, mark.role == "given", hover=hover),
