@@ -113,6 +113,7 @@ def detect(
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
     slice_seconds: float | None = None,
+    slice_events: int | None = None,
 ) -> Matches | SparkMatches:
     """Find all matches of a pattern.
 
@@ -129,6 +130,7 @@ def detect(
             what `.count()` gives, without making them.
         slice_seconds: On Spark, the length of a time slice of un-keyed patterns; None chooses it
             from the statistics so that a worker's memory is bounded.
+        slice_events: The same in events, for windows in events and contiguity.
 
     Returns:
         From Spark a Spark DataFrame, otherwise `Matches`; both with a struct column for each
@@ -147,6 +149,8 @@ def detect(
         raise StreamError(f"sets={sets!r}", expected="'every' or 'maximal'")
     if slice_seconds is not None and not slice_seconds > 0:
         raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
+    if slice_events is not None and slice_events < 1:
+        raise StreamError(f"slices of {slice_events} events", expected="1 or more")
     check_detectable(stream, query)
     if plan is None and query.strategy is Strategy.SKIP_TILL_ANY_MATCH:
         chosen = compare.compare_plans(query, _measured(stream, query, seed=0)).best
@@ -157,7 +161,13 @@ def detect(
         from cepkit.spark.batch import detect as detect_on_spark
 
         return detect_on_spark(
-            stream, query, chosen, slice_seconds=slice_seconds, limit=limit, sets=sets
+            stream,
+            query,
+            chosen,
+            slice_seconds=slice_seconds,
+            slice_events=slice_events,
+            limit=limit,
+            sets=sets,
         )
     from cepkit.columnar.matches import Matches
 

@@ -145,6 +145,9 @@ def _stream_options(command: argparse.ArgumentParser, *, required: bool = True) 
     )
     events.add_argument("--time", metavar="COLUMN", required=required, help="when it happened")
     events.add_argument("--type", metavar="COLUMN", required=required, help="what happened")
+    events.add_argument(
+        "--arrival", metavar="COLUMN", help="in which order the events came; else that of the rows"
+    )
     events.add_argument("--unit", help="of numeric times since 1970: s, ms, us, ns, min, h, d")
     events.add_argument(
         "--timezone", metavar="ZONE", help="of times without one, as Europe/Copenhagen; else UTC"

@@ -27,7 +27,7 @@ def read_pattern(given: argparse.Namespace) -> Query:
 
 def open_stream(given: argparse.Namespace) -> Stream:
     """Return the stream of `--events`, in this process or on Spark."""
-    said = {"time": given.time, "type": given.type, "unit": given.unit, "timezone": given.timezone}
+    said = {name: getattr(given, name) for name in ("time", "type", "unit", "timezone", "arrival")}
     if not given.spark:
         return ck.events(given.events, **said)
     if "://" not in given.events:

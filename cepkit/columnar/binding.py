@@ -14,7 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.backend import Kernels
-from cepkit.columnar.candidates import EVERYTHING, Candidates, Group, Owned, Times, gather
+from cepkit.columnar.candidates import (
+    EVERYTHING,
+    Candidates,
+    Group,
+    Owned,
+    Times,
+    came_in_order,
+    gather,
+    numbered,
+    owners_of,
+)
 from cepkit.columnar.numbers import as_exact_floats, stays_exact
 from cepkit.columnar.program import (
     Absence,
@@ -157,6 +167,7 @@ class BoundProgram:
         otherwise: For each earlier branch that binds the same variables, its negated variables.
         possible: False where a condition without variables, or the window, rules out all matches.
         owned: The matches that are wanted.
+        owners: The variables of which the latest event, as the clock of `owned` says, decides.
         in_order: Whether the events arrived in the order of time.
         binder: Binds subtrees when their partial matches are known.
     """
@@ -170,6 +181,7 @@ class BoundProgram:
     candidates: Mapping[str, Candidates]
     possible: bool
     owned: Owned
+    owners: tuple[str, ...]
     in_order: bool
     binder: Binder
 
@@ -188,6 +200,7 @@ def bind(
     Raises:
         PatternError: A condition does not fit the kinds of the columns.
     """
+    columns = numbered(program, columns)
     candidates, key_counts = gather(program, columns, kernels, owned)
     for step in (*program.work, *program.listed, *program.negated):
         for condition in (*step.residues, *map(_comparison, step.bands)):
@@ -216,6 +229,7 @@ def bind(
         candidates,
         possible,
         owned,
+        owners_of(program, columns, owned.clock),
         binder.in_order,
         binder,
     )
@@ -261,8 +275,7 @@ class Binder:
             if any(attribute is None for _, attribute in members)
         )
         self._partition = next(partitions, None)
-        rows = columns.rows
-        self.in_order = rows is None or bool((rows[1:] > rows[:-1]).all())
+        self.in_order = came_in_order(program, columns)
 
     def bind_all(self, steps: Sequence[AnyStep]) -> tuple[BoundStep | Subtree, ...]:
         """Return steps bound, those that join subtrees as far as can be."""

@@ -6,7 +6,7 @@ Cost: one pass over the events for the types, then O(candidates) for each variab
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,15 +24,19 @@ Times = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """Which matches of a slice are wanted: those whose last event is in a stretch of time.
+    """Which matches of a slice are wanted: those whose last event is in a stretch of a clock.
+
+    Last is the event with the latest time, or with the greatest number, as the clock says.
 
     Attributes:
-        since: Its first microsecond; None: as early as may be.
+        since: Its first microsecond or number; None: as early as may be.
         until: The first one after it; None: as late as may be.
+        clock: What they count.
     """
 
     since: int | None = None
     until: int | None = None
+    clock: Clock = "time"
 
 
 EVERYTHING = Owned()
@@ -166,20 +170,19 @@ def gather(
         columns: The events of the slice.
         kernels: The inner loops to use.
         owned: The matches that are wanted: the events of positive variables end there, and where
-            only one variable can be last, its events begin there.
+            only one variable can be last, its events begin there. The columns must have the
+            numbers that it is about.
 
     Raises:
         PatternError: A filter or an equality does not fit the kinds of the columns.
     """
     rows = _rows_by_types(program, columns, kernels)
+    owners = owners_of(program, columns, owned.clock)
     for step in program.single:
         # The ends of a set may be later than what decides to which slice a match belongs.
-        if owned.until is not None and step.variable not in program.ends - {*program.owners}:
-            end = np.searchsorted(columns.ts[rows[step.variable]], owned.until)
-            rows[step.variable] = rows[step.variable][:end]
-        if owned.since is not None and program.owners == (step.variable,):
-            begin = np.searchsorted(columns.ts[rows[step.variable]], owned.since)
-            rows[step.variable] = rows[step.variable][begin:]
+        until = None if step.variable in program.ends - {*owners} else owned.until
+        since = owned.since if owners == (step.variable,) else None
+        rows[step.variable] = _within(columns, rows[step.variable], since, until, owned.clock)
     everything = (*program.single, *program.listed, *program.negated)
     candidates = {
         step.variable: Candidates(step, rows[step.variable], columns) for step in everything
@@ -190,7 +193,9 @@ def gather(
             held = truth(condition, new.read, len(new))
             if not held.all():
                 new.keep(np.flatnonzero(held))
-    numbers = _arrival_numbers(program, columns)
+    numbers: dict[Clock, Times] = {
+        clock: readings(columns, clock) for clock in program.clocks if clock != "time"
+    }
     for new in candidates.values():
         new.all_numbers = numbers
         new.numbers = {clock: values[new.rows] for clock, values in numbers.items()}
@@ -203,22 +208,80 @@ def gather(
     return candidates, counts
 
 
-def _arrival_numbers(program: Program, columns: EventColumns) -> dict[Clock, Times]:
-    """Return the arrival numbers of all events that windows count in."""
-    everything = (*program.single, *program.listed, *program.negated)
-    clocks = {clock for step in everything for _, clock in step.windows}
-    if program.side_by_side is not None:
-        clocks.add(program.side_by_side)
-    numbers: dict[Clock, Times] = {}
-    if clocks & {"arrival", "place"}:
-        numbers["arrival"] = columns.arrival()
-    if "place" in clocks:
+def numbered(program: Program, columns: EventColumns) -> EventColumns:
+    """Return the events with the numbers that a program's windows count in.
+
+    Args:
+        program: Says which; those that the events have already are left as they are.
+        columns: The whole stream, or some of its events that have them.
+    """
+    clocks = program.clocks
+    arrivals, places = columns.arrivals, columns.places
+    if arrivals is None and ("arrival" in clocks or ("place" in clocks and places is None)):
+        arrivals = columns.arrival()
+    if places is None and "place" in clocks and arrivals is not None:
         codes, count = partition_keys([columns.attributes[name] for name in program.partition_by])
-        order = np.lexsort((numbers["arrival"], codes))
+        order = np.lexsort((arrivals, codes))
         starts = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=count))))
-        numbers["place"] = np.empty(len(columns), dtype=np.int64)
-        numbers["place"][order] = np.arange(len(columns)) - starts[codes[order]]
+        places = np.empty(len(columns), dtype=np.int64)
+        places[order] = np.arange(len(columns)) - starts[codes[order]]
+    return replace(columns, arrivals=arrivals, places=places)
+
+
+def readings(columns: EventColumns, clock: Clock) -> Times:
+    """Return what a clock says at each event: its time, or a number that it must have."""
+    if clock == "time":
+        return columns.ts
+    numbers = columns.arrivals if clock == "arrival" else columns.places
+    assert numbers is not None, "numbered before"
     return numbers
+
+
+def came_in_order(program: Program, columns: EventColumns) -> bool:
+    """Return whether numbers ascend with time, those of places inside each partition.
+
+    Args:
+        program: Knows the partition.
+        columns: The events of a slice.
+    """
+    if columns.arrivals is not None or columns.places is None:
+        arrivals, rows = columns.arrivals, columns.rows
+        came = rows if arrivals is None else arrivals
+        return came is None or bool((came[1:] > came[:-1]).all())
+    codes, _ = partition_keys([columns.attributes[name] for name in program.partition_by])
+    order = np.argsort(codes, kind="stable")
+    codes, places = codes[order], columns.places[order]
+    return bool(((places[1:] > places[:-1]) | (codes[1:] != codes[:-1])).all())
+
+
+def owners_of(program: Program, columns: EventColumns, clock: Clock) -> tuple[str, ...]:
+    """Return the variables of which the latest event, as a clock says, decides about a match.
+
+    Where numbers do not ascend with time, that can be any that is no set.
+    """
+    if clock == "time" or came_in_order(program, columns):
+        return program.owners
+    single = tuple(s.variable for s in program.single if s.variable not in program.ends)
+    return single or program.owners
+
+
+def _within(
+    columns: EventColumns, rows: Ints, since: int | None, until: int | None, clock: Clock
+) -> Ints:
+    """Return the rows that are in a stretch of a clock."""
+    if since is None and until is None:
+        return rows
+    values = readings(columns, clock)[rows]
+    if clock == "time":
+        begin = 0 if since is None else int(np.searchsorted(values, since))
+        end = len(rows) if until is None else int(np.searchsorted(values, until))
+        return rows[begin:end]
+    kept = np.ones(len(rows), dtype=np.bool_)
+    if since is not None:
+        kept &= values >= since
+    if until is not None:
+        kept &= values < until
+    return rows if kept.all() else rows[kept]
 
 
 def _rows_by_types(program: Program, columns: EventColumns, kernels: Kernels) -> dict[str, Ints]:

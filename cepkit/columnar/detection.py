@@ -2,7 +2,8 @@
 
 A slice owns the matches whose last event lies in it and sees the events up to a window before it
 (and after it, where an event there could break a match). So the memory that detection needs is
-bounded by the slice, and nothing is found twice.
+bounded by the slice, and nothing is found twice. What is a slice of time for a window in time is
+one of arrival numbers for a window in events, and for events side by side.
 """
 
 from __future__ import annotations
@@ -14,9 +15,15 @@ import numpy as np
 from cepkit.columnar.backend import Backend, loops
 from cepkit.columnar.binding import bind
 from cepkit.columnar.blocks import Block
-from cepkit.columnar.candidates import Owned
+from cepkit.columnar.candidates import (
+    EVERYTHING,
+    Owned,
+    came_in_order,
+    numbered,
+    readings,
+)
 from cepkit.columnar.counters import StepCounters
-from cepkit.columnar.program import Program
+from cepkit.columnar.program import Clock, Program
 from cepkit.columnar.run import Run
 from cepkit.columnar.sets import SetChoice
 from cepkit.stream.columns import EventColumns
@@ -38,8 +45,7 @@ def detect_slice(
     columns: EventColumns,
     counters: Sequence[StepCounters],
     *,
-    owned_from: int | None = None,
-    owned_until: int | None = None,
+    owned: Owned = EVERYTHING,
     backend: Backend | None = None,
     choice: SetChoice = "every",
 ) -> Iterator[Block]:
@@ -48,15 +54,13 @@ def detect_slice(
     Args:
         program: The branch and its plan.
         columns: The events of the slice and those up to a window before it; with NOT, also those
-            up to a window after it.
+            up to a window after it. Where windows count events, with their numbers in the stream.
         counters: The work of each step is added to them.
-        owned_from: Where the slice begins, in microseconds; None: with the first event.
-        owned_until: Where the next one begins; None: this is the last.
+        owned: The matches that are the slice's own.
         backend: The inner loops; None: the fastest there are.
         choice: Which sets of each Kleene variable are wanted.
     """
     chosen = loops(backend)
-    owned = Owned(owned_from, owned_until)
     bound = bind(program, columns, chosen.kernels, owned)
     yield from Run(bound, chosen, counters, choice).blocks()
 
@@ -82,21 +86,23 @@ def detect_columns(
         backend: The inner loops; None: the fastest there are.
         choice: Which sets of each Kleene variable are wanted.
     """
-    ts, n = columns.ts, len(columns)
-    # Arrival numbers are those of the whole stream, so it is not cut where they matter.
-    whole = program.side_by_side or any(clock != "time" for _, clock in program.windows)
-    for begin, first, end in slices(ts, None if whole else program.window, slice_rows):
-        # What must not be there may come up to a window after the slice's own events.
+    n = len(columns)
+    columns = numbered(program, columns)
+    clock, window = cut(program, columns)
+    values = readings(columns, clock)
+    for begin, first, end in slices(values, window, slice_rows):
+        # What must not be there, and members of sets, may come up to a window after the slice.
         ahead = end
         if end < n and program.looks_ahead:
-            ahead = int(np.searchsorted(ts, ts[end - 1] + (program.window or 0), side="right"))
+            ahead = int(np.searchsorted(values, values[end - 1] + (window or 0), side="right"))
         part = columns if ahead - begin == n else columns.slice(begin, ahead)
+        since = None if first == 0 else int(values[first])
+        until = None if end == n else int(values[end])
         blocks = detect_slice(
             program,
             part,
             counters,
-            owned_from=None if first == 0 else int(ts[first]),
-            owned_until=None if end == n else int(ts[end]),
+            owned=Owned(since, until, clock),
             backend=backend,
             choice=choice,
         )
@@ -104,27 +110,64 @@ def detect_columns(
             yield block if begin == 0 else block.shifted(begin)
 
 
+def cut(program: Program, columns: EventColumns) -> tuple[Clock, int | None]:
+    """Return the clock by which rows in stream order can be cut into slices, and its window.
+
+    Rows are in the order of time; of arrival numbers only where the events came in that order,
+    of numbers inside partitions hardly ever. No window: there is one slice.
+    """
+    clock, window = cutting_clock([program])
+    ascends = clock == "time" or (clock == "arrival" and came_in_order(program, columns))
+    return (clock, window) if ascends else ("time", None)
+
+
+def cutting_clock(programs: Sequence[Program]) -> tuple[Clock, int | None]:
+    """Return a clock in which no match, and nothing that breaks one, is longer than a window.
+
+    Contiguity alone sets no window for what must be absent, nor for sets of any size: there may be
+    no such clock.
+
+    Args:
+        programs: The branches of a query.
+
+    Returns:
+        The clock, time before arrival before place, and the window; None where there is no clock.
+    """
+    steps = [step for program in programs for step in program.everything]
+    clocks: tuple[Clock, ...] = ("time", "arrival", "place")
+    for clock in clocks:
+        lengths = [length for step in steps for length, c in step.windows if c == clock]
+        if len(lengths) == len(steps):
+            return clock, max(lengths)
+    return "time", None
+
+
 def slices(
-    ts: np.ndarray[tuple[int], np.dtype[np.int64]], window: int | None, slice_rows: int | None
+    values: np.ndarray[tuple[int], np.dtype[np.int64]], window: int | None, slice_rows: int | None
 ) -> Iterator[tuple[int, int, int]]:
     """Yield for each slice the first event it sees, the first it owns, and its end.
 
     Events of one time are never parted. Without a window there is one slice.
+
+    Args:
+        values: What the clock says at each event, ascending.
+        window: How far apart two events of a match may be by that clock, None for any.
+        slice_rows: Events of a slice; None: chosen from the window.
     """
-    n = len(ts)
+    n = len(values)
     if window is None or n == 0:
         yield 0, 0, n
         return
     first = 0
     while first < n:
-        begin = int(np.searchsorted(ts, ts[first] - window))
+        begin = int(np.searchsorted(values, values[first] - window))
         if slice_rows is None:
-            in_windows = int(np.searchsorted(ts, ts[first] + WINDOWS_PER_SLICE * window))
+            in_windows = int(np.searchsorted(values, values[first] + WINDOWS_PER_SLICE * window))
             end = max(first + SLICE_ROWS, in_windows)
         else:
             end = first + max(1, slice_rows)
         if end < n:
-            end = int(np.searchsorted(ts, ts[end - 1], side="right"))
+            end = int(np.searchsorted(values, values[end - 1], side="right"))
         end = min(end, n)
         yield begin, first, end
         first = end

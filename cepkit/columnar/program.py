@@ -215,6 +215,17 @@ class Program:
         return tuple(one.step for one in self.sets)
 
     @property
+    def everything(self) -> tuple[Step, ...]:
+        """All steps: those that bind, those that list, and those that look for what is absent."""
+        return (*self.single, *self.listed, *self.negated)
+
+    @property
+    def clocks(self) -> frozenset[Clock]:
+        """The clocks that anything is counted in."""
+        found = {clock for step in self.everything for _, clock in step.windows}
+        return frozenset(found if self.side_by_side is None else {*found, self.side_by_side})
+
+    @property
     def tries_sets(self) -> bool:
         """Whether anything is said of sets that shows only when they are chosen."""
         late = any(

@@ -9,6 +9,9 @@ others reach Python workers on one of two routes:
 - files: where the DataFrame is nothing but Parquet files that this Python can open, tasks are
   told which row groups their time slice needs and read them themselves. Nothing is shuffled.
 
+Windows in events and contiguity count what no worker sees, the whole stream: there rows are
+numbered first (`numbering.py`), and take the first route.
+
 Workers need cepkit installed, as they need pyarrow.
 """
 
@@ -24,13 +27,14 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's use
 
 from cepkit.columnar.backend import loops
 from cepkit.columnar.binding import bind
+from cepkit.columnar.detection import cutting_clock
 from cepkit.columnar.matches import programs
-from cepkit.columnar.program import Program
+from cepkit.columnar.program import Clock, Program
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.conditions import Call, walk
 from cepkit.pattern.functions import BUILTINS, UserFunction, registered_function
 from cepkit.pattern.nodes import events_of, repeated_in
-from cepkit.pattern.policies import CountWindow, Strategy
+from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.spark import parquet_route, worker
@@ -46,6 +50,7 @@ from cepkit.spark.extent import (
     without_type,
 )
 from cepkit.spark.layout import Extent, Key, Layout, choose_layout, common_key
+from cepkit.spark.numbering import Source, numbered
 from cepkit.spark.result import SparkMatches
 from cepkit.spark.schemas import arrow_columns, match_columns
 from cepkit.stream.columns import Dropped
@@ -68,6 +73,7 @@ def detect(
     plan: Plan,
     *,
     slice_seconds: float | None = None,
+    slice_events: int | None = None,
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
     route: Route | None = None,
@@ -77,20 +83,24 @@ def detect(
     Nothing is detected before an action asks for it. How the stream is cut follows from the
     plan's statistics, or from the footers of Parquet files; where there are neither and no
     `slice_seconds`, one job counts the time and type columns now, which takes a fraction of the
-    detection. A pattern without a window and without a key can only run as one task.
+    detection; where windows count events there is always such a job. A pattern without a window
+    and without a key can only run as one task.
 
     Args:
         stream: Events in a Spark DataFrame; it is read anew for each action.
         query: The pattern.
         plan: An order for each of its branches.
         slice_seconds: The length of a time slice; None: chosen.
+        slice_events: The length of a slice where there is no window in time, but one in events,
+            or contiguity.
         limit: The most matches wanted, None for all.
         sets: Which sets of Kleene variables make matches.
         route: How the events reach the workers; None: chosen.
 
     Raises:
         PatternError: A condition compares what cannot be compared.
-        StreamError: A missing column, or one that cannot be read.
+        StreamError: A missing column, or one that cannot be read; an arrival column without a
+            value for some event.
         UnsupportedError: The query has a part that the engine cannot detect; the DataFrame is
             a stream, or one of Spark Connect.
     """
@@ -98,8 +108,8 @@ def detect(
     frame = batch_frame(stream)
     compiled = programs(query, plan)
     attributes = sorted({name for program in compiled for name in program.columns})
-    names, schema = stream.column_names, stream.schema
-    schema.check(names, attributes)
+    names, schema = stream.column_names, stream.schema.without_arrival()
+    stream.schema.check(names, attributes)
     columns = arrow_columns(frame, names, schema.needed(names, attributes))
     _check_kinds(columns, schema, attributes, compiled)
     context = frame.sparkSession.sparkContext
@@ -112,13 +122,18 @@ def detect(
         columns,
         context.defaultParallelism,
         slice_seconds,
+        slice_events,
         sets,
         limit is not None,
     )
-    chosen = None if route == "rows" else setting.files()
+    chosen = None if route == "rows" or setting.numbers else setting.files()
     if chosen is None:
         if route == "files":
-            raise UnsupportedError("the DataFrame is not one whose files the tasks can read")
+            raise UnsupportedError(
+                "the DataFrame is not one whose files the tasks can read"
+                if not setting.numbers
+                else "tasks that read files do not know the arrival numbers of the whole stream"
+            )
         chosen = setting.rows()
     reports = new_reports(context)
     repeated = repeated_in(query.structure)
@@ -142,23 +157,19 @@ def detect(
         route=chosen.text,
         limit=limit,
         warned=bool(known),
+        left_out=chosen.left_out,
     )
 
 
 def refuse_on_spark(query: Query) -> None:
-    """Refuse what counts in arrival numbers: cells know only those of their own events.
+    """Refuse what cannot be cut into cells: which events are taken may depend on all before.
 
     Raises:
         UnsupportedError: The query has such a part.
     """
-    part = None
-    if isinstance(query.window, CountWindow):
-        part = f"WITHIN {query.window.events} EVENTS"
-    elif query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
-        part = f"STRATEGY {query.strategy.value}"
-    if part:
+    if query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         raise UnsupportedError(
-            f"this release cannot detect {part} on Spark yet",
+            f"this release cannot detect STRATEGY {query.strategy.value} on Spark yet",
             hint="it can over a pandas DataFrame, an Arrow table or a file",
         )
 
@@ -174,6 +185,7 @@ class _Chosen:
         tasks: How many tasks there are.
         text: The route in words.
         dropped: The rows that are no events, where they are known already.
+        left_out: Those of them that no task is given.
     """
 
     source: DataFrame
@@ -182,6 +194,7 @@ class _Chosen:
     tasks: int
     text: str
     dropped: Dropped | None
+    left_out: Dropped
 
 
 def _detecting(chosen: _Chosen, reports: Accumulator[Reports], emit: bool) -> Work:
@@ -199,7 +212,7 @@ def _detecting(chosen: _Chosen, reports: Accumulator[Reports], emit: bool) -> Wo
                 dropped += item
                 continue
             cell, table = item
-            owned = (job.layout.begin(cell), job.layout.end(cell))
+            owned = job.layout.owned(cell)
             yield from worker.matches_of(job, table, owned, counters, emit=emit)
         task = TaskContext.get()
         assert task is not None
@@ -220,8 +233,16 @@ class _Setting:
     columns: pa.Schema
     cores: int
     slice_seconds: float | None
+    slice_events: int | None
     sets: Literal["every", "maximal"]
     limited: bool
+
+    @property
+    def numbers(self) -> tuple[Clock, ...]:
+        """The clocks beside time that windows count in."""
+        found = {clock for program in self.programs for clock in program.clocks}
+        clocks: tuple[Clock, ...] = ("arrival", "place")
+        return tuple(clock for clock in clocks if clock in found)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -231,21 +252,39 @@ class _Setting:
         """Return the route of rows, measuring the stream where nothing is known of it."""
         schema, names = self.stream.schema, self.stream.column_names
         key, types = common_key(self.programs), types_of(self.query)
-        extent = extent_of_statistics(self.plan.statistics, self.query, key)
-        dropped = None
-        if extent is None and self.slice_seconds is None:
-            extent, dropped = measured_extent(self.frame, names, schema, types, key)
+        clock, _ = cutting_clock(self.programs)
+        known = numbers = None
+        if self.numbers:
+            source = Source(
+                self.frame,
+                names,
+                schema,
+                tuple(self.columns.names),
+                types,
+                key,
+                self.query.partition_by,
+            )
+            numbers = numbered(source, self.numbers, clock)
+            known = numbers.dropped
+        if numbers is not None and clock != "time":
+            extent: Extent | None = numbers.extent
+        else:
+            extent = extent_of_statistics(self.plan.statistics, self.query, key)
+            if extent is None and self.slice_seconds is None:
+                extent, known = measured_extent(self.frame, names, schema, types, key)
         layout = self._layout(extent, key)
         job = self.job(layout)
         tasks = layout.tasks(self.cores)
-        packed = self._wanted(types).mapInArrow(splitting(job), worker.PACKED)
+        rows = self._wanted(types) if numbers is None else numbers.rows
+        packed = rows.mapInArrow(splitting(job), worker.PACKED)
         return _Chosen(
             dealt_out(packed, tasks),
             lambda batches: worker.unpacked(job, batches),
             job,
             tasks,
             f"rows through Spark, {layout}, {tasks:,} task{'' if tasks == 1 else 's'}",
-            dropped,
+            known,
+            Dropped() if numbers is None else numbers.dropped,
         )
 
     def files(self) -> _Chosen | None:
@@ -270,24 +309,29 @@ class _Setting:
             tasks,
             text,
             None,
+            Dropped(),
         )
 
     def _layout(self, extent: Extent | None, key: Key | None) -> Layout:
         """Return the cells of the stream; with NOT they see what follows them as well."""
+        clock, window = cutting_clock(self.programs)
         layout = choose_layout(
             extent,
-            self.programs[0].window,
+            window,
             key,
             cores=self.cores,
-            row_bytes=row_bytes(self.columns),
+            row_bytes=row_bytes(self.columns) + 8 * len(self.numbers),
             slice_seconds=self.slice_seconds,
+            slice_events=self.slice_events,
+            clock=clock,
         )
-        ahead = any(program.looks_ahead for program in self.programs)
+        # Only where the clock is time it is known which events come last.
+        ahead = any(p.looks_ahead or (p.sets and clock != "time") for p in self.programs)
         return layout.looking_ahead() if ahead else layout
 
     def job(self, layout: Layout) -> worker.Job:
         return worker.Job(
-            self.stream.schema,
+            self.stream.schema.without_arrival(),
             self.columns,
             self.programs,
             self.variables,
@@ -296,6 +340,8 @@ class _Setting:
             functions_of(self.query),
             self.sets,
             self.limited,
+            self.numbers,
+            self.stream.schema.arrival,
         )
 
     def _wanted(self, types: frozenset[str] | None) -> DataFrame:

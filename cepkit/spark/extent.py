@@ -18,7 +18,9 @@ from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import Dropped
 from cepkit.stream.schema import UNITS, Schema
 
-_BUCKETS = 256
+KEY_BUCKETS = 256
+"""Into how many keys are hashed to tell how heavy the heaviest is, at most."""
+
 _NO_TIMES = ("", "NAT", "NAN", "NULL", "NONE", "NA", "N/A")
 
 
@@ -140,7 +142,7 @@ def measured_extent(
     seconds = F.when(wanted, seconds_of(time, kind, schema.unit))
     buckets = []
     if key is not None:
-        buckets = [F.pmod(F.xxhash64(*(at[name] for name in key.columns)), F.lit(_BUCKETS))]
+        buckets = [F.pmod(F.xxhash64(*(at[name] for name in key.columns)), F.lit(KEY_BUCKETS))]
     counted = (
         rows.groupBy(*buckets)
         .agg(

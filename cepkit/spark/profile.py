@@ -86,7 +86,8 @@ def profile(
     wanted = (stream.schema.time, stream.schema.type, *sorted(attributes_read(query)))
     stream.schema.check(names, wanted)
     columns = arrow_columns(frame, names, wanted)
-    nothing = event_columns(columns.empty_table(), stream.schema, attributes_read(query))
+    schema = stream.schema.without_arrival()
+    nothing = event_columns(columns.empty_table(), schema, attributes_read(query))
     measuring = _Measuring(stream, frame, query, columns, seed, sample_events)
     counted = run_with_progress(measuring.census, "counting events", progress=progress)
     if not counted.events:
@@ -199,9 +200,8 @@ class _Measuring:
             if layout.chosen is not None:
                 rows = rows.where(self._near(rows, layout))
         kept = rows.select(*(f"c{self.stream.column_names.index(n)}" for n in self.columns.names))
-        job = worker.Job(
-            self.stream.schema, self.columns, (), (), types, layout, functions_of(self.query)
-        )
+        schema = self.stream.schema.without_arrival()
+        job = worker.Job(schema, self.columns, (), (), types, layout, functions_of(self.query))
         tasks = max(1, min(slices, 4 * _cores(self.frame)))
         packed = dealt_out(kept.mapInArrow(splitting(job), worker.PACKED), tasks)
         sample = SAMPLE if slices == 1 else max(1000, 2 * SAMPLE // slices)

@@ -57,6 +57,7 @@ class SparkMatches(DataFrame):
         route: str,
         limit: int | None,
         warned: bool,
+        left_out: Dropped,
     ) -> None:
         wanted = cast("DataFrame", found if limit is None else found.limit(limit))
         super().__init__(wanted._jdf, wanted.sparkSession)  # noqa: SLF001 - Spark has no other way
@@ -70,6 +71,7 @@ class SparkMatches(DataFrame):
         self._reports = reports
         self._tasks = tasks
         self._warned = warned
+        self._left_out = left_out
 
     def explain(  # type: ignore[override]
         self, extended: bool | str | None = None, mode: str | None = None
@@ -135,7 +137,8 @@ class SparkMatches(DataFrame):
         if len(self._reports.value) < self._tasks:
             with plain_errors():
                 self._counting.count()
-        return total(self._reports.value, self._programs)
+        counters, dropped = total(self._reports.value, self._programs)
+        return counters, dropped + self._left_out
 
     def __repr__(self) -> str:
         return f"{self._title()}\n{super().__repr__()}"

@@ -3,7 +3,8 @@
 Rows travel from the JVM to Python once. There they are cut into cells and packed, many at a
 time, as Arrow messages; the shuffle then moves a few large binary values in place of many small
 rows, which is some two to three times as fast. Cells are cut by the same int64 times that the
-engine works on, so nothing depends on how the JVM would have read a time.
+engine works on, so nothing depends on how the JVM would have read a time. Numbers, where windows
+count events, come with the rows: only Spark sees the whole stream.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ import pandas as pd
 import pyarrow as pa
 
 from cepkit.columnar.blocks import Block
+from cepkit.columnar.candidates import Owned
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.detection import counters_for, detect_columns, detect_slice
 from cepkit.columnar.output import Writer
-from cepkit.columnar.program import Program
+from cepkit.columnar.program import Clock, Program
 from cepkit.columnar.sets import MOST_SETS, SetChoice, check_number_of_sets
 from cepkit.errors import StreamError
 from cepkit.pattern.functions import register_function
 from cepkit.spark.layout import Key, Layout
-from cepkit.stream.arrow import is_text, nulls
+from cepkit.stream.arrow import is_text, nulls, raw, single
 from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped
 from cepkit.stream.ingest import attribute, event_columns
 from cepkit.stream.schema import Schema
@@ -39,6 +41,9 @@ Integers = npt.NDArray[np.int64]
 
 PACKED = "cell long, packed binary"
 _PACKED = pa.schema([("cell", pa.int64()), ("packed", pa.binary())])
+
+NUMBERS: dict[Clock, str] = {"arrival": "\0arrival", "place": "\0place"}
+"""What columns of numbers are called on the way: no column of a stream has such a name."""
 
 _FLUSH_ROWS = 500_000
 _FLUSH_BYTES = 32 * 2**20
@@ -60,6 +65,8 @@ class Job:
         functions: The user's functions that its conditions call.
         sets: Which sets of Kleene variables make matches.
         limited: Whether only some of the matches are wanted.
+        numbers: The clocks beside time whose numbers are sent with the rows, after the columns.
+        arrival: The column that they were made of, None for the order of the rows.
     """
 
     schema: Schema
@@ -71,6 +78,14 @@ class Job:
     functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
     sets: Literal["every", "maximal"] = "every"
     limited: bool = False
+    numbers: tuple[Clock, ...] = ()
+    arrival: str | None = None
+
+    @property
+    def sent(self) -> pa.Schema:
+        """The columns and the numbers."""
+        numbers = [pa.field(NUMBERS[clock], pa.int64()) for clock in self.numbers]
+        return pa.schema([*self.columns, *numbers])
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -79,9 +94,9 @@ class Job:
 
     def table(self, batches: Iterable[pa.RecordBatch]) -> pa.Table:
         """Return batches of these columns, whatever Spark called them, as one table."""
-        names = self.columns.names
-        table = pa.Table.from_batches([batch.rename_columns(names) for batch in batches])
-        return table if table.schema.equals(self.columns) else table.cast(self.columns)
+        sent = self.sent
+        table = pa.Table.from_batches([batch.rename_columns(sent.names) for batch in batches])
+        return table if table.schema.equals(sent) else table.cast(sent)
 
     def register(self) -> None:
         """Make the user's functions known to this process."""
@@ -181,6 +196,7 @@ def split(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
 
 def _pack(job: Job, batches: list[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, Dropped]:
     table = job.table(batches)
+    _check_numbers(job, table)
     ts = times_of(job, table)
     kept, dropped = kept_rows(job, table, ts)
     if kept is not None:
@@ -189,7 +205,8 @@ def _pack(job: Job, batches: list[pa.RecordBatch]) -> Generator[pa.RecordBatch, 
     bucket: Integers | None = None
     if layout.buckets > 1 and layout.key is not None:
         table, ts, bucket = _bucketed(job, layout.key, table, ts)
-    for slices, rows in _slices(layout, ts):
+    readings = ts if layout.clock == "time" else numbers_of(table, layout.clock)
+    for slices, rows in _slices(layout, readings):
         part = table if rows is None else table.take(pa.array(rows))
         numbers = slices if layout.buckets == 1 else slices * layout.buckets
         if bucket is not None:
@@ -218,12 +235,39 @@ def _packed(table: pa.Table, cells: Integers) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(numbers, pa.int64()), packed], schema=_PACKED)
 
 
-def _slices(layout: Layout, ts: Integers) -> Iterator[tuple[Integers, Integers | None]]:
+def _check_numbers(job: Job, table: pa.Table) -> None:
+    """Refuse rows that Spark could not number.
+
+    Raises:
+        StreamError: The arrival column does not tell rows apart, or rows moved after counting.
+    """
+    for clock in job.numbers:
+        unknown = table.column(NUMBERS[clock]).null_count
+        if unknown and job.arrival is None:
+            raise StreamError(
+                "the rows of the DataFrame were not in the same order when they were counted and"
+                " when they were read",
+                hint="events(..., arrival=column) says in which order they came",
+            )
+        if unknown:
+            raise StreamError(
+                f"the arrival column '{job.arrival}' holds values more than once: in one part of"
+                f" the stream {unknown:,} events have the value of another",
+                expected="a value of its own for each event",
+            )
+
+
+def numbers_of(table: pa.Table, clock: Clock) -> Integers:
+    """Return the numbers that rows were sent with."""
+    return raw(single(table.column(NUMBERS[clock])), np.int64)  # type: ignore[return-value]
+
+
+def _slices(layout: Layout, readings: Integers) -> Iterator[tuple[Integers, Integers | None]]:
     """Yield slice numbers and their rows: the first slice of each, then the further ones."""
     if layout.slice is None:
-        yield np.zeros(len(ts), dtype=np.int64), None
+        yield np.zeros(len(readings), dtype=np.int64), None
         return
-    since = ts - layout.origin
+    since = readings - layout.origin
     first = (since - layout.ahead) // layout.slice
     copies = (since + (layout.window or 0)) // layout.slice - first
     for further in range(int(copies.max(initial=0)) + 1):
@@ -268,8 +312,8 @@ def unpacked(
             for _, counts in group:
                 yield Dropped(*np.frombuffer(counts, dtype=np.int64).tolist())
         else:
-            read = [pa.ipc.read_record_batch(piece, job.columns) for _, piece in group]
-            yield cell, pa.Table.from_batches(read, job.columns)
+            read = [pa.ipc.read_record_batch(piece, job.sent) for _, piece in group]
+            yield cell, pa.Table.from_batches(read, job.sent)
 
 
 def counters_of(job: Job) -> tuple[tuple[StepCounters, ...], ...]:
@@ -280,7 +324,7 @@ def counters_of(job: Job) -> tuple[tuple[StepCounters, ...], ...]:
 def matches_of(
     job: Job,
     table: pa.Table,
-    owned: tuple[int | None, int | None],
+    owned: Owned,
     counters: Sequence[Sequence[StepCounters]],
     *,
     emit: bool,
@@ -290,11 +334,18 @@ def matches_of(
     Args:
         job: What is asked.
         table: The events of the cell and its halo.
-        owned: Where the cell's own time begins and ends; None: with the events.
+        owned: The matches that are the cell's own.
         counters: The work is added to them.
         emit: Whether to make rows of the matches; without, they are only counted.
     """
-    columns = event_columns(table, job.schema, job.attributes)
+    numbers = {clock: numbers_of(table, clock) for clock in job.numbers}
+    columns = event_columns(
+        table.select(job.columns.names),
+        job.schema,
+        job.attributes,
+        arrivals=numbers.get("arrival"),
+        places=numbers.get("place"),
+    )
     repeated = {step.variable for program in job.programs for step in program.listed}
     writer = Writer(columns, job.variables, job.schema.time, repeated) if emit else None
     for program, counted in zip(job.programs, counters, strict=True):
@@ -302,12 +353,9 @@ def matches_of(
         def found(
             steps: Sequence[StepCounters], choice: SetChoice, program: Program = program
         ) -> Iterator[Block]:
-            since, until = owned
-            if since is None:
+            if owned.since is None:
                 return detect_columns(program, columns, steps, choice=choice)
-            return detect_slice(
-                program, columns, steps, owned_from=since, owned_until=until, choice=choice
-            )
+            return detect_slice(program, columns, steps, owned=owned, choice=choice)
 
         if emit and program.sets and job.sets == "every" and not job.limited:
             number = sum(block.size for block in found(counters_for(program), "bound"))

@@ -98,6 +98,10 @@ class EventColumns:
         source: The rows as they came, for output; row numbers are `rows`.
         rows: For each event its row in `source`; None where they are the same.
         dropped: The rows of `source` that are no events.
+        arrivals: For each event its arrival number: how many events of the whole stream came
+            before it; None where these are all events, and they came in the order of the rows.
+        places: The same, counted inside the partition of the query that is evaluated; None where
+            nobody has counted.
     """
 
     ts: npt.NDArray[np.int64]
@@ -107,6 +111,8 @@ class EventColumns:
     source: pa.Table
     rows: npt.NDArray[np.integer] | None = None
     dropped: Dropped = Dropped()
+    arrivals: npt.NDArray[np.int64] | None = None
+    places: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -120,10 +126,14 @@ class EventColumns:
             {name: column.slice(begin, end) for name, column in self.attributes.items()},
             self.source,
             self.source_rows(np.arange(begin, end)),
+            arrivals=None if self.arrivals is None else self.arrivals[begin:end],
+            places=None if self.places is None else self.places[begin:end],
         )
 
     def arrival(self) -> npt.NDArray[np.int64]:
         """Return for each event its number in the order in which the events came."""
+        if self.arrivals is not None:
+            return self.arrivals
         numbers = np.arange(len(self))
         if self.rows is None:
             return numbers

@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import LimitError, StreamError
+from cepkit.stream.arrival import arrival_numbers
 from cepkit.stream.arrow import ArrowColumn, is_text, nulls, raw, single
 from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped, EventColumns
 from cepkit.stream.schema import Schema
@@ -35,25 +36,36 @@ from cepkit.stream.texts import compact, encode, type_codes
 from cepkit.stream.times import microseconds
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 _MAX_PADDED_VALUES = 2**28
 
 
-def event_columns(table: pa.Table, schema: Schema, attributes: Iterable[str] = ()) -> EventColumns:
+def event_columns(
+    table: pa.Table,
+    schema: Schema,
+    attributes: Iterable[str] = (),
+    *,
+    arrivals: Integers | None = None,
+    places: Integers | None = None,
+) -> EventColumns:
     """Return a table as events in stream order.
 
     Args:
-        table: Rows in order of arrival.
+        table: Rows in order of arrival, unless the schema or `arrivals` say when they came.
         schema: Which column is what.
         attributes: The columns that conditions read; others are carried along untouched.
+        arrivals: For each row its arrival number, where it is known already: the rows are some
+            events of a larger stream.
+        places: The same, counted inside the partition.
 
     Returns:
         The events, sorted by time and, where times are equal, by arrival. Rows without a time
         (counted first) or without a type are left out and counted in `dropped`.
 
     Raises:
-        StreamError: A column is missing or there twice, a time is no time, or conditions
-            cannot read an attribute.
+        StreamError: A column is missing or there twice, a time is no time, conditions
+            cannot read an attribute, or the arrival column does not tell the events apart.
         LimitError: Padding lists of very unequal length would take gigabytes.
     """
     names = tuple(table.column_names)
@@ -63,9 +75,17 @@ def event_columns(table: pa.Table, schema: Schema, attributes: Iterable[str] = (
         table.column(schema.time), schema.time, unit=schema.unit, timezone=schema.timezone
     )
     codes, type_names = type_codes(table.column(schema.type), schema.type)
-    rows, dropped = _stream_order(ts, codes)
+    events, dropped = _events(ts, codes)
+    if schema.arrival is not None and arrivals is None:
+        present = np.arange(len(ts)) if events is None else events
+        column = table.column(schema.arrival)
+        arrivals = np.zeros(len(ts), dtype=np.int64)
+        arrivals[present] = arrival_numbers(column, schema.arrival, present)
+    rows = _stream_order(ts, arrivals if arrivals is not None else places, events)
     if rows is not None:
         ts, codes = ts[rows], codes[rows]
+        arrivals = None if arrivals is None else arrivals[rows]
+        places = None if places is None else places[rows]
     codes, type_names = compact(codes, type_names)
     columns = {name: attribute(table.column(name), name, schema) for name in wanted}
     if rows is not None:
@@ -79,6 +99,8 @@ def event_columns(table: pa.Table, schema: Schema, attributes: Iterable[str] = (
         source=table if carried == names else table.select(list(carried)),
         rows=rows,
         dropped=dropped,
+        arrivals=arrivals,
+        places=places,
     )
 
 
@@ -167,20 +189,35 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
     return Column("float", floats, has_missing=bool(np.isnan(floats).any()))
 
 
-def _stream_order(
-    ts: npt.NDArray[np.int64], codes: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int64] | None, Dropped]:
-    """Return the rows that are events, in stream order; None if all are and stand so already."""
+def _events(ts: Integers, codes: npt.NDArray[np.int32]) -> tuple[Integers | None, Dropped]:
+    """Return the rows that are events, None if all are; and how many are not."""
     without_time, without_type = ts == MISSING_INTEGER, codes < 0
     null_time = int(np.count_nonzero(without_time))
     null_type = int(np.count_nonzero(without_type & ~without_time))
     dropped = Dropped(null_time, null_type)
-    rows = np.flatnonzero(~(without_time | without_type)) if dropped else None
-    kept = ts if rows is None else ts[rows]
-    if not (kept[1:] >= kept[:-1]).all():
+    return np.flatnonzero(~(without_time | without_type)) if dropped else None, dropped
+
+
+def _stream_order(ts: Integers, came: Integers | None, events: Integers | None) -> Integers | None:
+    """Return the rows that are events, in stream order; None if all are and stand so already.
+
+    Args:
+        ts: The time of each row.
+        came: When each came; None: in the order of the rows.
+        events: The rows that are events, None for all.
+    """
+    kept = ts if events is None else ts[events]
+    order = None
+    if came is not None:
+        numbers = came if events is None else came[events]
+        later, same = kept[1:] > kept[:-1], kept[1:] == kept[:-1]
+        if not (later | (same & (numbers[1:] >= numbers[:-1]))).all():
+            order = np.lexsort((numbers, kept))
+    elif not (kept[1:] >= kept[:-1]).all():
         order = np.argsort(kept, kind="stable")
-        rows = order if rows is None else rows[order]
-    return rows, dropped
+    if order is None:
+        return events
+    return order if events is None else events[order]
 
 
 def _is_number(kind: pa.DataType) -> bool:

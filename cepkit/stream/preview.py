@@ -64,6 +64,8 @@ class Preview:
     def _facts(self) -> str:
         schema = self.schema
         facts = [f"time: {_cut(schema.time)}", f"type: {_cut(schema.type)}"]
+        if schema.arrival:
+            facts.append(f"arrival: {_cut(schema.arrival)}")
         if schema.unit:
             facts.append(f"unit: {schema.unit}")
         facts.append(f"time zone: {schema.timezone or 'UTC where none is given'}")

@@ -6,7 +6,7 @@ import re
 import zoneinfo
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cepkit.errors import StreamError, nearest
 
@@ -39,6 +39,8 @@ class Schema:
             ("Europe/Copenhagen") or a fixed offset ("+02:00"). None means UTC. Times that know
             their own zone, and numeric ones, do not ask.
         columns: The columns that go to the output beside time and type; None for all.
+        arrival: The column that says in which order the events came; None: they came in the
+            order of the rows.
 
     Raises:
         StreamError: An unknown unit or time zone, or one column for both time and type.
@@ -49,9 +51,13 @@ class Schema:
     unit: str | None = None
     timezone: str | None = None
     columns: tuple[str, ...] | None = None
+    arrival: str | None = None
 
     def __post_init__(self) -> None:
-        for role, name in (("time", self.time), ("type", self.type)):
+        roles: list[tuple[str, object]] = [("time", self.time), ("type", self.type)]
+        if self.arrival is not None:
+            roles.append(("arrival", self.arrival))
+        for role, name in roles:
             if not isinstance(name, str):
                 raise StreamError(
                     f"the {role} column is given as {name!r}", expected="the name of a column"
@@ -69,6 +75,15 @@ class Schema:
             )
         if self.timezone is not None:
             _check_zone(self.timezone)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The columns that make rows events: time, type and, where there is one, arrival."""
+        return (self.time, self.type, *(() if self.arrival is None else (self.arrival,)))
+
+    def without_arrival(self) -> Schema:
+        """Return the schema of rows of which it does not matter, or is known, when they came."""
+        return replace(self, arrival=None)
 
     def carried(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the columns that go to the output, in the source's order.
@@ -90,7 +105,7 @@ class Schema:
             attributes: The columns that conditions read.
         """
         known = tuple(names)
-        wanted = {*self.carried(known), *attributes}
+        wanted = {*self.carried(known), *attributes, self.arrival}
         return tuple(name for name in known if name in wanted)
 
     def check(self, names: Iterable[str], attributes: Iterable[str] = ()) -> None:
@@ -105,7 +120,7 @@ class Schema:
         """
         known = tuple(names)
         present = set(known)
-        for name in (self.time, self.type, *(self.columns or ()), *attributes):
+        for name in (*self.roles, *(self.columns or ()), *attributes):
             if name not in present:
                 raise StreamError(
                     f"the stream has no column '{name}'",

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.stream import readers
+from cepkit.stream.arrival import check_kind
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.ingest import event_columns, is_readable
 from cepkit.stream.preview import Preview, shown_columns
@@ -66,15 +67,16 @@ class Stream:
             return event_columns(
                 self._table(self.schema.needed(names, wanted)), self.schema, wanted
             )
-        table = self._table(self.schema.carried(names))
-        readable = [field.name for field in table.schema if is_readable(field.type)]
+        table = self._table(self.schema.needed(names, ()))
+        carried = table.select(list(self.schema.carried(names))).schema
+        readable = [field.name for field in carried if is_readable(field.type)]
         return event_columns(table, self.schema, readable)
 
     def head(self, n: int = 5) -> Stream:
         """Return the first events in stream order as a local stream of their own.
 
         From Spark, `n` rows are sorted out and fetched (a Spark job); which of several rows with
-        the same time come first is then not determined.
+        the same time come first is then not determined, unless there is an arrival column.
 
         Args:
             n: How many events.
@@ -83,7 +85,7 @@ class Stream:
             raise StreamError(f"the first {n} events", expected="a number that is not negative")
         if self.place == "spark":
             rows = self.source.dropna(subset=[self.schema.time, self.schema.type])
-            rows = rows.orderBy(self.schema.time).limit(n)
+            rows = rows.orderBy(*(r for r in self.schema.roles if r != self.schema.type)).limit(n)
             table = rows.toArrow() if hasattr(rows, "toArrow") else _from_pandas(rows.toPandas())
             return Stream(table, self.schema, self.column_names)
         columns = self.columns(())
@@ -149,8 +151,13 @@ def events(
     unit: str | None = None,
     timezone: str | None = None,
     columns: Iterable[str] | None = None,
+    arrival: str | None = None,
 ) -> Stream:
     """Say how the rows of a source are read as events.
+
+    Windows in events and contiguity count events in the order in which they came. That is the
+    order of the rows, unless `arrival` names a column that says it. The rows of a Spark DataFrame
+    have a dependable order only where it is read from files, or sorted: give `arrival` otherwise.
 
     Rows need not be sorted; rows that are equal are different events; rows without a time or a
     type are left out, counted and reported.
@@ -164,6 +171,8 @@ def events(
         timezone: The zone of times that name none (IANA name or offset); None is UTC.
         columns: The columns that go to the output beside time and type; None for all.
             Conditions may read the others too.
+        arrival: The column that says in which order the events came: numbers or times, another
+            one for each event. Events of one time are in this order, too.
 
     Returns:
         The stream; nothing but the beginning of the source has been read.
@@ -174,17 +183,21 @@ def events(
     """
     if isinstance(columns, str):
         columns = (columns,)
-    schema = Schema(time, type, unit, timezone, None if columns is None else tuple(columns))
+    carried = None if columns is None else tuple(columns)
+    schema = Schema(time, type, unit, timezone, carried, arrival)
     source = _accepted(source)
     names = _column_names(source)
     _hint_at_index(source, schema, names)
     schema.check(names)
     if is_spark(source):
         _check_spark_time(source, schema)
+        _check_spark_arrival(source, schema)
     else:
-        keys = (schema.time, schema.type)
+        keys = tuple(dict.fromkeys(schema.roles))
         beginning = _first_rows(source, keys, names, _CHECKED_ROWS)
         microseconds(beginning.column(time), time, unit=unit, timezone=timezone)
+        if arrival is not None:
+            check_kind(beginning.column(arrival).type, arrival)
     return Stream(source, schema, names)
 
 
@@ -229,7 +242,7 @@ def _column_names(source: Any) -> tuple[str, ...]:
 def _hint_at_index(source: Any, schema: Schema, names: tuple[str, ...]) -> None:
     if not _is_pandas(source):
         return
-    for name in (schema.time, schema.type):
+    for name in schema.roles:
         if name not in names and name in source.index.names:
             raise StreamError(
                 f"'{name}' is the index of the DataFrame, not a column",
@@ -256,6 +269,15 @@ def _check_spark_time(source: Any, schema: Schema) -> None:
         f"the time column '{schema.time}' holds no times, but {kind}",
         expected="timestamps, dates, numbers with a unit, or texts like 2024-03-01T10:00:00",
     )
+
+
+def _check_spark_arrival(source: Any, schema: Schema) -> None:
+    kind = "" if schema.arrival is None else dict(source.dtypes)[schema.arrival]
+    if kind.split("(")[0] not in ("", *_SPARK_NUMBERS, "timestamp", "timestamp_ntz", "date"):
+        raise StreamError(
+            f"the arrival column '{schema.arrival}' holds {kind}",
+            expected="numbers or times, which say in which order the events came",
+        )
 
 
 def _first_rows(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, get_args
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from cepkit.columnar.matches import Matches
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.nodes import OrderPlan, Pair, Plan, Tree, TreePlan
-from cepkit.stream.stream import events
+from cepkit.stream.stream import Stream, events
 from tests.strategies import Case, ConditionKind, as_table, cases, orders, result_of
 
 CONDITIONS: tuple[ConditionKind, ...] = tuple(
@@ -52,9 +53,10 @@ def tree_plans(case: Case) -> st.SearchStrategy[Plan]:
     return st.tuples(*chosen).map(lambda made: Plan(made, "by hand"))
 
 
-def found(case: Case, plan: Plan, **options: Any) -> set[Any]:
+def found(case: Case, plan: Plan, stream: Stream | None = None, **options: Any) -> set[Any]:
     """Return what the engine finds, in the judge's form."""
-    stream = events(as_table(case.events), time="ts", type="kind")
+    if stream is None:
+        stream = events(as_table(case.events), time="ts", type="kind")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur
         matches = Matches(stream, case.query, plan, **options)
@@ -92,3 +94,15 @@ def test_any_tree_finds_what_the_judge_finds(backend: Backend, data: st.DataObje
     plan = data.draw(tree_plans(case))
     rows = data.draw(st.sampled_from([None, 1, 3, 7]))
     assert found(case, plan, backend=backend, slice_rows=rows) == case.matches
+
+
+@given(data=st.data())
+def test_rows_in_any_order_with_an_arrival_column_are_the_same_stream(data: st.DataObject) -> None:
+    case = data.draw(DETECTED)
+    plan = data.draw(plans(case))
+    rows = data.draw(st.sampled_from([None, 1, 3, 7]))
+    table = as_table(case.events)
+    order = data.draw(st.permutations(range(len(table))))
+    table = table.take(pa.array(order, pa.int64()))
+    stream = events(table, time="ts", type="kind", arrival="id")
+    assert found(case, plan, stream, slice_rows=rows) == case.matches

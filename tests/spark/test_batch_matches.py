@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import warnings
+from decimal import Decimal
 from typing import get_args
 
 import pyarrow as pa
@@ -69,6 +71,73 @@ def test_any_slices_partitions_and_row_order_find_what_the_judge_finds(spark, da
     rows = matches.collect()
     assert result_of(rows, case.variables) == case.matches
     assert survivors(matches) == len(rows) == matches.count()
+
+
+NUMBERED = cases(
+    ("SEQ", "AND", "OR", "NOT", "KL"),
+    max_variables=4,
+    strategies=tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATCH),
+    windows=("count", "count-exclusive", "count", "none", "time"),
+    condition_kinds=CONDITIONS,
+    unsorted=True,
+)
+SUNDAY = dt.datetime(2024, 3, 31, tzinfo=dt.UTC)  # when clocks were changed
+ARRIVALS = {
+    "whole": lambda numbers: numbers,
+    "with gaps": lambda numbers: [n * n - 7 for n in numbers],
+    "floats": lambda numbers: [n * 0.37 - 2 for n in numbers],
+    "decimals": lambda numbers: [Decimal(n) * Decimal("0.1") for n in numbers],
+    "times in UTC": lambda numbers: [SUNDAY + n * dt.timedelta(minutes=7) for n in numbers],
+    "times": lambda numbers: [
+        (SUNDAY + n * dt.timedelta(minutes=7)).replace(tzinfo=None) for n in numbers
+    ],
+}
+
+
+@FEW
+@given(data=st.data())
+def test_events_counted_by_an_arrival_column_are_what_the_judge_counts(spark, data):
+    case = data.draw(NUMBERED)
+    plan = plan_of(case.query, data.draw(st.tuples(*map(orders, normal_form(case.query)))))
+    table = as_table(case.events)
+    made = ARRIVALS[data.draw(st.sampled_from(sorted(ARRIVALS)))]
+    came = made(table["id"].to_pylist())
+    table = table.append_column("came", pa.array(came, None if came else pa.int64()))
+    table = table.take(pa.array(data.draw(st.permutations(range(len(table)))), pa.int64()))
+    frame = spark.createDataFrame(table).repartition(data.draw(st.sampled_from([1, 2, 3])))
+    stream = events(frame, time="ts", type="kind", arrival="came")
+    sizes = {
+        "slice_events": data.draw(st.sampled_from([None, 1, 3, 10, 1000])),
+        "slice_seconds": data.draw(st.sampled_from([None, 4])),
+    }
+    matches = found(stream, case.query, plan, **sizes)
+    rows = matches.collect()
+    assert result_of(rows, case.variables) == case.matches, matches.route
+    assert survivors(matches) == len(rows) == matches.count()
+
+
+@FEW
+@given(data=st.data())
+def test_events_counted_in_the_order_of_rows_are_what_the_judge_counts(
+    spark, tmp_path_factory, data
+):
+    case = data.draw(NUMBERED)
+    table = as_table(case.events)
+    match data.draw(st.sampled_from(["table", "file", "sorted"])):
+        case "table":
+            frame = spark.createDataFrame(table)
+        case "file":
+            path = tmp_path_factory.mktemp("events") / "e.parquet"
+            pq.write_table(table, path, row_group_size=data.draw(st.sampled_from([1, 3, 100])))
+            frame = spark.read.parquet(str(path))
+        case _:
+            shuffled = table.take(pa.array(data.draw(st.permutations(range(len(table)))), "int64"))
+            frame = spark.createDataFrame(shuffled).repartition(2).orderBy("id")
+    size = data.draw(st.sampled_from([None, 2, 7]))
+    matches = found(events(frame, time="ts", type="kind"), case.query, slice_events=size)
+    rows = matches.collect()
+    assert result_of(rows, case.variables) == case.matches, matches.route
+    assert survivors(matches) == len(rows)
 
 
 @FEW

@@ -175,3 +175,13 @@ def test_a_branch_of_an_or_lacks_the_others_events(on_stocks):
     assert ran.code == 0
     assert "3 matches" in ran.out
     assert " - " in ran.out
+
+
+def test_events_count_in_the_order_of_the_arrival_column(cepkit, folder):
+    Path("e.csv").write_text("t,kind,came\n0,A,1\n1,X,0\n2,B,2\n", encoding="utf-8")
+    given = ("--events", "e.csv", "--time", "t", "--unit", "s", "--type", "kind")
+    text = ("--pattern-text", "PATTERN SEQ(A a, B b) WITHIN 2 EVENTS", "--json", "-")
+    by_rows = cepkit("detect", *given, *text)
+    by_column = cepkit("detect", *given, *text, "--arrival", "came")
+    assert json.loads(by_rows.out)["matches"] == 0
+    assert json.loads(by_column.out)["matches"] == 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cepkit.columnar.candidates import Owned
+from cepkit.columnar.detection import cutting_clock
 from cepkit.columnar.matches import programs
 from cepkit.errors import StreamError
 from cepkit.pattern.normal_form import normal_form
@@ -72,6 +74,49 @@ def test_a_given_length_is_taken_but_for_absurd_ones():
         chosen(1000, 10, slice_seconds=0.001)
 
 
+def test_windows_in_events_are_cut_by_numbers():
+    layout = choose_layout(
+        Extent(2_000_000, 0, 99_999_999, 0), 500, None, cores=2, row_bytes=64, clock="arrival"
+    )
+    assert str(layout).endswith("events in the order of arrival")
+    assert 8 <= layout.cells <= 40
+    assert layout.owned(3) == Owned(3 * layout.slice, 4 * layout.slice, "arrival")
+    given = {"cores": 2, "row_bytes": 8, "clock": "arrival"}
+    assert choose_layout(None, 5, None, slice_events=40, **given).slice == 40
+    with pytest.raises(StreamError, match="slices of 2 events are too short for a window of 9000"):
+        choose_layout(None, 9000, None, slice_events=2, **given)
+
+
+def test_a_key_that_is_too_heavy_is_cut_by_the_numbers_inside_it():
+    settings = {"cores": 2, "row_bytes": 64, "clock": "place"}
+    light = choose_layout(Extent(10_000_000, 0, 9_999, 10_000), 50, KEY, **settings)
+    assert light.slice is None
+    heavy = choose_layout(Extent(60_000_000, 0, 49_999_999, 40_000_000), 50, KEY, **settings)
+    assert str(heavy).endswith("events of each partition")
+    assert 40_000_000 * heavy.slice / 50_000_000 * 64 <= MOST_BYTES
+
+
+@pytest.mark.parametrize(
+    ("text", "clock", "window"),
+    [
+        ("PATTERN SEQ(A a, B b) WITHIN 9 EVENTS", "arrival", 8),
+        ("PATTERN SEQ(A a, NOT(B b), C c) WITHIN 9 EVENTS EXCLUSIVE", "arrival", 7),
+        ("PATTERN SEQ(A a, B b) WITHIN 9 EVENTS PARTITION BY k", "place", 8),
+        ("PATTERN SEQ(A a, OR(B b, SEQ(B c, C d))) STRATEGY strict-contiguity", "arrival", 2),
+        ("PATTERN SEQ(A a, B b) WITHIN 1 us STRATEGY strict-contiguity", "time", 1),
+        ("PATTERN SEQ(A a, B b) STRATEGY partition-contiguity PARTITION BY k", "place", 1),
+        ("PATTERN SEQ(A a, NOT(B b), C c) STRATEGY strict-contiguity", "time", None),
+        ("PATTERN SEQ(A a, KL(B b)) STRATEGY strict-contiguity", "time", None),
+        ("PATTERN SEQ(A a, KL(B b)) WITHIN 9 EVENTS STRATEGY strict-contiguity", "arrival", 8),
+        ("PATTERN SEQ(A a, B b)", "time", None),
+    ],
+)
+def test_the_clock_by_which_a_query_can_be_cut(text, clock, window):
+    query = parse(text)
+    plan = Plan(tuple(OrderPlan(branch.variables) for branch in normal_form(query)), "by hand")
+    assert cutting_clock(programs(query, plan)) == (clock, window)
+
+
 @pytest.mark.parametrize("window", [0, -1, 10**30])
 def test_extreme_windows_and_spans_stay_within_64_bits(window):
     for first, last in ((0, 0), (-(2**61), 2**61)):
@@ -92,6 +137,7 @@ def test_extreme_windows_and_spans_stay_within_64_bits(window):
         ("PATTERN SEQ(A a, B b) WHERE a.k = b.k OR a.x = 1", None),
         ("PATTERN SEQ(A a, OR(B b, C c)) WHERE a.k = b.k AND a.k = c.k", Key(("k",), False)),
         ("PATTERN SEQ(A a, OR(B b, C c)) WHERE a.k = b.k", None),
+        ("PATTERN SEQ(A a, KL(B b)) STRATEGY strict-contiguity", None),
     ],
 )
 def test_what_all_events_of_a_match_agree_on(text, key):

@@ -1,0 +1,94 @@
+"""The order in which events came, from a column that says so: as dense numbers from 0.
+
+O(events) where the column ascends already, O(events log events) otherwise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepkit.errors import StreamError
+from cepkit.stream.arrow import ArrowColumn, single
+
+Integers = npt.NDArray[np.int64]
+
+
+def arrival_numbers(column: ArrowColumn, name: str, rows: npt.NDArray[np.integer]) -> Integers:
+    """Return for each event how many of the events came before it.
+
+    Args:
+        column: Says for each row of a source when it came: numbers or times.
+        name: The column's name, for error messages.
+        rows: The rows that are events, ascending.
+
+    Returns:
+        A number for each of `rows`, from 0 without a gap.
+
+    Raises:
+        StreamError: The column holds what has no order, or has no value for some event, or the
+            same value for several.
+    """
+    check_kind(column.type, name)
+    array = single(column)
+    if len(rows) < len(array):
+        array = array.take(pa.array(rows))
+    absent = pc.is_null(array, nan_is_null=True)
+    refuse_missing(name, pc.sum(absent).as_py() or 0, len(rows))
+    numbers = np.arange(len(rows))
+    if len(rows) < 2 or _all(pc.less(array[:-1], array[1:])):
+        return numbers
+    order = pc.sort_indices(array).to_numpy()
+    ascending = array.take(pa.array(order))
+    same = pc.equal(ascending[:-1], ascending[1:])
+    doubled = pc.sum(same).as_py()
+    if doubled:
+        first = ascending[int(np.argmax(same.to_numpy(zero_copy_only=False)))]
+        raise StreamError(
+            f"the arrival column '{name}' holds {first.as_py()} more than once;"
+            f" {doubled:,} of {len(rows):,} events have the value of another",
+            expected="a value of its own for each event",
+        )
+    found = np.empty(len(rows), dtype=np.int64)
+    found[order] = numbers
+    return found
+
+
+def check_kind(kind: pa.DataType, name: str) -> None:
+    """Refuse a column whose values have no order in which events can have come.
+
+    Raises:
+        StreamError: It holds neither numbers nor times.
+    """
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    moment = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+    if not (number or moment or pa.types.is_null(kind)):
+        raise StreamError(
+            f"the arrival column '{name}' holds {kind}",
+            expected="numbers or times, which say in which order the events came",
+        )
+
+
+def refuse_missing(name: str, missing: int, events: int) -> None:
+    """Refuse a column that is silent about some events.
+
+    Args:
+        name: The column's name.
+        missing: How many events have no value there.
+        events: How many there are.
+
+    Raises:
+        StreamError: `missing` is not 0.
+    """
+    if missing:
+        raise StreamError(
+            f"the arrival column '{name}' has no value for {missing:,} of {events:,} events",
+            expected="a value of its own for each event",
+            hint="fill them in, or drop those rows",
+        )
+
+
+def _all(held: pa.BooleanArray) -> bool:
+    return bool(pc.all(held).as_py())
