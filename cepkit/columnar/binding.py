@@ -210,7 +210,10 @@ def bind(
     )
     binder = Binder(program, columns, candidates, key_counts, kernels)
     steps = binder.bind_all(program.steps)
-    sets = tuple(binder.bind(step, program.bound) for step in program.listed)
+    sets = tuple(
+        binder.bind(one.step, [v for v in program.bound if v not in one.shared])
+        for one in program.sets
+    )
     absences = binder.absences(program.absences, program.steps)
     late, *otherwise = (
         tuple(BoundAbsence(binder.bind(a.step, _bound(program.steps, a.after)), a) for a in group)

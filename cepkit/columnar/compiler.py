@@ -121,7 +121,7 @@ def compile_branch(
         plan = OrderPlan(tuple(plan))
     compiler = _Compiler(branch, plan, same, repeated)
     steps = compiler.steps(compiler.units)
-    listed = {r.variable: SetStep(r, compiler.listing(r)) for r in repeated}
+    listed = {r.variable: compiler.listing(r) for r in repeated}
     absences, inner = compiler.placed(compiler.absences(branch), compiler.units)
     steps = _with_absences(steps, inner)
     otherwise = tuple(compiler.absences(other) for other in same)
@@ -294,16 +294,31 @@ class _Compiler:
                 step = replace(step, lower=lower, follows=((r.first, 0),))
         return step
 
-    def listing(self, repeated: Repeated) -> Step:
+    def listing(self, repeated: Repeated) -> SetStep:
         """Return the step that lists the members of a set between its ends."""
-        step = self.step(repeated.variable, self.order)
-        if repeated.first is not None:
+        choices = [repeated.ends, tuple(end for end in repeated.ends if end == repeated.last), ()]
+        shared = next(ends for ends in choices if self._is_independent(repeated, ends))
+        bound = [variable for variable in self.order if variable not in shared]
+        step = self.step(repeated.variable, bound)
+        if repeated.first in bound:
             lower = (*step.lower, Bound(repeated.first, 0))
             step = replace(step, lower=lower, follows=((repeated.first, 1),))
-        if repeated.last is not None:
+        if repeated.last in bound:
             upper = (*step.upper, Bound(repeated.last, 1))
             step = replace(step, upper=upper, precedes=((repeated.last, 1),))
-        return step
+        return SetStep(repeated, step, shared)
+
+    def _is_independent(self, repeated: Repeated, ends: tuple[str, ...]) -> bool:
+        """Whether members can be listed without regard to these ends of their set."""
+        for part in self.parts:
+            if repeated.variable in variables_of(part) and variables_of(part) & {*ends}:
+                return False
+        rest = {*self.order} - {*ends}
+        return all(
+            _names(members) & rest
+            for members in self.classes[: self.linked]
+            if repeated.variable in _names(members) and _names(members) & {*ends}
+        )
 
     def overlapping(self) -> tuple[tuple[str, str], ...]:
         """Return the pairs of Kleene variables that could have a member in common."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -123,4 +124,8 @@ class Explanation:
 def _approximate(number: float | None) -> str:
     if number is None:
         return "-"
+    if number == math.inf:
+        return "> 1e308"
+    if number >= 1e15:
+        return f"~{number:.3g}"
     return f"~{number:,.0f}" if number >= 10 else f"~{number:.2g}"

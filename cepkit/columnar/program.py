@@ -153,10 +153,17 @@ class SetStep:
     """A Kleene variable: the step that lists the members that its sets can be chosen from.
 
     The ends that are bound by themselves are members too and not listed.
+
+    Attributes:
+        repeated: The Kleene variable.
+        step: How one member is listed.
+        shared: Its ends that the step leaves out of account: rows that differ in them alone have
+            one list, and of it what lies between the ends.
     """
 
     repeated: Repeated
     step: Step
+    shared: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,21 +204,71 @@ class Sets:
 
     def _lists(self, number: int, rows: Partials, size: int) -> Iterator[tuple[int, int, _Lists]]:
         """Yield a stretch of rows with the lists that a Kleene variable has for them."""
+        step = self._steps[number]
+        if not step.shared:
+            for begin, end, begins, ends, members in self._stretches(number, rows, size):
+                some = {v: column[begin:end] for v, column in rows.items()}
+                yield begin, end, self._between(number, some, begins, ends, members)
+            return
+        # Rows that differ in the ends alone stand together and have one list.
+        others = {v: column for v, column in rows.items() if v not in step.shared}
+        changes = np.ones(size, dtype=np.bool_)
+        changes[1:] = False
+        for column in others.values():
+            changes[1:] |= column[1:] != column[:-1]
+        heads = np.append(np.flatnonzero(changes), size)
+        distinct = {v: column[heads[:-1]] for v, column in others.items()}
+        for begin, end, begins, ends, members in self._stretches(number, distinct, len(heads) - 1):
+            since, until = int(heads[begin]), int(heads[end])
+            lists = np.repeat(np.arange(end - begin), np.diff(heads[begin : end + 1]))
+            some = {v: column[since:until] for v, column in rows.items()}
+            inner = self._inner(number, some, lists, begins, ends, members)
+            yield since, until, self._between(number, some, *inner)
+
+    def _inner(
+        self,
+        number: int,
+        rows: Partials,
+        lists: npt.NDArray[np.integer],
+        begins: Ints,
+        ends: Ints,
+        members: Ints,
+    ) -> tuple[Ints, Ints, Ints]:
+        """Return of the list of each row the stretch between the ends of the row."""
+        repeated = self._steps[number].repeated
+        # The members of list after list, so that one number orders by list and event.
+        lengths = (ends - begins).astype(np.int64)
+        starts = np.concatenate(([0], np.cumsum(lengths)))
+        places = np.repeat(begins - starts[:-1], lengths) + np.arange(starts[-1])
+        members = members[places]
+        span = np.int64(1) << 32
+        ordered = np.repeat(np.arange(len(lengths)), lengths) * span + members
+        low, high = starts[:-1][lists], starts[1:][lists]
+        shared = self._steps[number].shared
+        if repeated.first is not None and repeated.first in shared:
+            first = self._bound.candidates[repeated.first].rows[rows[repeated.first]]
+            low = np.searchsorted(ordered, lists * span + first, side="right")
+        if repeated.last is not None and repeated.last in shared:
+            last = self._bound.candidates[repeated.last].rows[rows[repeated.last]]
+            high = np.searchsorted(ordered, lists * span + last, side="left")
+        return low.astype(np.int32), np.maximum(low, high).astype(np.int32), members
+
+    def _stretches(
+        self, number: int, rows: Partials, size: int
+    ) -> Iterator[tuple[int, int, Ints, Ints, Ints]]:
+        """Yield a stretch of rows, and where the list of each begins and ends in the members."""
         bound, counters = self._bound.sets[number], self._counters[number]
         events = self._bound.candidates[self._steps[number].repeated.variable].rows
         if _is_range(bound):
             low, high = self._join.ranges(bound, rows, size)
             high = np.maximum(low, high)
             counters.candidates += int((high.astype(np.int64) - low).sum())
-            yield 0, size, self._between(number, rows, low, high, events)
+            yield 0, size, low, high, events
             return
         for begin, end, parents, found in self._join.groups(bound, counters, rows, size):
             counts = np.bincount(parents - begin, minlength=end - begin)
             ends = np.cumsum(counts).astype(np.int32)
-            some = {v: column[begin:end] for v, column in rows.items()}
-            begins = (ends - counts).astype(np.int32)
-            members = events[found]
-            yield begin, end, self._between(number, some, begins, ends, members)
+            yield begin, end, (ends - counts).astype(np.int32), ends, events[found]
 
     def _between(
         self, number: int, rows: Partials, begins: Ints, ends: Ints, members: Ints

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -10,7 +11,7 @@ from cepkit.columnar.explanation import Explanation
 from cepkit.figures.scales import Scale, log10
 from cepkit.figures.style import BLUE, ORANGE, TEXT, figure, message
 from cepkit.figures.texts import cut, shown
-from cepkit.statistics.tables import number
+from cepkit.statistics.tables import number, whole
 
 _ROW = 30
 _NAME_LENGTH = 24
@@ -29,13 +30,18 @@ class Counted:
 
     step: str
     what: str
-    actual: float
+    actual: int
     expected: float | None
 
     @property
     def ratio(self) -> float | None:
         """How many times the expected number was counted; None where that says nothing."""
-        return self.actual / self.expected if self.expected else None
+        if not self.expected:
+            return None
+        try:
+            return self.actual / self.expected
+        except OverflowError:  # more sets than a float can count
+            return None
 
 
 def counted(explanation: Explanation) -> tuple[Counted, ...]:
@@ -44,8 +50,12 @@ def counted(explanation: Explanation) -> tuple[Counted, ...]:
     rows = []
     for step in explanation.steps:
         name = f"{step.branch}: {step.variable}" if several else step.variable
-        rows.append(Counted(name, "candidates", step.candidates, step.expected_candidates))
-        rows.append(Counted(name, "survivors", step.survivors, step.expected_survivors))
+        for what, actual, expected in (
+            ("candidates", step.candidates, step.expected_candidates),
+            ("survivors", step.survivors, step.expected_survivors),
+        ):
+            known = None if expected is None or math.isinf(expected) else expected
+            rows.append(Counted(name, what, actual, known))
     return tuple(rows)
 
 
@@ -115,12 +125,12 @@ def _connect(
 
 
 def _label(row: Counted) -> str:
-    text = number(row.actual)
+    text = whole(row.actual)
     return text if row.ratio is None else f"{text}  ({row.ratio:,.3g} x)"
 
 
 def _told(row: Counted) -> str:
-    lines = [f"<b>{shown(cut(row.step, 200))}</b>", f"{row.what}: {row.actual:,.0f}"]
+    lines = [f"<b>{shown(cut(row.step, 200))}</b>", f"{row.what}: {whole(row.actual)}"]
     if row.expected is not None:
         lines.append(f"expected: {number(row.expected)}")
     if row.ratio is not None:
