@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from cepkit.columnar.backend import Backend
 from cepkit.columnar.compiler import compile_branch
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.detection import counters_for, detect_columns
+from cepkit.columnar.next_match import next_matches
 from cepkit.columnar.program import Program
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
@@ -82,6 +84,26 @@ CASES = (
         "cba",
     ),
 )
+
+
+def _next_match(last: str, condition: str = "") -> str:
+    return (
+        f"PATTERN SEQ(T01 a, T02 b, {last} c) {condition} WITHIN {200 * GAP:g} seconds "
+        "STRATEGY skip-till-next-match"
+    )
+
+
+NEXT_MATCH = (
+    Case("rare last", _next_match("T50"), "abc", 50e6),
+    Case("rare last, one band", _next_match("T50", "WHERE a.price < b.price"), "abc", 50e6),
+    Case("rare last, two bands", _next_match("T50", "WHERE a.price < b.price < c.price"), "abc"),
+    Case("frequent", _next_match("T03"), "abc", 50e6),
+    Case("frequent, one band", _next_match("T03", "WHERE a.price < b.price"), "abc", 50e6),
+    Case("frequent, two bands", _next_match("T03", "WHERE a.price < b.price < c.price"), "abc"),
+    Case("frequent, equal keys", _next_match("T03", "WHERE a.key = b.key"), "abc"),
+    Case("rare last, no band", _next_match("T50", "WHERE a.price + b.price < c.price"), "abc"),
+)
+"""Of the last one batches are chosen from, of the others walks find the matches."""
 
 
 def columns(events: int) -> EventColumns:
@@ -165,6 +187,67 @@ def orders(stream: EventColumns, backend: Backend) -> list[dict[str, Any]]:
     return table
 
 
+def next_match(stream: EventColumns, backend: Backend) -> list[dict[str, Any]]:
+    """Measure skip-till-next-match, beside a Python loop that does the same without conditions."""
+    table = []
+    for case in NEXT_MATCH:
+        branches, what = normal_form(parse(case.text)), program(case.text, case.order)
+        seconds = []
+        found = 0
+        for _ in range(RUNS + 1):
+            counters = (counters_for(what),)
+            began = time.process_time()
+            blocks = next_matches(branches, (what,), stream, counters, backend=backend)
+            found = sum(block.size for _, block in blocks)
+            seconds.append(time.process_time() - began)
+        table.append(
+            {
+                "case": case.name,
+                "candidates": sum(step.candidates for step in counters[0]),
+                "matches": found,
+                "Mev/s": len(stream) / statistics.median(seconds[1:]) / 1e6,
+                "target": None if case.target is None else case.target / 1e6,
+                "Mev/s, Python": _python_walk(stream, case, found),
+            }
+        )
+    return table
+
+
+def _python_walk(stream: EventColumns, case: Case, expected: int) -> float | None:
+    """Return the speed of a loop over the events with a queue for each variable, in Mev/s.
+
+    None where the case has conditions, for which queues do not suffice.
+    """
+    query = parse(case.text)
+    if query.where is not None:
+        return None
+    (branch,) = normal_form(query)
+    first, second, third = (stream.type_names.index(min(e.types or ())) for e in branch.positive)
+    ts, types, window = stream.ts.tolist(), stream.types.tolist(), round(200 * GAP * 1e6)
+    began = time.process_time()
+    a: deque[int] = deque()
+    b: deque[int] = deque()
+    found = 0
+    for moment, kind in zip(ts, types, strict=True):
+        if kind == first:
+            a.append(moment)
+        elif kind == second:
+            b.append(moment)
+        elif kind == third:
+            while a and a[0] < moment - window:
+                a.popleft()
+            # No later a, of this match or another, can precede what this one does not.
+            while a and b and b[0] <= a[0]:
+                b.popleft()
+            if a and b and b[0] < moment:
+                a.popleft()
+                b.popleft()
+                found += 1
+    seconds = time.process_time() - began
+    assert found == expected, f"{case.name}: {found} matches by the Python loop, not {expected}"
+    return len(stream) / seconds / 1e6
+
+
 def memory(events: int) -> list[dict[str, Any]]:
     """Measure the peak memory above the input, each case in a process of its own (Linux)."""
     if not Path("/proc/self/clear_refs").exists():
@@ -246,6 +329,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, title, rows in (
         ("engine", f"The engine, {options.events:,} events", throughput(stream, options.backend)),
         ("engine_orders", "Best and worst order", orders(stream, options.backend)),
+        ("engine_next_match", "skip-till-next-match", next_match(stream, options.backend)),
         ("engine_memory", "Peak memory", memory(options.events)),
         ("engine_first_run", "First run of a process", first_runs(options.events)),
     ):

@@ -32,11 +32,13 @@ class Owned:
         since: Its first microsecond or number; None: as early as may be.
         until: The first one after it; None: as late as may be.
         clock: What they count.
+        free: For each event of the slice whether a match may have it; None: all.
     """
 
     since: int | None = None
     until: int | None = None
     clock: Clock = "time"
+    free: npt.NDArray[np.bool_] | None = None
 
 
 EVERYTHING = Owned()
@@ -183,6 +185,8 @@ def gather(
         until = None if step.variable in program.ends - {*owners} else owned.until
         since = owned.since if owners == (step.variable,) else None
         rows[step.variable] = _within(columns, rows[step.variable], since, until, owned.clock)
+        if owned.free is not None:
+            rows[step.variable] = rows[step.variable][owned.free[rows[step.variable]]]
     everything = (*program.single, *program.listed, *program.negated)
     candidates = {
         step.variable: Candidates(step, rows[step.variable], columns) for step in everything

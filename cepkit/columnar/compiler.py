@@ -52,10 +52,11 @@ def refuse_unsupported(branch: Branch) -> None:
     Raises:
         UnsupportedError: The branch has such a part.
     """
-    if branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
+    if branch.repeated and branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         raise UnsupportedError(
-            f"this release cannot detect STRATEGY {branch.strategy.value} yet",
-            expected="skip-till-any-match or contiguity",
+            f"this release cannot detect KL ('{branch.repeated[0][0]}') under "
+            f"STRATEGY {branch.strategy.value} yet",
+            expected="KL under skip-till-any-match or contiguity, or no KL",
         )
 
 
@@ -166,7 +167,9 @@ class _Compiler:
         # Sets of variables of each of which one must be bound; None: sets must be chosen.
         self._needs: dict[str, list[set[str]] | None] = {}
         positive = frozenset(branch.variables)
-        parts = deal((p for p in _all_parts(branch) if variables_of(p) <= positive), repeated)
+        # A condition about what must be absent says nothing of the others, in none of its parts.
+        about = _parts(c for c in branch.conditions if variables_of(c) <= positive)
+        parts = deal(about, repeated)
         self.core = core_of(branch, repeated, parts.single)
         # Sets come after all that is single: until then their candidates stand for them.
         order = [v for v in variables_of_plan(plan) if v in self._repeated]
@@ -342,13 +345,12 @@ class _Compiler:
         # A condition about what must be absent is about nothing else, all parts of it.
         due = [
             with_ends(part, tuple(self._repeated.values()))
-            for part in _all_parts(branch)
-            if variable in variables_of(part)
+            for part in _parts(c for c in branch.conditions if variable in variables_of(c))
         ]
         numbers = [i for i, members in enumerate(self.classes) if (variable, None) in members]
         # An equality with what must be absent holds only for what must be absent: it links
         # nothing else, but whatever is equal to the bound side is as good a partner.
-        for link in [part for part in due if _is_link(part)]:
+        for link in [p for p in due if _is_link(p) and variable in variables_of(p)]:
             ends = _ends(link)
             own = frozenset(member for member in ends if member[0] == variable)
             others = ends - own

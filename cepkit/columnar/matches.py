@@ -20,12 +20,14 @@ from cepkit.columnar.compiler import compile_branch
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.detection import counters_for, detect_columns
 from cepkit.columnar.explanation import Explanation
+from cepkit.columnar.next_match import next_matches
 from cepkit.columnar.output import Writer, output_schema
 from cepkit.columnar.program import Program
 from cepkit.columnar.sets import MOST_SETS, MOST_TRIED, SetChoice, check_number_of_sets
 from cepkit.errors import StreamError
 from cepkit.pattern.nodes import events_of, repeated_in
 from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.columns import EventColumns
@@ -214,6 +216,10 @@ class Matches:
 
     def _blocks(self, choice: SetChoice) -> Iterator[tuple[Program, Block]]:
         counters = tuple(counters_for(program) for program in self._programs)
+        if self.query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
+            yield from self._next_matches(counters)
+            self._counters = counters
+            return
         for program, counted in zip(self._programs, counters, strict=True):
             blocks = detect_columns(
                 program,
@@ -226,6 +232,20 @@ class Matches:
             for block in blocks:
                 yield program, block
         self._counters = counters  # of a whole run only: a broken off one would mislead
+
+    def _next_matches(
+        self, counters: tuple[tuple[StepCounters, ...], ...]
+    ) -> Iterator[tuple[Program, Block]]:
+        found = next_matches(
+            normal_form(self.query),
+            self._programs,
+            self._columns,
+            counters,
+            slice_rows=self._slice_rows,
+            backend=self._backend,
+        )
+        for number, block in found:
+            yield self._programs[number], block
 
     def __repr__(self) -> str:
         try:

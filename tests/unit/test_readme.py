@@ -60,8 +60,8 @@ def test_links_lead_somewhere(target):
     ("named", "pattern"),
     [
         (
-            "skip-till-next-match",
-            "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute STRATEGY skip-till-next-match",
+            "KL under `skip-till-next-match`",
+            "PATTERN SEQ(MSFT a, KL(GOOG b)) WITHIN 1 minute STRATEGY skip-till-next-match",
         ),
         ("AGG", "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute AGG COUNT"),
     ],

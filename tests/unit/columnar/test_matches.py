@@ -223,6 +223,13 @@ def test_explain_counts_what_was_done() -> None:
     assert planned.explain().steps[0].expected_candidates == pytest.approx(2)
 
 
+def test_a_condition_about_what_must_be_absent_says_nothing_of_the_others() -> None:
+    # That a.x is at most b.x is asked of an n, and there is none.
+    rows = [(1, "A", 2), (2, "B", 1)]
+    text = "PATTERN SEQ(A a, NOT(N n), B b) WHERE a.x BETWEEN n.x AND b.x WITHIN 9 s"
+    assert pairs(ck.detect(stream(*rows), text, ["a", "b"])) == {(1, 2)}
+
+
 def test_explain_says_what_not_removed() -> None:
     rows = [(1, "A", 1), (2, "N", 3), (3, "B", 2), (4, "A", 1), (5, "B", 9)]
     matches = ck.detect(stream(*rows), "PATTERN SEQ(A a, NOT(N n), B b) WITHIN 9 s", ["a", "b"])
@@ -234,7 +241,7 @@ def test_explain_says_what_not_removed() -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY skip-till-next-match",
+        "PATTERN SEQ(A a, KL(B b)) WITHIN 1 s STRATEGY skip-till-next-match",
         "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 1 s",
     ],
 )

@@ -1,0 +1,49 @@
+"""Which loops skip-till-next-match runs: compiled ones, or Python without Numba."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.backend import Loops
+from cepkit.columnar.next_match_walks import Walks
+
+Ints = npt.NDArray[np.int32]
+Times = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+class NextMatchLoops(Protocol):
+    """The contract of `next_match_compiled.py` and `next_match_plain.py`."""
+
+    def scan(
+        self,
+        walks: Walks,
+        ts: Times,
+        trigger_walks: Ints,
+        trigger_at: Ints,
+        trigger_rows: Ints,
+        consumed: Flags,
+        taken: Ints,
+        taken_walks: Ints,
+        looked: Times,
+        removed: Times,
+    ) -> int:
+        """Take the first match at each event that completes any."""
+        ...
+
+    def take_in_order(self, rows: Ints, order: Times, consumed: Flags, taken: Times) -> int:
+        """Take each match all of whose events are free."""
+        ...
+
+
+def next_match_loops(loops: Loops) -> NextMatchLoops:
+    """Return the loops that go with those of a backend."""
+    chosen: Any
+    if loops.compiled:
+        from cepkit.columnar import next_match_compiled as chosen
+    else:
+        from cepkit.columnar import next_match_plain as chosen
+    return cast("NextMatchLoops", chosen)
