@@ -93,6 +93,13 @@ def test_the_order_of_arrival_counts_where_it_is_not_that_of_time() -> None:
     assert taken(rows, "SEQ(A a, B b) WITHIN 9 s") == [(0, 2)]
 
 
+def test_a_column_of_arrivals_decides_where_there_is_one() -> None:
+    frame = pd.DataFrame({"ts": [0, 0, 1], "type": list("AAB"), "came": [7, 3, 9]})
+    stream = ck.events(frame, time="ts", type="type", unit="s", arrival="came")
+    matches = ck.detect(stream, "PATTERN SEQ(A a, B b) STRATEGY skip-till-next-match")
+    assert [row["a"]["came"] for row in matches.to_arrow().to_pylist()] == [3]
+
+
 def test_explain_counts_matches_as_survivors() -> None:
     rows = [(second, kind, 0.0) for second, kind in enumerate("AABBB")]
     frame = pd.DataFrame(rows, columns=["ts", "type", "x"])
