@@ -83,6 +83,13 @@ JOIN_KL = Case(
 )
 TRADES_KL = tuple(_aseq("q1 with KL", "DELL a, KL(IPIX b), AMAT c", w) for w in (500, 2000, 5000))
 ASEQ_1 = tuple(_aseq("q1", "DELL a, IPIX b, AMAT c", w) for w in (100, 500, 2000))
+ASEQ_NEXT = tuple(
+    Case(f"{case.name}, next match", case.stream, f"{case.text} STRATEGY skip-till-next-match")
+    for case in (
+        _aseq("q1", "DELL a, IPIX b, AMAT c", 2000),
+        _aseq("q2", "DELL a, IPIX b, NOT(QQQ q), AMAT c", 2000),
+    )
+)
 ASEQ_2 = tuple(_aseq("q2", "DELL a, IPIX b, NOT(QQQ q), AMAT c", w) for w in (100, 500, 2000))
 
 CASES = (
@@ -122,6 +129,7 @@ CASES = (
     JOIN_KL,
     *ASEQ_1,
     *ASEQ_2,
+    *ASEQ_NEXT,
     *TRADES_KL,
     Case(
         "JOIN SEQ-3, one side",

@@ -14,6 +14,7 @@ from benchmarks.datasets import absent
 from benchmarks.stock_patterns import (
     ASEQ_1,
     ASEQ_2,
+    ASEQ_NEXT,
     BARS,
     CASES,
     FOLDERS,
@@ -134,6 +135,28 @@ def test_sets_of_bars() -> None:
         ends = a.ts[(a.ts > time) & (a.ts <= time + WINDOW)]
         total += sum(2 ** int(n) - 1 for n in np.searchsorted(fit, ends))
     assert count(JOIN_KL) == total
+
+
+@needs(TRADES)
+@pytest.mark.parametrize("absent", [False, True])
+def test_trades_that_are_each_in_one_match(absent: bool) -> None:
+    dell, ipix, amat, qqq = (Ticker("trades", n).ts for n in ("DELL", "IPIX", "AMAT", "QQQ"))
+    used_dell, used_ipix, found = set(), set(), 0
+    for time in amat:
+        earliest = np.searchsorted(dell, time - 2_000_000)
+        # With an absence no QQQ may lie between the IPIX and the AMAT.
+        after = qqq[np.searchsorted(qqq, time) - 1] if absent and qqq[0] < time else 0
+        last = np.searchsorted(ipix, time)
+        for a in range(earliest, np.searchsorted(dell, time)):
+            first = np.searchsorted(ipix, dell[a], "right")
+            middle = (b for b in range(first, last) if ipix[b] >= after and b not in used_ipix)
+            b = None if a in used_dell else next(middle, None)
+            if b is not None:
+                used_dell.add(a)
+                used_ipix.add(b)
+                found += 1
+                break
+    assert count(ASEQ_NEXT[absent]) == found
 
 
 @needs(TRADES)
