@@ -285,10 +285,6 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
         )
     for branch in normal_form(query):
         refuse_unsupported(branch)
-    if stream.place == "spark":
-        from cepkit.spark.batch import refuse_on_spark
-
-        refuse_on_spark(query)
 
 
 def draw(thing: object, **options: Any) -> Figure:

@@ -249,9 +249,7 @@ def came_in_order(program: Program, columns: EventColumns) -> bool:
         columns: The events of a slice.
     """
     if columns.arrivals is not None or columns.places is None:
-        arrivals, rows = columns.arrivals, columns.rows
-        came = rows if arrivals is None else arrivals
-        return came is None or bool((came[1:] > came[:-1]).all())
+        return columns.in_order()
     codes, _ = partition_keys([columns.attributes[name] for name in program.partition_by])
     order = np.argsort(codes, kind="stable")
     codes, places = codes[order], columns.places[order]

@@ -97,10 +97,8 @@ class _Walking:
         self._consumed = consumed
         self._counters = counters
         self._loops = loops
-        came = columns.rows if columns.arrivals is None else columns.arrivals
         # Candidates are tried in the order of time, and the smallest arrival numbers are wanted.
-        in_order = came is None or bool((came[1:] > came[:-1]).all())
-        self._walks = walk_programs(branches) if in_order else None
+        self._walks = walk_programs(branches) if columns.in_order() else None
 
     def blocks(self, begin: int, first: int, end: int) -> Iterator[tuple[int, SetBlock]] | None:
         """Return branch and matches for the last events from `first` to `end`; None: walks cannot.

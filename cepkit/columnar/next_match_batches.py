@@ -79,8 +79,7 @@ class Batches:
         self._loops = loops
         self._most_rows = most_rows
         self._batch = FIRST_BATCH
-        in_order = columns.rows is None and columns.arrivals is None
-        self._arrival = None if in_order else columns.arrival()
+        self._arrival = None if columns.in_order() else columns.arrival()
 
     def blocks(self, first: int, end: int) -> Iterator[tuple[int, SetBlock]]:
         """Yield branch and matches for the last events from `first` to `end`."""

@@ -18,7 +18,7 @@ Workers need cepkit installed, as they need pyarrow.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -34,6 +34,7 @@ from cepkit.errors import UnsupportedError
 from cepkit.pattern.conditions import Call, walk
 from cepkit.pattern.functions import BUILTINS, UserFunction, registered_function
 from cepkit.pattern.nodes import events_of, repeated_in
+from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -104,7 +105,6 @@ def detect(
         UnsupportedError: The query has a part that the engine cannot detect; the DataFrame is
             a stream, or one of Spark Connect.
     """
-    refuse_on_spark(query)
     frame = batch_frame(stream)
     compiled = programs(query, plan)
     attributes = sorted({name for program in compiled for name in program.columns})
@@ -159,19 +159,6 @@ def detect(
         warned=bool(known),
         left_out=chosen.left_out,
     )
-
-
-def refuse_on_spark(query: Query) -> None:
-    """Refuse what cannot be cut into cells: which events are taken may depend on all before.
-
-    Raises:
-        UnsupportedError: The query has such a part.
-    """
-    if query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
-        raise UnsupportedError(
-            f"this release cannot detect STRATEGY {query.strategy.value} on Spark yet",
-            hint="it can over a pandas DataFrame, an Arrow table or a file",
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +225,21 @@ class _Setting:
     limited: bool
 
     @property
+    def taken_in_turn(self) -> bool:
+        """Whether a match depends on all that were taken before."""
+        return self.query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
+
+    @property
+    def cut(self) -> tuple[Clock, int | None]:
+        """The clock by which the stream is cut, and its window; None: it cannot be cut."""
+        return ("time", None) if self.taken_in_turn else cutting_clock(self.programs)
+
+    @property
     def numbers(self) -> tuple[Clock, ...]:
         """The clocks beside time that windows count in."""
         found = {clock for program in self.programs for clock in program.clocks}
+        if self.taken_in_turn:
+            found.add("arrival")  # which decides between matches
         clocks: tuple[Clock, ...] = ("arrival", "place")
         return tuple(clock for clock in clocks if clock in found)
 
@@ -252,7 +251,7 @@ class _Setting:
         """Return the route of rows, measuring the stream where nothing is known of it."""
         schema, names = self.stream.schema, self.stream.column_names
         key, types = common_key(self.programs), types_of(self.query)
-        clock, _ = cutting_clock(self.programs)
+        clock, window = self.cut
         known = numbers = None
         if self.numbers:
             source = Source(
@@ -266,7 +265,7 @@ class _Setting:
             )
             numbers = numbered(source, self.numbers, clock)
             known = numbers.dropped
-        if numbers is not None and clock != "time":
+        if numbers is not None and (clock != "time" or window is None):
             extent: Extent | None = numbers.extent
         else:
             extent = extent_of_statistics(self.plan.statistics, self.query, key)
@@ -314,7 +313,7 @@ class _Setting:
 
     def _layout(self, extent: Extent | None, key: Key | None) -> Layout:
         """Return the cells of the stream; with NOT they see what follows them as well."""
-        clock, window = cutting_clock(self.programs)
+        clock, window = self.cut
         layout = choose_layout(
             extent,
             window,
@@ -327,6 +326,8 @@ class _Setting:
         )
         # Only where the clock is time it is known which events come last.
         ahead = any(p.looks_ahead or (p.sets and clock != "time") for p in self.programs)
+        if self.taken_in_turn:
+            layout = replace(layout, uncut="what is taken depends on what was taken before")
         return layout.looking_ahead() if ahead else layout
 
     def job(self, layout: Layout) -> worker.Job:
@@ -342,6 +343,7 @@ class _Setting:
             self.limited,
             self.numbers,
             self.stream.schema.arrival,
+            normal_form(self.query) if self.taken_in_turn else (),
         )
 
     def _wanted(self, types: frozenset[str] | None) -> DataFrame:

@@ -82,6 +82,7 @@ class Layout:
         ahead: How much after its end a slice sees too.
         chosen: The slices that are wanted, None for all.
         clock: By what slices are cut.
+        uncut: Why there are no slices where there are none.
     """
 
     window: int | None
@@ -93,6 +94,7 @@ class Layout:
     ahead: int = 0
     chosen: tuple[int, ...] | None = None
     clock: Clock = "time"
+    uncut: str = "there is no window to cut by"
 
     def begin(self, cell: int) -> int | None:
         """Return where what is a cell's own begins; None: with the first event."""
@@ -127,9 +129,7 @@ class Layout:
                 case _:
                     assert_never(self.clock)
         elif not parts:
-            return "one slice: " + (
-                "there is no window to cut by" if self.window is None else "the events are few"
-            )
+            return f"one slice: {self.uncut if self.window is None else 'the events are few'}"
         return " x ".join(parts)
 
 

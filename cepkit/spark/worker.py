@@ -24,11 +24,13 @@ from cepkit.columnar.blocks import Block
 from cepkit.columnar.candidates import Owned
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.detection import counters_for, detect_columns, detect_slice
+from cepkit.columnar.next_match import next_matches
 from cepkit.columnar.output import Writer
 from cepkit.columnar.program import Clock, Program
 from cepkit.columnar.sets import MOST_SETS, SetChoice, check_number_of_sets
 from cepkit.errors import StreamError
 from cepkit.pattern.functions import register_function
+from cepkit.pattern.normal_form import Branch
 from cepkit.spark.layout import Key, Layout
 from cepkit.stream.arrow import is_text, nulls, raw, single
 from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped
@@ -67,6 +69,8 @@ class Job:
         limited: Whether only some of the matches are wanted.
         numbers: The clocks beside time whose numbers are sent with the rows, after the columns.
         arrival: The column that they were made of, None for the order of the rows.
+        branches: Under skip-till-next-match those of the query, from which matches are taken in
+            turn; otherwise none.
     """
 
     schema: Schema
@@ -80,6 +84,7 @@ class Job:
     limited: bool = False
     numbers: tuple[Clock, ...] = ()
     arrival: str | None = None
+    branches: tuple[Branch, ...] = ()
 
     @property
     def sent(self) -> pa.Schema:
@@ -348,6 +353,11 @@ def matches_of(
     )
     repeated = {step.variable for program in job.programs for step in program.listed}
     writer = Writer(columns, job.variables, job.schema.time, repeated) if emit else None
+    if job.branches:
+        for number, taken in next_matches(job.branches, job.programs, columns, counters):
+            if writer is not None:
+                yield from writer.batches(taken, job.programs[number].variables)
+        return
     for program, counted in zip(job.programs, counters, strict=True):
 
         def found(

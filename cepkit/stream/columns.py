@@ -141,6 +141,11 @@ class EventColumns:
         arrival[np.argsort(self.rows, kind="stable")] = numbers
         return arrival
 
+    def in_order(self) -> bool:
+        """Return whether the events came in the order of time."""
+        came = self.rows if self.arrivals is None else self.arrivals
+        return came is None or bool((came[1:] > came[:-1]).all())
+
     def source_rows(self, events: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
         """Return the rows of `source` that the events are."""
         return events if self.rows is None else self.rows[events]

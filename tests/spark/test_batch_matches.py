@@ -140,6 +140,41 @@ def test_events_counted_in_the_order_of_rows_are_what_the_judge_counts(
     assert survivors(matches) == len(rows)
 
 
+TAKEN = cases(
+    ("SEQ", "AND", "OR", "NOT"),
+    max_variables=4,
+    strategies=(Strategy.SKIP_TILL_NEXT_MATCH,),
+    condition_kinds=CONDITIONS,
+    unsorted=True,
+)
+
+
+@FEW
+@given(data=st.data())
+def test_events_that_take_part_once_are_taken_as_the_judge_takes_them(spark, data):
+    case = data.draw(TAKEN)
+    table = as_table(case.events)
+    table = table.take(pa.array(data.draw(st.permutations(range(len(table)))), pa.int64()))
+    frame = spark.createDataFrame(table).repartition(data.draw(st.sampled_from([1, 3])))
+    stream = events(frame, time="ts", type="kind", arrival="id")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cepkit.spark.layout.LEAST_EVENTS", 5)  # so that there are buckets
+        matches = found(stream, case.query, slice_seconds=data.draw(st.sampled_from([None, 1])))
+    rows = matches.collect()
+    assert result_of(rows, case.variables) == case.matches, matches.route
+    assert survivors(matches) == len(rows) == matches.count()
+
+
+def test_only_keys_part_what_is_taken_in_turn(spark, monkeypatch):
+    monkeypatch.setattr("cepkit.spark.layout.LEAST_EVENTS", 100)
+    frame = spark.range(4000).selectExpr("id AS ts", "if(id % 2 = 0, 'A', 'B') AS kind", "id AS k")
+    stream = events(frame, time="ts", type="kind", unit="s")
+    text = "PATTERN SEQ(A a, B b) WITHIN 5 s STRATEGY skip-till-next-match"
+    alone = found(stream, parse(text)).route
+    assert "one slice: what is taken depends on what was taken before, 1 task" in alone
+    assert "buckets of k" in found(stream, parse(f"{text} PARTITION BY k")).route
+
+
 @FEW
 @given(data=st.data())
 def test_tasks_that_read_parquet_files_find_what_the_judge_finds(spark, tmp_path_factory, data):
