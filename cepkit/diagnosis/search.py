@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
 from cepkit.diagnosis.absences import killers
 from cepkit.diagnosis.keys import Key, KeyIndex, chosen_key
-from cepkit.diagnosis.measures import Limit, Mask, Measures, Violation
+from cepkit.diagnosis.measures import Mask, Measures, Violation
 from cepkit.diagnosis.partials import BLOCK, Partials, pairs
 from cepkit.diagnosis.requirements import (
     Absent,
@@ -35,12 +35,10 @@ from cepkit.diagnosis.requirements import (
     requirements_of,
     variables_in,
 )
-from cepkit.diagnosis.scene import Ints, scope, spans
+from cepkit.diagnosis.scene import Ints
+from cepkit.diagnosis.scopes import STRETCH, Scopes
 from cepkit.diagnosis.work import Coverage, Tally, Work, WorkBoundError
 from cepkit.pattern.policies import TimeWindow
-
-STRETCH = 2.0
-"""How many times as long as allowed a window may be, to be a near miss."""
 
 _FIRST_CHUNK = 4
 _MOST_CHUNK = 1 << 15
@@ -93,9 +91,7 @@ class Search:
         }
         self._candidates: dict[str, Partials] = {}
         self._indexes: dict[tuple[str, str | None], KeyIndex] = {}
-        # Places inside of a partition mean nothing in another one.
-        whole = any(isinstance(r, SamePartition) for r in self._active)
-        self._one_partition = whole and any(limit.clock == "place" for limit in self._limits)
+        self._scopes = Scopes(self.measures, self._active, self.tolerance, self.stretch)
 
     def blocks(self) -> Iterator[Partials]:
         """Yield combinations of all positive variables, some at a time, in no order."""
@@ -159,7 +155,7 @@ class Search:
         """Yield some partial matches with pairs of a row of theirs and a candidate in its scope."""
         candidates = self.candidates(variable)
         events = candidates.rows[variable]
-        low, high = self._scope(variable, partials)
+        low, high = self._scopes.of(variable, partials)
         begin = np.searchsorted(events, low)
         end = np.maximum(begin, np.searchsorted(events, high))
         self._count_scope(variable, None, partials, len(partials) * len(candidates), end - begin)
@@ -172,7 +168,7 @@ class Search:
             # Those that may violate no more, and not that, look only at events with their key.
             keyed = partials.violations >= self.tolerance
             if key.name is None:
-                keyed = (keyed & (partials.far == 0)) | self._one_partition
+                keyed = (keyed & (partials.far == 0)) | self._scopes.one_partition
             index = self._index(variable, key.name)
             part = partials.take(keyed)
             first, last = index.ranges(part.rows[key.partner], low[keyed], high[keyed])
@@ -189,47 +185,6 @@ class Search:
             events = self.candidates(variable).rows[variable]
             self._indexes[variable, name] = KeyIndex(self.measures.scene.alike(name), events)
         return self._indexes[variable, name]
-
-    def _scope(self, variable: str, partials: Partials) -> tuple[Ints, Ints]:
-        """Return where a variable is looked for: further away while violations are left."""
-        branch, scene, size = self.measures.branch, self.measures.scene, len(partials)
-        bound = partials.rows.keys()
-        near, far = [], []
-        for limit in self._limits:
-            if limit.clock == "place" and not self._one_partition:
-                continue
-            stretched = self._stretched(limit)
-            beyond = spans(scene.clock(limit.clock), partials.rows) > limit.most
-            near.append((limit.clock, np.where(beyond, stretched, limit.most)))
-            far.append((limit.clock, stretched))
-        low, high = scope(
-            scene,
-            partials.rows,
-            size,
-            after=[x for x in branch.before(variable) & bound if self._asked(x, variable)],
-            before=[y for y in branch.after(variable) & bound if self._asked(variable, y)],
-            windows=near,
-        )
-        free = partials.violations < self.tolerance
-        if not free.any():
-            return low, high
-        lowest, highest = scope(scene, partials.rows, size, windows=far)
-        return np.where(free, lowest, low), np.where(free, highest, high)
-
-    def _stretched(self, limit: Limit) -> int:
-        return int(min(self.stretch * max(limit.most, 1), 2.0**60))
-
-    def _asked(self, first: str, second: str) -> bool:
-        return Before(first, second) not in self.ignored
-
-    @cached_property
-    def _limits(self) -> list[Limit]:
-        events = len(self.measures.branch.positive)
-        return [
-            self.measures.limit(r, events)
-            for r in self._active
-            if isinstance(r, Within | SideBySide)
-        ]
 
     def _local(self, bound: set[str], *, alone: bool) -> Iterator[Requirement]:
         """Yield the requirements about bound variables that no further event can change."""
@@ -280,10 +235,10 @@ class Search:
             partials = partials.at_distance(far, distance)
             kept = self._kept(partials)
             if isinstance(requirement, SamePartition):
-                kept &= ~(found.broken & self._one_partition)
+                kept &= ~(found.broken & self._scopes.one_partition)
             else:
                 limit = self.measures.limit(requirement, len(self.measures.branch.positive))
-                kept &= found.relative * limit.scale + limit.most <= self._stretched(limit)
+                kept &= found.relative * limit.scale + limit.most <= self._scopes.stretched(limit)
             partials, far, distance = partials.take(kept), far[kept], distance[kept]
             # The scope has seen to a window in time, but of the first event.
             in_scope = requirement in self._in_time and len(partials.rows) > 1

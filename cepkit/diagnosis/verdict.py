@@ -25,7 +25,8 @@ from cepkit.diagnosis.requirements import (
     requirements_of,
     variables_in,
 )
-from cepkit.diagnosis.search import STRETCH, Search
+from cepkit.diagnosis.scopes import STRETCH
+from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.words import listed
 from cepkit.diagnosis.work import Work
 from cepkit.pattern.names import name_text
