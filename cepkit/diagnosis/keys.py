@@ -16,16 +16,18 @@ class KeyIndex:
     """Some events, sorted by key and number.
 
     Args:
-        codes: The key of each event of the stream, from 0.
+        codes: The key of each event of the stream, from 0; below 0 where it agrees with none.
         events: Which events, ascending.
     """
 
     def __init__(self, codes: Ints, events: Ints) -> None:
         self._codes = codes
         # One number orders by both: a key's events end where the next one's begin.
-        ranks = codes[events] * len(codes) + events
-        self.order = np.argsort(ranks, kind="stable")
-        self._ranks = ranks[self.order]
+        known = np.flatnonzero(codes[events] >= 0)
+        ranks = codes[events[known]] * len(codes) + events[known]
+        order = np.argsort(ranks, kind="stable")
+        self.order = known[order]
+        self._ranks = ranks[order]
 
     def ranges(self, partners: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
         """Return where in `order` the events are that have a partner's key.

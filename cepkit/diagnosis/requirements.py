@@ -102,8 +102,8 @@ Requirement: TypeAlias = (
 
 
 def requirements_of(branch: Branch) -> tuple[Requirement, ...]:
-    """Return all that `branch` requires of a match, from the simple to the intricate."""
-    return tuple(_requirements(branch))
+    """Return all that `branch` requires of a match, each once, from the simple to the intricate."""
+    return tuple(dict.fromkeys(_requirements(branch)))
 
 
 def _requirements(branch: Branch) -> Iterator[Requirement]:

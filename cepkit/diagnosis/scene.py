@@ -71,9 +71,13 @@ class Scene:
         """Return a number for each event: events with equal values of an attribute share it.
 
         Args:
-            name: The attribute; None for the partition.
+            name: The attribute, where missing is equal to nothing and -1; None for the partition,
+                where missing agrees with missing.
         """
-        return self.partition if name is None else partition_of(self.columns, (name,))
+        if name is None:
+            return self.partition
+        missing = self.columns.attributes[name].missing()
+        return np.where(missing, -1, partition_of(self.columns, (name,)))
 
     def at_place(self, partners: Ints, places: Ints) -> Ints:
         """Return the events at some places of the partitions that other events are in.

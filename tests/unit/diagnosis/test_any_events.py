@@ -115,6 +115,22 @@ def test_a_key_is_counted_like_any_other_requirement(key):
     assert keyed[1].after == sum(x % 3 == z % 3 for x, z in three)
 
 
+def test_a_condition_that_stands_there_twice_is_one():
+    why = ck.why_not(
+        stream_of([(0, "A", 5.0), (1, "B", 4.0)]),
+        "PATTERN SEQ(A a, B b) WHERE a.price < b.price AND a.price < b.price",
+    )
+    assert [(row.before, row.after) for row in why.funnel][2:] == [(1, 1), (1, 0)]
+    assert len(why.near_misses) == 1
+
+
+def test_a_missing_key_is_equal_to_none():
+    rows = [(0, "A", None), (1, "B", None), (2, "A", 1.0), (3, "B", 1.0)]
+    text = "PATTERN SEQ(A a, B b) WHERE a.price = b.price"
+    why = ck.why_not(stream_of(rows), text)
+    assert [(row.before, row.after) for row in why.funnel][2:] == [(4, 3), (3, 1)]
+
+
 def test_keys_that_differ_are_no_quantities():
     why = ck.why_not(stream_of([(0, "A", 1), (1, "B", 900)]),
                      "PATTERN SEQ(A a, B b) WHERE a.price = b.price")  # fmt: skip
