@@ -300,12 +300,13 @@ def _memory_of(number: int, events: int) -> float:
     stream = columns(events)
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    before = _status("VmRSS")
+    before = status("VmRSS")
     run(stream, what, "compiled")
-    return (_status("VmHWM") - before) / 1024
+    return (status("VmHWM") - before) / 1024
 
 
-def _status(name: str) -> int:
+def status(name: str) -> int:
+    """Return a line of this process's state, in kilobytes (Linux)."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.backend import Kernels
+from cepkit.columnar.backend import Kernels, loops
 from cepkit.columnar.keys import dense_keys, partition_keys
 from cepkit.columnar.program import RUN, Clock, Member, Program, Step
 from cepkit.pattern.evaluation import truth
@@ -179,6 +179,8 @@ def gather(
         PatternError: A filter or an equality does not fit the kinds of the columns.
     """
     rows = _rows_by_types(program, columns, kernels)
+    if program.chain and columns.in_order():
+        rows |= _side_by_side(program, columns, rows[program.chain[0]])
     owners = owners_of(program, columns, owned.clock)
     for step in program.single:
         # The ends of a set may be later than what decides to which slice a match belongs.
@@ -225,10 +227,15 @@ def numbered(program: Program, columns: EventColumns) -> EventColumns:
         arrivals = columns.arrival()
     if places is None and "place" in clocks and arrivals is not None:
         codes, count = partition_keys([columns.attributes[name] for name in program.partition_by])
-        order = np.lexsort((arrivals, codes))
-        starts = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=count))))
+        came = None if columns.in_order() else np.argsort(arrivals)
+        starts = np.zeros(count + 1, dtype=np.int64)
+        order = np.empty(len(columns), dtype=np.int32)
+        # Equal keys stay in the order in which they came.
+        keys = codes if came is None else codes[came]
+        loops().kernels.counting_sort(keys, starts, order)
         places = np.empty(len(columns), dtype=np.int64)
-        places[order] = np.arange(len(columns)) - starts[codes[order]]
+        numbers = np.arange(len(columns)) - np.repeat(starts[:-1], np.diff(starts))
+        places[order if came is None else came[order]] = numbers
     return replace(columns, arrivals=arrivals, places=places)
 
 
@@ -304,6 +311,21 @@ def _rows_by_types(program: Program, columns: EventColumns, kernels: Kernels) ->
         waiting = [types for types in waiting if types not in together]
         rows_of.update(_partition(together, columns, kernels))
     return {step.variable: rows_of[step.event.types] for step in everything}
+
+
+def _side_by_side(program: Program, columns: EventColumns, begins: Ints) -> dict[str, Ints]:
+    """Return the rows of events whose neighbours have the types of a contiguous chain."""
+    length = len(program.chain)
+    begins = begins[: np.searchsorted(begins, len(columns) - length, side="right")]
+    types = {step.variable: step.event.types for step in program.single}
+    for place, variable in enumerate(program.chain):
+        wanted = types[variable]
+        if wanted is not None:
+            fits = np.array([name in wanted for name in columns.type_names], dtype=np.bool_)
+            begins = begins[fits[columns.types[begins + place]]]
+    numbers = readings(columns, "arrival")
+    begins = begins[numbers[begins + (length - 1)] - numbers[begins] == length - 1]
+    return {v: begins + np.int32(place) for place, v in enumerate(program.chain)}
 
 
 def _partition(

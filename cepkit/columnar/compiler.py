@@ -102,6 +102,17 @@ def gapless_clock(branch: Branch) -> Clock | None:
             return None
 
 
+def _chain(branch: Branch) -> tuple[str, ...]:
+    """Return the variables in their order where that says which event is which of a stretch."""
+    strict = branch.strategy is Strategy.STRICT_CONTIGUITY
+    positive = set(branch.variables)
+    before = {v: len(branch.before(v) & positive) for v in branch.variables}
+    in_order = sorted(branch.variables, key=before.__getitem__)
+    places = [before[v] for v in in_order]
+    total = places == list(range(len(places)))
+    return tuple(in_order) if strict and total and not branch.repeated else ()
+
+
 def compile_branch(
     branch: Branch, plan: BranchPlan | Sequence[str], earlier: Sequence[Branch] = ()
 ) -> Program:
@@ -137,6 +148,7 @@ def compile_branch(
         compiler.on_sets,
         compiler.overlapping(),
         gapless_clock(branch) if repeated else None,
+        _chain(branch),
         absences,
         otherwise,
         tuple(compiler.classes),

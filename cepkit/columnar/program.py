@@ -178,6 +178,7 @@ class Program:
         on_sets: Conditions about whole sets, or about members of several.
         overlapping: Kleene variables that could have a member in common.
         side_by_side: Under contiguity the clock in which there is no gap, if there are sets.
+        chain: Under strict contiguity the variables, where each is the next after the one before.
         absences: The negated variables, in the order in which they are checked.
         otherwise: Negated variables of earlier branches that bind the same variables: a match
             without any event for all of one such branch is found there.
@@ -199,6 +200,7 @@ class Program:
     on_sets: tuple[Expression, ...]
     overlapping: tuple[tuple[str, str], ...]
     side_by_side: Clock | None
+    chain: tuple[str, ...]
     absences: tuple[Absence, ...]
     otherwise: tuple[tuple[Absence, ...], ...]
     classes: tuple[frozenset[Member], ...]

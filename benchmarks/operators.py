@@ -1,0 +1,275 @@
+"""The operators on columns in memory, one core: NOT, contiguity, Kleene closure, bushy trees.
+
+The stream and the way of measuring are those of `benchmarks/engine.py`.
+
+    python -m benchmarks.operators [--events N] [--out FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import itertools
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.engine import GAP, RUNS, columns, status
+from benchmarks.results import show, write
+from cepkit.columnar.compiler import compile_branch
+from cepkit.columnar.counters import StepCounters
+from cepkit.columnar.detection import counters_for, detect_columns
+from cepkit.columnar.sets import SetChoice
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.parser import parse
+from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, TreePlan
+from cepkit.statistics.tables import whole
+from cepkit.stream.columns import EventColumns
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pattern, the order that is measured, and what is aimed at (events per second)."""
+
+    name: str
+    text: str
+    order: str
+    target: float | None = None
+
+
+def _within(events: int) -> str:
+    return f"WITHIN {events * GAP:g} seconds"
+
+
+EVENTS = (
+    Case("NOT, window of 200", f"PATTERN SEQ(T01 a, NOT(T02 n), T50 c) {_within(200)}", "ca", 30e6),
+    Case(
+        "NOT, window of 1,000", f"PATTERN SEQ(T01 a, NOT(T02 n), T50 c) {_within(1000)}", "ca", 30e6
+    ),
+    Case(
+        "NOT with a condition on one side, window of 200",
+        f"PATTERN SEQ(T01 a, NOT(T02 n), T50 c) WHERE n.price > a.price {_within(200)}",
+        "ca",
+        10e6,
+    ),
+    Case(
+        "NOT with conditions on both sides, window of 1,000",
+        "PATTERN SEQ(T01 a, NOT(T02 n), T50 c) WHERE n.price > a.price AND n.price < c.price "
+        f"{_within(1000)}",
+        "ca",
+        10e6,
+    ),
+    Case(
+        "strict contiguity",
+        "PATTERN SEQ(T01 a, T02 b, T03 c) WHERE a.price < b.price STRATEGY strict-contiguity",
+        "abc",
+        100e6,
+    ),
+    Case(
+        "strict contiguity, one rare",
+        "PATTERN SEQ(T01 a, T02 b, T50 c) STRATEGY strict-contiguity",
+        "cba",
+        100e6,
+    ),
+    Case(
+        "partition contiguity",
+        "PATTERN SEQ(T01 a, T02 b, T03 c) PARTITION BY key STRATEGY partition-contiguity",
+        "cba",
+    ),
+)
+
+
+def _seconds(
+    stream: EventColumns, text: str, plan: BranchPlan | Sequence[str], choice: SetChoice = "every"
+) -> tuple[float, int, tuple[StepCounters, ...]]:
+    """Return the median CPU seconds, the matches, and what the steps of one run did."""
+    (branch,) = normal_form(parse(text))
+    what = compile_branch(branch, plan)
+    measured = []
+    for _ in range(RUNS + 1):
+        counters = counters_for(what)
+        began = time.process_time()
+        found = sum(block.size for block in detect_columns(what, stream, counters, choice=choice))
+        measured.append(time.process_time() - began)
+    return statistics.median(measured[1:]), found, counters
+
+
+def events_per_second(stream: EventColumns) -> list[dict[str, Any]]:
+    """Measure NOT and contiguity."""
+    table = []
+    for case in EVENTS:
+        seconds, found, counters = _seconds(stream, case.text, tuple(case.order))
+        table.append(
+            {
+                "case": case.name,
+                "matches": found,
+                "removed by NOT": sum(step.removed for step in counters),
+                "Mev/s": len(stream) / seconds / 1e6,
+                "target": None if case.target is None else case.target / 1e6,
+            }
+        )
+    return table
+
+
+def sets(stream: EventColumns) -> list[dict[str, Any]]:
+    """Measure sets held as lists of candidates: their number, the largest, and all of them."""
+    table = []
+    for name, window, condition in (
+        ("window of 200", 200, ""),
+        ("window of 400", 400, ""),
+        ("window of 400, b dearer", 400, "WHERE b.price > a.price"),
+        ("window of 1,600", 1600, ""),
+    ):
+        text = f"PATTERN SEQ(T20 a, KL(T05 b), T50 c) {condition} {_within(window)}"
+        counted, matches, _ = _seconds(stream, text, ("c", "a", "b"), "count")
+        largest, rows, _ = _seconds(stream, text, ("c", "a", "b"), "maximal")
+        line: dict[str, Any] = {
+            "SEQ(T20 a, KL(T05 b), T50 c)": name,
+            "matches": whole(matches),
+            "count, ms": counted * 1e3,
+            "largest": rows,
+            "maximal, ms": largest * 1e3,
+            "every, M/s": None,
+        }
+        if matches < 100_000_000:
+            seconds, found, _ = _seconds(stream, text, ("c", "a", "b"))
+            assert found == matches
+            line["every, M/s"] = found / seconds / 1e6
+        table.append(line)
+    return table
+
+
+def _two_pairs(operator: str, conditions: str, window: int) -> str:
+    events = "T01 a, T02 b, T03 c, T04 d"
+    return f"PATTERN {operator}({events}) WHERE {conditions} {_within(window)}"
+
+
+PAIRS = (
+    ("two pairs of equal keys", _two_pairs("AND", "a.key = b.key AND c.key = d.key", 2000)),
+    (
+        "two pairs of near prices",
+        _two_pairs("AND", "0 < b.price - a.price < 0.001 AND 0 < d.price - c.price < 0.001", 500),
+    ),
+)
+BUSHY = TreePlan(Pair(Pair("a", "b"), Pair("c", "d")))
+
+
+def trees(stream: EventColumns) -> list[dict[str, Any]]:
+    """Measure a bushy tree beside all orders that do not begin with a cross product."""
+    table = []
+    for name, text in PAIRS:
+        seconds, matches, steps = _seconds(stream, text, BUSHY)
+        orders = []
+        for order in itertools.permutations("abcd"):
+            if set(order[:2]) in ({"a", "b"}, {"c", "d"}):
+                taken, found, did = _seconds(stream, text, OrderPlan(order))
+                assert found == matches
+                orders.append((taken, "".join(order), _work(did)))
+        best = min(orders)
+        table.append(
+            {
+                "case": name,
+                "matches": matches,
+                "bushy, ms": seconds * 1e3,
+                "best order": best[1],
+                "its ms": best[0] * 1e3,
+                "time ratio": best[0] / seconds,
+                "target": 3,
+                "(candidates + 3 partials) ratio": best[2] / _work(steps),
+            }
+        )
+    return table
+
+
+def _work(counters: Sequence[StepCounters]) -> int:
+    return sum(step.candidates + 3 * step.survivors for step in counters)
+
+
+HELD: tuple[tuple[str, str, BranchPlan, SetChoice], ...] = (
+    ("a tree, two pairs of equal keys", PAIRS[0][1], BUSHY, "every"),
+    (
+        "a tree, many partial matches on both sides",
+        _two_pairs(
+            "AND",
+            "a.price < b.price AND c.price < d.price AND a.key = c.key AND b.key = d.key",
+            400,
+        ),
+        BUSHY,
+        "every",
+    ),
+    (
+        "the largest sets",
+        f"PATTERN SEQ(T20 a, KL(T05 b), T50 c) {_within(1600)}",
+        OrderPlan(("c", "a", "b")),
+        "maximal",
+    ),
+    (
+        "the number of sets, beside a NOT",
+        f"PATTERN SEQ(T20 a, KL(T05 b), NOT(T03 n), T50 c) {_within(1600)}",
+        OrderPlan(("c", "a", "b")),
+        "count",
+    ),
+)
+"""Patterns whose intermediate results know no bound."""
+
+
+def memory(events: int) -> list[dict[str, Any]]:
+    """Measure the peak memory above the input, each case in a process of its own (Linux)."""
+    if not Path("/proc/self/clear_refs").exists():
+        return []
+    table = []
+    for number, (name, _, _, _) in enumerate(HELD):
+        command = [sys.executable, "-m", "benchmarks.operators", "--events", str(events)]
+        answer = subprocess.run(
+            [*command, "--memory-of", str(number)], check=True, capture_output=True, text=True
+        )
+        table.append({"case": name, "MB above the input": float(answer.stdout), "target": 1000})
+    return table
+
+
+def _memory_of(number: int, events: int) -> float:
+    _, text, plan, choice = HELD[number]
+    (branch,) = normal_form(parse(text))
+    what = compile_branch(branch, plan)
+
+    def whole_run(stream: EventColumns) -> None:
+        for _ in detect_columns(what, stream, counters_for(what), choice=choice):
+            pass
+
+    whole_run(columns(20_000))  # compiles
+    stream = columns(events)
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    before = status("VmRSS")
+    whole_run(stream)
+    return (status("VmHWM") - before) / 1024
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="The operators, on columns in memory.")
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    parser.add_argument("--memory-of", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.memory_of is not None:
+        print(_memory_of(options.memory_of, options.events))
+        return
+    stream = columns(options.events)
+    for name, title, rows in (
+        ("operators", f"Operators, {options.events:,} events", events_per_second(stream)),
+        ("sets", "Kleene closure", sets(stream)),
+        ("trees", "Bushy trees", trees(stream)),
+        ("operators_memory", "Peak memory", memory(options.events)),
+    ):
+        show(title, rows)
+        write(options.out, name, rows)
+
+
+if __name__ == "__main__":
+    main()
