@@ -125,7 +125,7 @@ def run(
     counters = counters_for(what)
     began = time.process_time()
     found = 0
-    for block in detect_columns(what, stream, counters, backend=backend):
+    for _, block in detect_columns((what,), stream, (counters,), backend=backend):
         found += block.size
         if rows:
             for variable in what.variables:

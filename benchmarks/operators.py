@@ -94,7 +94,8 @@ def _seconds(
     for _ in range(RUNS + 1):
         counters = counters_for(what)
         began = time.process_time()
-        found = sum(block.size for block in detect_columns(what, stream, counters, choice=choice))
+        blocks = detect_columns((what,), stream, (counters,), choice=choice)
+        found = sum(block.size for _, block in blocks)
         measured.append(time.process_time() - began)
     return statistics.median(measured[1:]), found, counters
 
@@ -238,7 +239,7 @@ def _memory_of(number: int, events: int) -> float:
     what = compile_branch(branch, plan)
 
     def whole_run(stream: EventColumns) -> None:
-        for _ in detect_columns(what, stream, counters_for(what), choice=choice):
+        for _ in detect_columns((what,), stream, (counters_for(what),), choice=choice):
             pass
 
     whole_run(columns(20_000))  # compiles

@@ -19,6 +19,7 @@ from cepkit.columnar.candidates import (
     Candidates,
     Group,
     Owned,
+    RowsOfTypes,
     Times,
     came_in_order,
     gather,
@@ -187,7 +188,11 @@ class BoundProgram:
 
 
 def bind(
-    program: Program, columns: EventColumns, kernels: Kernels, owned: Owned = EVERYTHING
+    program: Program,
+    columns: EventColumns,
+    kernels: Kernels,
+    owned: Owned = EVERYTHING,
+    known: RowsOfTypes | None = None,
 ) -> BoundProgram:
     """Return `program` bound to `columns`.
 
@@ -196,12 +201,14 @@ def bind(
         columns: The events of the slice.
         kernels: The inner loops to use.
         owned: The matches that are wanted.
+        known: The rows of some sets of types in `columns`, for what several programs look for;
+            what is found is added.
 
     Raises:
         PatternError: A condition does not fit the kinds of the columns.
     """
     columns = numbered(program, columns)
-    candidates, key_counts = gather(program, columns, kernels, owned)
+    candidates, key_counts = gather(program, columns, kernels, owned, known)
     for step in (*program.work, *program.listed, *program.negated):
         for condition in (*step.residues, *map(_comparison, step.bands)):
             _check_kinds(condition, candidates)

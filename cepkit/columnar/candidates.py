@@ -45,6 +45,10 @@ EVERYTHING = Owned()
 """All matches."""
 
 
+RowsOfTypes = dict[frozenset[str] | None, Ints]
+"""The rows of the events of some sets of types; None: of any type."""
+
+
 class Ordered:
     """Things that are looked up by time, or by a key and time.
 
@@ -163,7 +167,11 @@ class Group(Ordered):
 
 
 def gather(
-    program: Program, columns: EventColumns, kernels: Kernels, owned: Owned
+    program: Program,
+    columns: EventColumns,
+    kernels: Kernels,
+    owned: Owned,
+    known: RowsOfTypes | None = None,
 ) -> tuple[dict[str, Candidates], tuple[int, ...]]:
     """Return the candidates of each variable in the order of time, and each class's key count.
 
@@ -174,11 +182,12 @@ def gather(
         owned: The matches that are wanted: the events of positive variables end there, and where
             only one variable can be last, its events begin there. The columns must have the
             numbers that it is about.
+        known: The rows of some sets of types; what is found is added.
 
     Raises:
         PatternError: A filter or an equality does not fit the kinds of the columns.
     """
-    rows = _rows_by_types(program, columns, kernels)
+    rows = _rows_by_types(program, columns, kernels, {} if known is None else known)
     if program.chain and columns.in_order():
         rows |= _side_by_side(program, columns, rows[program.chain[0]])
     owners = owners_of(program, columns, owned.clock)
@@ -293,12 +302,13 @@ def _within(
     return rows if kept.all() else rows[kept]
 
 
-def _rows_by_types(program: Program, columns: EventColumns, kernels: Kernels) -> dict[str, Ints]:
+def _rows_by_types(
+    program: Program, columns: EventColumns, kernels: Kernels, rows_of: RowsOfTypes
+) -> dict[str, Ints]:
     """Return for each variable the rows of the events of its types, ascending."""
     n = len(columns)
     everything = (*program.single, *program.listed, *program.negated)
-    wanted = {step.event.types for step in everything}
-    rows_of: dict[frozenset[str] | None, Ints] = {}
+    wanted = {step.event.types for step in everything} - rows_of.keys()
     if None in wanted:
         rows_of[None] = np.arange(n, dtype=np.int32)
     waiting = sorted((types for types in wanted if types is not None), key=sorted)

@@ -17,6 +17,8 @@ class StepCounters:
         removed: Partial matches that an event which must not be there ruled out.
         peak_rows: The most partial matches of this step held at once.
         seconds: Time spent in the step, without the steps after it.
+        shared_with: The number of the branch, from 1, whose step did this one's work as well; 0:
+            it did its own. A step may be shared in some slices and not in others.
     """
 
     variable: str
@@ -25,6 +27,7 @@ class StepCounters:
     removed: int = 0
     peak_rows: int = 0
     seconds: float = 0.0
+    shared_with: int = 0
 
     def add(self, other: StepCounters) -> None:
         """Add the work of the same step on another slice."""
@@ -33,3 +36,4 @@ class StepCounters:
         self.removed += other.removed
         self.peak_rows = max(self.peak_rows, other.peak_rows)
         self.seconds += other.seconds
+        self.shared_with = self.shared_with or other.shared_with

@@ -1,4 +1,4 @@
-"""Detection over a whole stream in memory: one slice after the other, one branch after the other.
+"""Detection over a whole stream in memory: one slice after the other, all branches on each.
 
 A slice owns the matches whose last event lies in it and sees the events up to a window before it
 (and after it, where an event there could break a match). So the memory that detection needs is
@@ -15,16 +15,17 @@ import numpy as np
 from cepkit.columnar.backend import Backend, loops
 from cepkit.columnar.binding import bind
 from cepkit.columnar.blocks import Block
+from cepkit.columnar.branches import run_branches
 from cepkit.columnar.candidates import (
     EVERYTHING,
     Owned,
+    RowsOfTypes,
     came_in_order,
     numbered,
     readings,
 )
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.program import Clock, Program
-from cepkit.columnar.run import Run
 from cepkit.columnar.sets import SetChoice
 from cepkit.stream.columns import EventColumns
 
@@ -41,83 +42,86 @@ def counters_for(program: Program) -> tuple[StepCounters, ...]:
 
 
 def detect_slice(
-    program: Program,
+    programs: Sequence[Program],
     columns: EventColumns,
-    counters: Sequence[StepCounters],
+    counters: Sequence[Sequence[StepCounters]],
     *,
     owned: Owned = EVERYTHING,
     backend: Backend | None = None,
     choice: SetChoice = "every",
-) -> Iterator[Block]:
-    """Yield the matches of one branch among the events of one slice, some at a time.
+) -> Iterator[tuple[int, Block]]:
+    """Yield branch and matches among the events of one slice, some at a time.
 
     Args:
-        program: The branch and its plan.
+        programs: The branches and their plans.
         columns: The events of the slice and those up to a window before it; with NOT, also those
             up to a window after it. Where windows count events, with their numbers in the stream.
-        counters: The work of each step is added to them.
+        counters: For each branch those of its steps; the work is added to them.
         owned: The matches that are the slice's own.
         backend: The inner loops; None: the fastest there are.
         choice: Which sets of each Kleene variable are wanted.
     """
     chosen = loops(backend)
-    bound = bind(program, columns, chosen.kernels, owned)
-    yield from Run(bound, chosen, counters, choice).blocks()
+    known: RowsOfTypes = {}
+    bound = [bind(program, columns, chosen.kernels, owned, known) for program in programs]
+    yield from run_branches(bound, chosen, counters, choice)
 
 
 def detect_columns(
-    program: Program,
+    programs: Sequence[Program],
     columns: EventColumns,
-    counters: Sequence[StepCounters],
+    counters: Sequence[Sequence[StepCounters]],
     *,
     slice_rows: int | None = None,
     backend: Backend | None = None,
     choice: SetChoice = "every",
-) -> Iterator[Block]:
-    """Yield the matches of one branch in a stream, some at a time.
+) -> Iterator[tuple[int, Block]]:
+    """Yield branch and matches in a stream, some at a time.
 
     The rows in the blocks are those of `columns`.
 
     Args:
-        program: The branch and its plan.
+        programs: The branches and their plans.
         columns: The stream.
-        counters: The work of each step is added to them.
+        counters: For each branch those of its steps; the work is added to them.
         slice_rows: Events of a slice; None: chosen from the window.
         backend: The inner loops; None: the fastest there are.
         choice: Which sets of each Kleene variable are wanted.
     """
     n = len(columns)
-    columns = numbered(program, columns)
-    clock, window = cut(program, columns)
+    for program in programs:
+        columns = numbered(program, columns)
+    clock, window = cut(programs, columns)
     values = readings(columns, clock)
+    looks_ahead = any(program.looks_ahead for program in programs)
     for begin, first, end in slices(values, window, slice_rows):
         # What must not be there, and members of sets, may come up to a window after the slice.
         ahead = end
-        if end < n and program.looks_ahead:
+        if end < n and looks_ahead:
             ahead = int(np.searchsorted(values, values[end - 1] + (window or 0), side="right"))
         part = columns if ahead - begin == n else columns.slice(begin, ahead)
         since = None if first == 0 else int(values[first])
         until = None if end == n else int(values[end])
-        blocks = detect_slice(
-            program,
+        found = detect_slice(
+            programs,
             part,
             counters,
             owned=Owned(since, until, clock),
             backend=backend,
             choice=choice,
         )
-        for block in blocks:
-            yield block if begin == 0 else block.shifted(begin)
+        for number, block in found:
+            yield number, block if begin == 0 else block.shifted(begin)
 
 
-def cut(program: Program, columns: EventColumns) -> tuple[Clock, int | None]:
+def cut(programs: Sequence[Program], columns: EventColumns) -> tuple[Clock, int | None]:
     """Return the clock by which rows in stream order can be cut into slices, and its window.
 
     Rows are in the order of time; of arrival numbers only where the events came in that order,
     of numbers inside partitions hardly ever. No window: there is one slice.
     """
-    clock, window = cutting_clock([program])
-    ascends = clock == "time" or (clock == "arrival" and came_in_order(program, columns))
+    clock, window = cutting_clock(programs)
+    ascends = clock == "time" or (clock == "arrival" and came_in_order(programs[0], columns))
     return (clock, window) if ascends else ("time", None)
 
 

@@ -27,6 +27,8 @@ class ExplainedStep:
         seconds: Time spent in the step, summed over workers.
         expected_candidates: From the statistics of the plan; None without.
         expected_survivors: The same.
+        shared_with: The branch whose step did the work of this one as well, from 1; 0: none. Its
+            own numbers are those of the slices in which it was not so.
     """
 
     branch: int
@@ -38,6 +40,7 @@ class ExplainedStep:
     seconds: float
     expected_candidates: float | None
     expected_survivors: float | None
+    shared_with: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,7 @@ class Explanation:
                         counted.seconds,
                         None if hoped is None else hoped.candidates,
                         None if hoped is None else hoped.partial_matches,
+                        counted.shared_with,
                     )
                 )
         return cls(plan, tuple(steps))
@@ -89,6 +93,9 @@ class Explanation:
         rows = []
         for step in self.steps:
             name = f"{step.branch}: {step.variable}" if several else step.variable
+            if step.shared_with and not step.candidates:
+                rows.append([name, f"as in {step.shared_with}", *[""] * (len(head) - 2)])
+                continue
             rows.append(
                 [
                     name,

@@ -220,17 +220,16 @@ class Matches:
             yield from self._next_matches(counters)
             self._counters = counters
             return
-        for program, counted in zip(self._programs, counters, strict=True):
-            blocks = detect_columns(
-                program,
-                self._columns,
-                counted,
-                slice_rows=self._slice_rows,
-                backend=self._backend,
-                choice=choice,
-            )
-            for block in blocks:
-                yield program, block
+        found = detect_columns(
+            self._programs,
+            self._columns,
+            counters,
+            slice_rows=self._slice_rows,
+            backend=self._backend,
+            choice=choice,
+        )
+        for number, block in found:
+            yield self._programs[number], block
         self._counters = counters  # of a whole run only: a broken off one would mislead
 
     def _next_matches(

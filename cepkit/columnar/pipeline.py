@@ -84,13 +84,13 @@ class Pipeline:
             if len(self._steps) == 1:
                 yield self._block({}, chunk, step, chunk)
             else:
-                yield from self._extend(1, step.new(chunk), len(chunk))
+                yield from self.extend(1, step.new(chunk), len(chunk))
 
     def _block(self, partials: Partials, parents: Ints, step: BoundStep, found: Ints) -> PairBlock:
         known, new = self._candidates, step.new(found)
         return PairBlock(len(found), self._kernels, known, partials, parents, new)
 
-    def _extend(self, number: int, partials: Partials, size: int) -> Iterator[PairBlock]:
+    def extend(self, number: int, partials: Partials, size: int) -> Iterator[PairBlock]:
         """Run the steps from `number` on over a chunk of partial matches."""
         step, counters = self._steps[number], self._counters[number]
         began = perf_counter()
@@ -104,7 +104,7 @@ class Pipeline:
                 longer |= {v: rows.copy() for v, rows in step.new(found).items()}
             self._count(counters, survivors, began)
             if longer:
-                yield from self._extend(number + 1, longer, survivors)
+                yield from self.extend(number + 1, longer, survivors)
             elif survivors:
                 yield self._block(partials, parents, step, found)
             began = perf_counter()

@@ -16,7 +16,7 @@ from cepkit.columnar.backend import Loops
 from cepkit.columnar.binding import BoundAbsence, BoundProgram, BoundStep, Subtree
 from cepkit.columnar.blocks import Block, PairBlock
 from cepkit.columnar.counters import StepCounters
-from cepkit.columnar.join import Ints, Join
+from cepkit.columnar.join import Ints, Join, Partials
 from cepkit.columnar.pipeline import Check, Mask, Pipeline, Rows
 from cepkit.columnar.program import AnyStep, GroupStep
 from cepkit.columnar.set_conditions import is_late
@@ -64,6 +64,32 @@ class Run:
             yield from joined
         else:
             yield from self._sets.blocks(block.partials() for block in joined)
+
+    def begun(self, length: int) -> Iterator[tuple[Partials, int]]:
+        """Yield what the first `length` steps find, and how many rows that is."""
+        for block in self._pipeline(self._bound.steps[:length], last=False).blocks():
+            yield block.partials()
+
+    def continued(self, length: int, rows: Partials, size: int) -> Iterator[Block]:
+        """Yield the matches that the steps after `length` make of rows that others have begun."""
+        joined = self._pipeline(self._bound.steps, last=True).extend(length, rows, size)
+        if self._sets is None:
+            yield from joined
+        else:
+            yield from self._sets.blocks(block.partials() for block in joined)
+
+    def _pipeline(self, bound: Sequence[BoundStep | Subtree], *, last: bool) -> Pipeline:
+        """Return the steps of an order, with what complete rows must fulfil if they are all."""
+        ready = [step for step in bound if isinstance(step, BoundStep)]
+        return Pipeline(
+            ready,
+            self._bound.absences,
+            self._bound.candidates,
+            self._join,
+            self._kernels,
+            [self._counters[id(step)] for step in self._bound.program.steps],
+            tuple(self._final()) if last else (),
+        )
 
     def _joined(
         self,

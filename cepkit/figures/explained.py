@@ -49,6 +49,8 @@ def counted(explanation: Explanation) -> tuple[Counted, ...]:
     several = len(explanation.plan.branches) > 1
     rows = []
     for step in explanation.steps:
+        if step.shared_with and not step.candidates:
+            continue  # the other branch shows its work
         name = f"{step.branch}: {step.variable}" if several else step.variable
         for what, actual, expected in (
             ("candidates", step.candidates, step.expected_candidates),

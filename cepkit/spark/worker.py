@@ -358,18 +358,20 @@ def matches_of(
             if writer is not None:
                 yield from writer.batches(taken, job.programs[number].variables)
         return
-    for program, counted in zip(job.programs, counters, strict=True):
 
-        def found(
-            steps: Sequence[StepCounters], choice: SetChoice, program: Program = program
-        ) -> Iterator[Block]:
-            if owned.since is None:
-                return detect_columns(program, columns, steps, choice=choice)
-            return detect_slice(program, columns, steps, owned=owned, choice=choice)
+    def found(
+        steps: Sequence[Sequence[StepCounters]], choice: SetChoice
+    ) -> Iterator[tuple[int, Block]]:
+        if owned.since is None:
+            return detect_columns(job.programs, columns, steps, choice=choice)
+        return detect_slice(job.programs, columns, steps, owned=owned, choice=choice)
 
-        if emit and program.sets and job.sets == "every" and not job.limited:
-            number = sum(block.size for block in found(counters_for(program), "bound"))
+    if emit and repeated and job.sets == "every" and not job.limited:
+        numbers_of_sets = [0] * len(job.programs)
+        for branch, block in found(counters_of(job), "bound"):
+            numbers_of_sets[branch] += block.size
+        for program, number in zip(job.programs, numbers_of_sets, strict=True):
             check_number_of_sets(program, number, MOST_SETS)
-        for block in found(counted, job.sets if emit or job.sets == "maximal" else "count"):
-            if writer is not None:
-                yield from writer.batches(block, program.variables)
+    for branch, block in found(counters, job.sets if emit or job.sets == "maximal" else "count"):
+        if writer is not None:
+            yield from writer.batches(block, job.programs[branch].variables)

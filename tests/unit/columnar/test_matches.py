@@ -15,6 +15,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.errors import CepkitError, PatternError, PlanError, StreamError, UnsupportedError
+from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.stream.warnings import StreamWarning
 
 TEXT = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10 seconds"
@@ -260,3 +261,26 @@ def test_a_pattern_is_data_and_runs_nothing() -> None:
     for text in ("__import__('os').system('true')", "a.x; import os", "eval(a.x) > 1"):
         with pytest.raises(CepkitError):
             ck.detect(stream((1, "A", 1)), f"PATTERN SEQ(A a, B b) WHERE {text}")
+
+
+def test_what_branches_begin_with_in_common_is_run_once() -> None:
+    events = stream((1, "A", 1), (2, "A", 2), (3, "B", 5), (4, "C", 0), (5, "D", 0), (6, "D", 1))
+    text = "PATTERN SEQ(A a, B b, OR(C c, D d)) WHERE a.x < b.x AND d.x >= a.x WITHIN 9 s"
+    plan = Plan((OrderPlan(("a", "b", "c")), OrderPlan(("b", "a", "d"))), "by hand")
+    apart = ck.detect(events, text, plan)
+    plan = Plan((OrderPlan(("a", "b", "c")), OrderPlan(("a", "b", "d"))), "by hand")
+    together = ck.detect(events, text, plan)
+    assert apart.count() == together.count() == len(together.to_arrow()) == 3
+    assert [s.shared_with for s in apart.explain().steps] == [0] * 6
+    steps = together.explain().steps
+    assert [s.shared_with for s in steps] == [0, 0, 0, 1, 1, 0]
+    assert [s.candidates for s in steps] == [2, 2, 2, 0, 0, 4]
+    assert "as in 1" in str(together.explain())
+
+
+def test_what_is_linked_to_one_branch_alone_is_not_shared() -> None:
+    rows = pd.DataFrame({"t": [1, 2, 3, 4], "kind": list("ABCD"), "k": [np.nan, 1, 1, 1]})
+    events = ck.events(rows, time="t", type="kind", unit="s")
+    text = "PATTERN SEQ(A a, B b, OR(C c, D d)) WHERE a.k = c.k WITHIN 9 s"
+    plan = Plan((OrderPlan(("a", "b", "c")), OrderPlan(("a", "b", "d"))), "by hand")
+    assert ck.detect(events, text, plan).count() == 1
