@@ -20,6 +20,7 @@ from cepkit.columnar.compiler import compile_branch
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.detection import counters_for, detect_columns
 from cepkit.columnar.explanation import Explanation
+from cepkit.columnar.frames import to_frame
 from cepkit.columnar.next_match import next_matches
 from cepkit.columnar.output import Writer, output_schema
 from cepkit.columnar.program import Program
@@ -152,7 +153,7 @@ class Matches:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return all matches as a DataFrame; each event is a dictionary of its columns."""
-        return shown.to_frame(self.to_arrow())
+        return to_frame(self.to_arrow())
 
     def write_parquet(self, path: str | os.PathLike[str]) -> int:
         """Write all matches to a Parquet file, some at a time; it appears when it is whole.

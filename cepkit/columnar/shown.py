@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from cepkit.columnar.output import END, START
 from cepkit.errors import StreamError
@@ -21,16 +21,9 @@ from cepkit.statistics.tables import number, text_table
 
 _COLUMNS = 12
 _WIDTH = 28
+_SET_WIDTH = 36
 _BYTES = 20_000
 """Of HTML at most: notebooks keep what they show."""
-
-
-def to_frame(table: pa.Table) -> pd.DataFrame:
-    """Return matches as a DataFrame in which each event is a dictionary of its columns.
-
-    Arrow's own conversion makes bare numbers of the times inside of an event.
-    """
-    return pd.DataFrame({name: _series(table.column(name)) for name in table.column_names})
 
 
 def timeline(
@@ -102,7 +95,7 @@ def flat(
 
     Returns:
         Variable and attribute of each column, the values of each match, and how many variables
-        are left out. Values of several events of one variable stand in a list.
+        are left out. The values of a repeated variable stand in a list.
     """
     shown = tuple(dict.fromkeys(attributes))
     kept = variables[: max(1, most // max(1, len(shown)))]
@@ -111,9 +104,10 @@ def flat(
         row: list[object] = []
         for bound in events:
             each = events_in(bound)
+            one = len(each) == 1 and not isinstance(bound, list | tuple | np.ndarray)
             for name in shown:
                 values = [event.get(name) for event in each]
-                row.append(values[0] if len(values) == 1 else values or None)
+                row.append(values[0] if one else values or None)
         rows.append(row)
     return [(v, name) for v in kept for name in shown], rows, len(variables) - len(kept)
 
@@ -154,11 +148,29 @@ def value_text(value: object, width: int = _WIDTH) -> str:
             text = str(value)
         case float() | np.floating():
             text = "" if np.isnan(value) else number(float(value))
-        case pd.Timestamp():
-            text = moment_text(value)
+        case datetime():
+            text = moment_text(pd.Timestamp(value))
+        case list():
+            return _several_text(value, max(width, _SET_WIDTH))
         case _:
             text = " ".join(str(value).split())
     return _cut(text, width)
+
+
+def _several_text(values: Sequence[object], width: int) -> str:
+    """Return the values of a set: all where they fit, else the first ones and how many they are."""
+    texts = [value_text(value, width) for value in values[:width]]
+    whole = ", ".join(texts)
+    if len(values) <= width and len(whole) <= width:
+        return whole
+    end = f" … ({len(values)})"
+    kept = ""
+    for text in texts:
+        longer = f"{kept}, {text}" if kept else text
+        if len(longer) + len(end) > width:
+            break
+        kept = longer
+    return f"{kept or _cut(texts[0], width - len(end))}{end}"
 
 
 def moment_text(value: object) -> str:
@@ -190,22 +202,6 @@ def infer_time(frame: pd.DataFrame, variables: Sequence[str]) -> str | None:
             candidates = list(each[0]) if each else []
         candidates = [name for name in candidates if _spans(each, name, start, end)]
     return candidates[0] if candidates else None
-
-
-def _series(column: pa.ChunkedArray) -> pd.Series[Any]:
-    if not pa.types.is_struct(column.type):
-        whole: pd.Series[Any] = column.to_pandas()
-        return whole
-    there = column.is_valid().to_numpy()
-    names = [field.name for field in column.type]
-    parts = (
-        part.to_pandas(integer_object_nulls=True).astype(object)
-        for part in column.drop_null().flatten()
-    )
-    events = np.full(len(column), None, dtype=object)
-    for row, values in zip(np.flatnonzero(there), zip(*parts, strict=True), strict=True):
-        events[row] = dict(zip(names, values, strict=True))
-    return pd.Series(events)
 
 
 def _spans(events: Sequence[Mapping[str, Any]], name: str, start: object, end: object) -> bool:

@@ -4,8 +4,10 @@ import pandas as pd
 import pyarrow as pa
 
 from cepkit.columnar import shown
+from cepkit.columnar.frames import to_frame
 from cepkit.figures.texts import cut, fitted, plain, width_of, wrapped
 from cepkit.figures.texts import shown as as_shown
+from cepkit.pattern.parser import parse
 from cepkit.planners.choose import choose_plan
 from cepkit.planners.compare import compare_plans
 from cepkit.statistics.model import Selectivity, Statistics
@@ -43,9 +45,28 @@ def test_times_of_events_are_times_in_a_data_frame():
 
 def test_a_data_frame_keeps_what_is_not_there_apart():
     events = [{"n": 1, "t": None}, None, {"n": None, "t": "x"}]
-    frame = shown.to_frame(pa.table({"a": pa.array(events), "match_start": [1, 2, 3]}))
+    frame = to_frame(pa.table({"a": pa.array(events), "match_start": [1, 2, 3]}))
     assert frame["a"].tolist() == events
-    assert shown.to_frame(pa.table({"a": pa.array(events)[:0]}))["a"].tolist() == []
+    assert to_frame(pa.table({"a": pa.array(events)[:0]}))["a"].tolist() == []
+
+
+def test_sets_in_a_data_frame_are_lists_of_events_whose_times_and_integers_are_whole():
+    moment, large = pd.Timestamp("2024-03-04 10:00:00.123456789", tz="UTC"), 2**60 + 1
+    event = pa.struct([("t", pa.timestamp("ns", "UTC")), ("n", pa.int64())])
+    sets = [[{"t": moment, "n": large}, {"t": moment, "n": None}], None, [{"t": moment, "n": 2}]]
+    table = pa.table({"b": pa.array(sets, pa.list_(event))})
+    assert to_frame(table)["b"].tolist() == sets
+    assert to_frame(pa.concat_tables([table[1:], table[:1]]))["b"].tolist() == [*sets[1:], sets[0]]
+    assert to_frame(table[:0])["b"].tolist() == []
+
+
+def test_sets_can_be_shown_whatever_the_unit_of_their_times():
+    query = parse("PATTERN SEQ(A a, KL(B b)) WHERE b.price > a.price WITHIN 1 hour")
+    for unit in ("ns", "us", "s"):
+        matches = find(query, ROWS, unit=unit, sets="maximal")
+        assert matches.timeline()["variable"].tolist() == ["a", "b", "b", "a", "b"]
+        assert "10:00:01" in str(matches)
+        assert "datetime" not in str(matches)
 
 
 def test_many_variables_are_left_out_whole_and_counted():
@@ -65,6 +86,10 @@ def test_values_as_short_texts():
     )
     assert shown.value_text(pd.Timestamp("2024-03-04 10:00:00")) == "2024-03-04 10:00:00"
     assert shown.value_text("x\n" * 100).endswith("…")
+    assert shown.value_text([29.5, 30.0]) == "29.5, 30"
+    assert shown.value_text([7] * 100) == "7, 7, 7, 7, 7, 7, 7, 7, 7, 7 … (100)"
+    assert shown.value_text([pd.Timestamp("2024-03-04 10:00")] * 2) == "2024-03-04 10:00:00 … (2)"
+    assert shown.value_text(["x" * 100, "y"]) == "x" * 29 + "… … (2)"
 
 
 def test_all_reprs_are_escaped_and_small():
