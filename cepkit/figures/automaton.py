@@ -57,7 +57,8 @@ def draw_plan(plan: Plan, pattern: Query | None = None, *, per_row: int = PER_RO
 
 def draw_query(query: Query, *, per_row: int = PER_ROW) -> go.Figure:
     """Return the automata of a query in the order of its text; returned, not shown."""
-    return draw_plan(as_plan(None, query), query, per_row=per_row)
+    canvas = layout(chains(as_plan(None, query), query), per_row)
+    return to_figure(canvas, "the pattern as an automaton, in the order of its text")
 
 
 def layout(parts: Sequence[Chain], per_row: int = PER_ROW) -> Canvas:
@@ -80,7 +81,7 @@ def layout(parts: Sequence[Chain], per_row: int = PER_ROW) -> Canvas:
             items += row
             y += height
         for absence in chain.absences:
-            line = fitted(f"without {absence}", SMALL, width - 16)
+            line = fitted(absence, SMALL, width - 16)
             items.append(Text(8, y - 6, (line,), "left", SMALL, hover=absence))
             y += 20
         y += 10

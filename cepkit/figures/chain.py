@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from cepkit.errors import PlanError, UnsupportedError
 from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.names import name_text
-from cepkit.pattern.nodes import Kleene, Not
+from cepkit.pattern.nodes import Kleene
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.printer import expression_text, structure_text
 from cepkit.pattern.query import Query
@@ -62,7 +62,7 @@ class Chain:
         name: Which branch it is; empty where there is one only.
         states: From q0 to F.
         takes: One fewer than states.
-        absences: What must not be there, with the conditions on it.
+        absences: What must not be there, in words: where, and with which conditions.
     """
 
     name: str
@@ -175,8 +175,9 @@ def _absences(branch: Branch) -> tuple[str, ...]:
             c for c in branch.conditions if event.variable in variables_of(c)
         ]
         where = " AND ".join(map(expression_text, about))
-        text = structure_text(Not(event))
-        found.append(f"{text} WHERE {where}" if where else text)
+        parts = [f"no {structure_text(event)}", _scope(branch, event.variable, branch.variables)]
+        text = " ".join(part for part in parts if part)
+        found.append(f"{text}, where {where}" if where else text)
     return tuple(found)
 
 

@@ -65,10 +65,13 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
     """Return expected and actual numbers of each step; the figure is returned, not shown.
 
     A full circle is what was counted, a hollow diamond what was expected; the line between them
-    is the error, its factor stands behind. The axis is logarithmic where numbers differ much.
+    is the error, its factor stands behind. Plans made by hand expect nothing. The axis is
+    logarithmic where numbers differ much.
     """
     rows = counted(explanation)
-    title = f"expected and actual, plan by {shown(explanation.plan.planner)}"
+    compared = any(row.expected is not None for row in rows)
+    what = "expected and actual" if compared else "the work of each step"
+    title = f"{what}, plan: {shown(explanation.plan.planner)}"
     if not rows:
         return message(title, "no steps")
     scale = Scale.of(
@@ -103,7 +106,8 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
             for end, place, row in zip(ends, places, rows, strict=True)
         ]
     )  # fmt: skip
-    made.update_xaxes(**scale.axis(), title_text="over the whole stream; factor: actual / expected")
+    factor = "; factor: actual / expected" if compared else ""
+    made.update_xaxes(**scale.axis(), title_text=f"over the whole stream{factor}")
     names = [f"{shown(cut(row.step, _NAME_LENGTH))}  {row.what}" for row in rows]
     made.update_yaxes(
         tickvals=places, ticktext=names, range=[places[-1] + 0.7, -0.7], showgrid=False

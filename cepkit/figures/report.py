@@ -96,7 +96,7 @@ def _plan(plan: Plan, query: Query) -> str:
         for i, take in enumerate(chain.takes, start=1)
     ]
     steps = page.table("The steps in words", ("step", "takes", "where", "checks"), rows, wide=[3])
-    absences = [page.paragraph(f"without {a}") for chain in parts for a in chain.absences]
+    absences = [page.paragraph(a) for chain in parts for a in chain.absences]
     head = page.paragraph(f"By the planner {plan.planner}.")
     return page.section("Plan", head, page.drawing(picture, "the plan"), steps, *absences)
 

@@ -173,11 +173,20 @@ def draw_timeline(found: Timeline, more: bool) -> go.Figure:
     made.update_xaxes(title_text=_axis_title(found), showgrid=True)
     made.update_yaxes(
         tickvals=tops,
-        ticktext=[shown(f"{i + 1} · {start}") for i, start in enumerate(found.starts)],
+        ticktext=[shown(name) for name in names_of(found)],
         range=[height, -ROW / 2],
         showgrid=False,
     )
     return made
+
+
+def names_of(found: Timeline) -> list[str]:
+    """Return what stands in front of each match: its number and, unless the axis tells, its start.
+
+    An axis of timestamps has them at round places alone, one of numbers tells enough.
+    """
+    told = found.since_start or found.clock is not None
+    return [f"{i + 1} · {start}" if told else f"{i + 1}" for i, start in enumerate(found.starts)]
 
 
 def tops_of(found: Timeline) -> tuple[list[float], float]:

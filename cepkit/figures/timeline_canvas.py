@@ -8,7 +8,7 @@ from cepkit.columnar.shown import moment_text
 from cepkit.figures.canvas import Canvas, Circle, Item, Line, Text
 from cepkit.figures.style import GRID, SIZE, SMALL, colour_of, ink
 from cepkit.figures.texts import fitted
-from cepkit.figures.timeline import LANE, ROW, Timeline, room, tops_of
+from cepkit.figures.timeline import LANE, ROW, Timeline, names_of, room, tops_of
 from cepkit.statistics.tables import number
 
 WIDTH = 860
@@ -32,9 +32,9 @@ def layout(found: Timeline, width: float = WIDTH) -> Canvas:
         return _NAMES + _RADIUS + (at - begin) / room(found) * length
 
     items: list[Item] = []
-    for i, (start, top) in enumerate(zip(found.starts, tops, strict=True)):
-        name = fitted(f"{i + 1} · {start}", SMALL, _NAMES - 16)
-        items.append(Text(0, top - SMALL * 0.65, (name,), "left", SMALL))
+    for i, (name, top) in enumerate(zip(names_of(found), tops, strict=True)):
+        line = fitted(name, SMALL, _NAMES - 16)
+        items.append(Text(0, top - SMALL * 0.65, (line,), "left", SMALL))
         marks = [mark for mark in found.marks if mark.match == i]
         points = tuple((place(mark.at), top + mark.lane * LANE) for mark in marks)
         items.append(Line(points, colour=GRID.replace("0.25", "0.7")))
@@ -50,13 +50,15 @@ def layout(found: Timeline, width: float = WIDTH) -> Canvas:
     ]
     y = axis + 40
     columns = max(1, int(width // _LEGEND_COLUMN))
-    for i, variable in enumerate(found.variables):
+    bound = sorted({mark.variable for mark in found.marks})
+    for i, number_ in enumerate(bound):
+        variable = found.variables[number_]
         x = (i % columns) * _LEGEND_COLUMN
-        items += _mark(x + _RADIUS + 1, y + (i // columns) * ROW, i, found, variable)
+        items += _mark(x + _RADIUS + 1, y + (i // columns) * ROW, number_, found, variable)
         text = fitted(variable, SIZE, _LEGEND_COLUMN - 3 * _RADIUS - 12)
         top = y + (i // columns) * ROW - SIZE * 0.65
         items.append(Text(x + 3 * _RADIUS, top, (text,), "left", SIZE, hover=variable))
-    lines = -(-len(found.variables) // columns)
+    lines = -(-len(bound) // columns)
     return Canvas(width, y + lines * ROW, tuple(items), f"timeline of {len(tops)} matches")
 
 

@@ -26,6 +26,8 @@ _LEFT, _RIGHT = 28, 28
 _RADIUS = 10
 _LANE = 58
 _LABEL = 150
+_ABOVE = 31
+"""From a mark up to the top of its label."""
 _CULPRITS = 3
 _OTHERS = 4
 _HOLDING = 12
@@ -97,7 +99,7 @@ def layout(why: WhyNot, width: float = WIDTH) -> Canvas:
     axis = 8.0 + lanes * _LANE
     items: list[Item] = [Line(((_LEFT, axis), (width - _RIGHT, axis)), colour=GRID)]
     for mark in marks:
-        items += _mark(mark, axis, width)
+        items += _mark(mark, axis, _foot(mark, marks, axis, width), width)
     y = axis + _RADIUS + 4
     if marks:
         first, last = marks[0], marks[-1]
@@ -177,7 +179,25 @@ def _label(seen: Seen) -> tuple[str, str]:
     return fitted(seen.name, SMALL, _LABEL), fitted(seen.type, SMALL, _LABEL)
 
 
-def _mark(mark: Placed, axis: float, width: float) -> list[Item]:
+def _middle(mark: Placed, width: float) -> tuple[float, float]:
+    """Return the middle of a mark's label, inside of the picture, and half its width."""
+    half = max(width_of(line, SMALL) for line in _label(mark.seen)) / 2
+    return min(max(mark.x, half + 2), width - half - 2), half
+
+
+def _foot(mark: Placed, marks: tuple[Placed, ...], axis: float, width: float) -> float:
+    """Return down to where the stem of a mark goes: the axis, or the first label in its way."""
+    tops = [
+        axis - other.lane * _LANE - _RADIUS - _ABOVE
+        for other in marks
+        if other.lane < mark.lane
+        for middle, half in (_middle(other, width),)
+        if abs(mark.x - middle) <= half + 2
+    ]
+    return min(tops, default=axis)
+
+
+def _mark(mark: Placed, axis: float, foot: float, width: float) -> list[Item]:
     seen = mark.seen
     y = axis - mark.lane * _LANE
     hover = "\n".join(
@@ -191,12 +211,12 @@ def _mark(mark: Placed, axis: float, width: float) -> list[Item]:
     full = mark.role != "other"
     dash: Dash = "solid" if full else "dot"
     label = _label(seen)
-    half = max(width_of(line, SMALL) for line in label) / 2
-    x = min(max(mark.x, half + 2), width - half - 2)
+    x, _ = _middle(mark, width)
+    stem = Line(((mark.x, y + _RADIUS), (mark.x, foot)), colour=GRID)
     return [
-        Line(((mark.x, y + _RADIUS), (mark.x, axis)), colour=GRID),
+        *([stem] if mark.lane else []),
         Circle(mark.x, y, _RADIUS, hover, colour if full else None, dash, mark.role == "culprit"),
         Text(mark.x, y - SMALL * 0.65, (mark.letter,), "center", SMALL,
              colour=ink(colour) if full else None, hover=hover),
-        Text(x, y - _RADIUS - 31, label, "center", SMALL, mark.role == "given", hover=hover),
+        Text(x, y - _RADIUS - _ABOVE, label, "center", SMALL, mark.role == "given", hover=hover),
     ]  # fmt: skip

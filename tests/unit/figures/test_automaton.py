@@ -55,7 +55,7 @@ def test_a_branch_has_a_chain_with_its_absences_and_repetitions():
     first, second = chains(as_plan(None, query), query)
     assert first.name == "branch 1 of 2"
     assert [t.event for t in first.takes] == ["A a", "KL(B b){2,3}"]
-    assert first.absences == ("NOT(N n) WHERE n.x > a.x",)
+    assert first.absences == ("no N n after a, before b, where n.x > a.x",)
     assert [t.conditions for t in second.takes] == [(), ("same k", "c.x = d.x")]
 
 

@@ -131,6 +131,8 @@ def test_the_explanation_has_a_row_for_each_number():
     assert all(b - a >= 1 for a, b in pairwise(places))
     without = draw_explanation(explained(as_plan(None, THREE)))
     assert [trace.name for trace in without.data] == [None, "actual"]
+    assert without.layout.title.text == "the work of each step, plan: given-order"
+    assert without.layout.xaxis.title.text == "over the whole stream"
     assert "no steps" in texts_of(draw_explanation(Explanation(as_plan(None, THREE), ())))
 
 

@@ -6,7 +6,10 @@ import pytest
 from cepkit.columnar import shown
 from cepkit.errors import CepkitError, StreamError
 from cepkit.figures import draw
-from cepkit.figures.timeline import letters, timeline
+from cepkit.figures.canvas import Circle, Text
+from cepkit.figures.style import colour_of
+from cepkit.figures.timeline import letters, names_of, timeline
+from cepkit.figures.timeline_canvas import layout
 from tests.unit.figures.cases import NONE, ROWS, SCRIPT, THREE, find, measured_like_frame, sequence
 
 
@@ -65,6 +68,26 @@ def test_short_matches_far_apart_begin_at_zero_each():
     assert [mark.at for mark in found.marks] == [0, 7, 0, 7]
     assert found.starts == ("0", "100000")
     assert [m.at for m in timeline(tidy, ["a", "b"], False).marks] == [0, 7, 100_000, 100_007]
+
+
+def test_a_match_is_named_by_its_start_where_the_axis_does_not_tell_it():
+    frame = pd.DataFrame({"a": [{"t": 4, "k": "A"}], "b": [{"t": 7, "k": "B"}]})
+    tidy = shown.timeline(frame, ["a", "b"], "t", "k")
+    assert names_of(timeline(tidy, ["a", "b"], False)) == ["1"]
+    assert names_of(timeline(tidy, ["a", "b"], True)) == ["1 · 4"]
+    moments = timeline(find(THREE, ROWS).timeline(), ["a", "b", "c"])
+    assert names_of(moments) == ["1 · 2024-03-04 10:00:00"]
+
+
+def test_the_legend_of_the_page_explains_the_marks_that_are_there():
+    frame = pd.DataFrame({"a": [{"t": 4, "k": "A"}], "n": [None], "b": [{"t": 7, "k": "B"}]})
+    variables = ["a", "n", "b"]
+    found = timeline(shown.timeline(frame, variables, "t", "k"), variables)
+    items = layout(found).items
+    texts = [(item.x, item.y, item.lines) for item in items if isinstance(item, Text)]
+    assert [lines for *_, lines in sorted(texts[-4:])] == [("a",), ("a",), ("b",), ("b",)]
+    fills = [item.fill for item in items if isinstance(item, Circle)]
+    assert fills == [colour_of(0), colour_of(2)] * 2
 
 
 def test_events_at_one_time_all_have_lanes_of_their_own():

@@ -4,7 +4,7 @@ import plotly.graph_objects as go
 import pytest
 
 import cepkit as ck
-from cepkit.figures.canvas import Circle, Text
+from cepkit.figures.canvas import Circle, Line, Text
 from cepkit.figures.funnel import draw_funnel, stages
 from cepkit.figures.near_misses import draw_near_misses, missed
 from cepkit.figures.verdict import layout, placed
@@ -96,6 +96,21 @@ def test_nothing_lies_on_anything_else(named):
         assert box[0] >= 0
         assert box[2] <= canvas.width
         assert box[3] <= canvas.height
+
+
+def test_the_stem_of_a_mark_stops_at_the_first_label_in_its_way():
+    rows = [*ROWS[:3], (3, "B", 6.0), (3.1, "B", 6.0), (3.2, "B", 6.0)]
+    canvas = layout(ck.why_not(stream_of(rows), TEXT, a=0, c=2))
+    labels = [item for item in canvas.items if isinstance(item, Text) and len(item.lines) == 2]
+    lines = [item.points for item in canvas.items if isinstance(item, Line)]
+    axis = lines[0][0][1]
+    stems = [points for points in lines if points[0][0] == points[1][0] and points[1][1] <= axis]
+    assert stems
+    for (x, top), (_, bottom) in stems:
+        crossed = [label.lines for label in labels
+                   if label.box()[0] < x < label.box()[2]
+                   and top < label.box()[3] and label.box()[1] < bottom]  # fmt: skip
+        assert crossed == []
 
 
 def test_names_that_want_to_break_out_are_shown_as_they_are():
