@@ -121,6 +121,13 @@ def _detect(commands: argparse._SubParsersAction[_Parser]) -> None:
     output.add_argument("--overwrite", action="store_true", help="replace --out where it exists")
     output.add_argument("--limit", type=_count, metavar="N", help="stop after N matches")
     output.add_argument(
+        "--sets",
+        choices=("every", "maximal"),
+        default="every",
+        help="with KL: every set of events is a match, or for each choice of the others the"
+        " largest alone",
+    )
+    output.add_argument(
         "--explain",
         action="store_true",
         help="print expected and actual work of each step, over the whole stream",

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import math
+from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,11 +16,14 @@ from cepkit.cli.inputs import open_stream, read_pattern, read_statistics
 from cepkit.cli.output import check_target, write
 from cepkit.cli.rows import first_rows, match_table
 from cepkit.cli.terminal import counted, quiet_streams, run, say, seconds, working
+from cepkit.columnar.sets import MOST_SETS
+from cepkit.pattern.nodes import repeated_in
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import variables_of_plan
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
 from cepkit.statistics.model import Statistics
+from cepkit.statistics.tables import whole
 from cepkit.stream.stream import Stream
 
 _SHOWN = 10
@@ -64,14 +68,23 @@ def detect(given: argparse.Namespace) -> None:
     ck.check_detectable(stream, query)
     begin = perf_counter()
     matches: Any = ck.detect(
-        stream, query, _detection_plan(given, query, stream), limit=given.limit
+        stream,
+        query,
+        _detection_plan(given, query, stream),
+        limit=given.limit,
+        sets=given.sets,
     )
     chosen = matches.plan
 
     def work() -> tuple[list[dict[str, Any]], int]:
         if target:
             return [], write(matches, target)
-        return first_rows(matches, _SHOWN), matches.count()
+        shown = matches
+        if repeated_in(query.structure):
+            # Some sets can be shown where all would be too many.
+            most = _SHOWN if given.limit is None else min(_SHOWN, given.limit)
+            shown = ck.detect(stream, query, chosen, limit=most, sets=given.sets)
+        return first_rows(shown, _SHOWN), matches.count()
 
     rows, number = run(work, "detecting", on_spark=given.spark)
     spent = perf_counter() - begin
@@ -79,7 +92,10 @@ def detect(given: argparse.Namespace) -> None:
         if rows:
             say(match_table(rows, query, stream.schema))
             if number > len(rows):
-                say(f"... and {number - len(rows):,} more; --out FILE writes them all")
+                all_of_them = "--out FILE writes them all"
+                if repeated_in(query.structure) and number > MOST_SETS:
+                    all_of_them = "--sets maximal finds the largest sets alone"
+                say(f"... and {whole(number - len(rows))} more; {all_of_them}")
             say()
         limited = " (stopped there: --limit)" if number == given.limit else ""
         where = f", written to {target}" if target else ""
@@ -92,13 +108,16 @@ def detect(given: argparse.Namespace) -> None:
             say(f"\n{explanation}")
     if given.json:
         found = {
-            "matches": number,
+            "matches": _as_data(number),
             "out": str(target) if target else None,
             "seconds": spent,
             "plan": _plan_as_data(chosen),
         }
         if explanation is not None:
-            found["steps"] = json.loads(explanation.to_pandas().to_json(orient="records"))
+            found["steps"] = [
+                {name: _as_data(value) for name, value in asdict(step).items()}
+                for step in explanation.steps
+            ]
         _write_json(given.json, json.dumps(found, indent=2, ensure_ascii=False))
 
 
@@ -137,6 +156,17 @@ def _detection_plan(given: argparse.Namespace, query: Query, stream: Stream) -> 
     # Detection warns of the same things, and knows the types that there are.
     with quiet_streams():
         return _planned(query, _profiled(stream, query), given.planner)
+
+
+def _as_data(value: object) -> object:
+    """Return a value as JSON can hold it: long counts of sets as texts, no infinity."""
+    match value:
+        case int() if abs(value) >= 2**63:
+            return whole(value)
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value
 
 
 def _plan_as_data(plan: Plan) -> dict[str, object]:

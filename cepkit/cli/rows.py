@@ -44,10 +44,11 @@ def match_table(rows: Sequence[dict[str, Any]], query: Query, schema: Schema) ->
     """
     head = [f"{variable}.{name}" for variable, name in _shown(query, schema)]
     cells = [
-        [_text((row[variable] or {}).get(name)) for variable, name in _shown(query, schema)]
+        [_text(_value(row[variable], name)) for variable, name in _shown(query, schema)]
         for row in rows
     ]
     _drop_common_date(cells)
+    cells = [[_short(cell) for cell in row] for row in cells]
     return text_table(head, cells, left=0)
 
 
@@ -62,6 +63,17 @@ def _shown(query: Query, schema: Schema) -> list[tuple[str, str]]:
         names = sorted(name for variable, name in asked if variable == event.variable)
         shown += [(event.variable, n) for n in names if n not in (schema.time, schema.type)]
     return shown
+
+
+def _value(bound: object, name: str) -> object:
+    """Return an attribute of what a variable is bound to: an event, several, or none."""
+    match bound:
+        case dict():
+            return bound.get(name)
+        case list():
+            return [event.get(name) for event in bound]
+        case _:
+            return None
 
 
 def _text(value: object) -> str:
@@ -82,7 +94,10 @@ def _text(value: object) -> str:
             text = f"[{text}, ...]" if len(value) > 4 else f"[{text}]"
         case _:
             text = str(value)
-    text = " ".join(text.split())  # a cell is one line
+    return " ".join(text.split())  # a cell is one line
+
+
+def _short(text: str) -> str:
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
 
 
@@ -91,4 +106,9 @@ def _drop_common_date(cells: list[list[str]]) -> None:
     for row in cells:
         day = row[0][:11]
         if len(day) == 11 and day[4] == day[7] == "-" and day[10] == " ":
-            row[1:] = [cell.removeprefix(day) for cell in row[1:]]
+            row[1:] = [_without(day, cell) for cell in row[1:]]
+
+
+def _without(day: str, cell: str) -> str:
+    # The times of several events stand in brackets.
+    return cell.replace(day, "") if cell.startswith(f"[{day}") else cell.removeprefix(day)

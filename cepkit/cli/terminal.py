@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import TypeVar
 
+from cepkit.statistics.tables import whole
+
 Result = TypeVar("Result")
 
 _PATIENCE = 2.0  # seconds after which one wants to know that something is going on
@@ -133,4 +135,4 @@ def counted(number: int, thing: str, things: str | None = None) -> str:
         thing: What one is called.
         things: What several are called; None to add an s.
     """
-    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+    return f"{whole(number)} {thing if number == 1 else things or thing + 's'}"

@@ -1,6 +1,6 @@
 """Plans: in which order the variables of a pattern are bound."""
 
 from cepkit.plan.checks import as_plan, check_plan
-from cepkit.plan.nodes import ExpectedStep, OrderPlan, Plan
+from cepkit.plan.nodes import ExpectedStep, OrderPlan, Pair, Plan, TreePlan
 
-__all__ = ["ExpectedStep", "OrderPlan", "Plan", "as_plan", "check_plan"]
+__all__ = ["ExpectedStep", "OrderPlan", "Pair", "Plan", "TreePlan", "as_plan", "check_plan"]

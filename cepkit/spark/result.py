@@ -11,6 +11,8 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.explanation import Explanation
+from cepkit.columnar.frames import to_frame
+from cepkit.columnar.shown import timeline
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -68,6 +70,7 @@ class SparkMatches(DataFrame):
         self.variables = tuple(event.variable for event in events_of(query.structure))
         self._counting = counting
         self._programs = job.programs
+        self._roles = job.schema
         self._reports = reports
         self._tasks = tasks
         self._warned = warned
@@ -109,6 +112,20 @@ class SparkMatches(DataFrame):
                 return super().count()
         found: int = sum(steps[-1].survivors for steps in self._run()[0])
         return found if self.most is None else min(found, self.most)
+
+    def timeline(self, n: int = 50) -> pd.DataFrame:
+        """Return the events of some `n` matches, one row for each event.
+
+        Args:
+            n: The most matches.
+
+        Returns:
+            Columns match (from 1), variable, ts, type and attributes (a dictionary of the
+            event's other columns), in the order of match and time.
+        """
+        with plain_errors():
+            some = to_frame(self.select("*").limit(n).toArrow())
+        return timeline(some, self.variables, self._roles.time, self._roles.type)
 
     def collect(self) -> list[Row]:
         """Return all matches as rows in this process."""

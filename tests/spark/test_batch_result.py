@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from cepkit.columnar.explanation import Explanation
 from cepkit.columnar.matches import Matches
-from cepkit.errors import PatternError, StreamError, UnsupportedError
+from cepkit.errors import LimitError, PatternError, StreamError, UnsupportedError
 from cepkit.pattern.functions import register_function
 from cepkit.pattern.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
@@ -244,3 +244,27 @@ def test_the_repr_escapes_names(spark):
     matches = detect(events(frame, time="t", type="k", unit="s"), query, plan_of(query))
     assert "<b>" not in matches._repr_html_()
     assert "&lt;b&gt;" in matches._repr_html_()
+
+
+SETS = parse("PATTERN SEQ(T01 a, KL(T02 b), T10 c) WITHIN 2 s")
+
+
+def test_sets_are_lists_of_events(stream):
+    local = Matches(events(TABLE, time="ts", type="type"), SETS, plan_of(SETS), sets="maximal")
+    matches = detect(stream, SETS, plan_of(SETS), sets="maximal")
+    rows = matches.collect()
+    assert len(rows) == local.count() == matches.count() > 0
+    members = sorted(len(row["b"]) for row in rows)
+    assert members == sorted(len(row["b"]) for row in local.to_arrow().to_pylist())
+    tidy = matches.timeline(3)
+    assert tidy["match"].nunique() == 3
+    assert list(tidy.columns) == ["match", "variable", "ts", "type", "attributes"]
+
+
+def test_the_number_of_sets_is_exact_and_too_many_are_refused(stream):
+    local = Matches(events(TABLE, time="ts", type="type"), SETS, plan_of(SETS))
+    matches = detect(stream, SETS, plan_of(SETS))
+    assert matches.count() == local.count() > 2**64
+    assert len(detect(stream, SETS, plan_of(SETS), limit=5).collect()) == 5
+    with pytest.raises(LimitError, match="sets='maximal'"):
+        matches.collect()

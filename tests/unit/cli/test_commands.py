@@ -185,3 +185,24 @@ def test_events_count_in_the_order_of_the_arrival_column(cepkit, folder):
     by_column = cepkit("detect", *given, *text, "--arrival", "came")
     assert json.loads(by_rows.out)["matches"] == 0
     assert json.loads(by_column.out)["matches"] == 1
+
+
+SETS = "PATTERN SEQ(MSFT a, KL(GOOG b), AAPL c) WITHIN 9 hours"
+
+
+def test_detect_shows_some_sets_where_there_are_too_many(on_stocks):
+    ran = on_stocks("detect", "--pattern-text", SETS, "--json", "found.json", "--explain")
+    assert ran.code == 0
+    assert "2.08e+66 matches" in ran.out
+    assert "--sets maximal" in ran.out
+    assert "[14:31:13.92Z, " in ran.out
+    assert json.loads(Path("found.json").read_text(encoding="utf-8"))["matches"] == "2.08e+66"
+
+
+def test_detect_writes_the_largest_sets(on_stocks):
+    on_stocks("detect", "--pattern-text", SETS, "--sets", "maximal", "--out", "m.parquet")
+    assert len(pq.read_table("m.parquet")) == 1632
+    refused = on_stocks("detect", "--pattern-text", SETS, "--out", "n.parquet")
+    assert refused.code != 0
+    assert "2.08e+66 matches" in refused.err
+    assert not Path("n.parquet").exists()

@@ -4,8 +4,9 @@ import pickle
 import pytest
 
 from cepkit.errors import PlanError
-from cepkit.plan import ExpectedStep, OrderPlan, Plan, as_plan, check_plan
+from cepkit.plan import ExpectedStep, OrderPlan, Pair, Plan, TreePlan, as_plan, check_plan
 from cepkit.plan.logarithms import from_log, log, log_sum, log_text
+from cepkit.plan.nodes import leaves, work_of
 from cepkit.plan.printer import one_line
 from cepkit.statistics import Statistics
 from tests.unit.costs.cases import absent, choice, query, seq
@@ -110,3 +111,41 @@ def test_logarithms():
     assert log_sum([1e6, 1e6]) == pytest.approx(1e6 + math.log(2))
     assert log_text(math.log(2) * 50_000) == "3.161e+15051"
     assert log_text(-math.inf) == "0"
+
+
+FOUR = query(seq("a", "b", "c", "d"))
+
+
+def test_nested_pairs_are_a_tree():
+    made = as_plan((("a", "b"), ["c", "d"]), FOUR)
+    assert made.branches == (TreePlan(Pair(Pair("a", "b"), Pair("c", "d"))),)
+    assert one_line(made) == "(a ⋈ b) ⋈ (c ⋈ d)"
+    assert leaves(made.branches[0].root) == ("a", "b", "c", "d")
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        ((("a", "b"), "c"), "leaves out 'd'"),
+        ((("a", "b"), ("c", "c")), "names 'c' twice"),
+        ((("a", "b", "c"), "d"), "cannot have .* as a node"),
+        ((("a", "b"), ("c", 4)), "cannot have 4 as a node"),
+    ],
+)
+def test_other_trees_are_refused(tree, message):
+    with pytest.raises(PlanError, match=message):
+        as_plan(tree, FOUR)
+
+
+def test_the_work_of_a_tree_is_its_left_side_then_the_subtrees_that_join_it():
+    work = work_of(TreePlan(Pair(Pair("a", Pair("b", "c")), Pair("d", "e"))))
+    assert [unit.name for unit in work] == ["b", "c", "a", "(d ⋈ e)"]
+    assert [unit.name for unit in work[-1].inner] == ["d", "e"]
+    assert [unit.name for unit in work_of(OrderPlan(("b", "a")))] == ["b", "a"]
+
+
+def test_what_is_left_out_of_a_tree_leaves_no_hole():
+    tree = TreePlan(Pair(Pair("a", "b"), Pair("c", "d")))
+    assert [unit.name for unit in work_of(tree, {"c", "d"})] == ["a", "b"]
+    assert [unit.name for unit in work_of(tree, {"a", "c"})] == ["b", "d"]
+    assert work_of(tree, {"a", "b", "c", "d"}) == ()
