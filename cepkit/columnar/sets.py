@@ -295,11 +295,13 @@ class Sets:
         if self._choice in ("count", "bound", "tried"):
             yield from self._counted(rows, size, lists)
         elif free and self._choice == "maximal":
-            chosen = {
-                step.repeated.variable: one.largest()
-                for step, one in zip(self._steps, lists, strict=True)
-            }
-            yield self._block(Chosen(rows, chosen, size))
+            for part in _parts(lists, size):
+                chosen = {
+                    step.repeated.variable: one.take(part).largest()
+                    for step, one in zip(self._steps, lists, strict=True)
+                }
+                own = {v: column[part] for v, column in rows.items()}
+                yield self._block(Chosen(own, chosen, part.stop - part.start))
         else:
             for some in self._enumerated(0, Chosen(rows, {}, size), lists, self._steps):
                 yield self._block(some)
@@ -438,6 +440,18 @@ def _codes(lists: _Lists) -> npt.NDArray[np.int64]:
     """Return a number for each row that tells its number of sets: by length and ends."""
     given = (lists.firsts >= 0).astype(np.int64) + (lists.lasts >= 0)
     return lists.lengths.astype(np.int64) * 3 + given
+
+
+def _parts(lists: Sequence[_Lists], size: int) -> Iterator[slice]:
+    """Yield stretches of rows whose lists together can be held; of one row at least."""
+    lengths = np.cumsum(np.sum([one.lengths.astype(np.int64) for one in lists], axis=0))
+    begin = 0
+    while begin < size:
+        before = int(lengths[begin - 1]) if begin else 0
+        end = int(np.searchsorted(lengths, before + MEMBERS, side="right"))
+        end = min(size, max(end, begin + 1))
+        yield slice(begin, end)
+        begin = end
 
 
 def _is_range(bound: BoundStep) -> bool:
