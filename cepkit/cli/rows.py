@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from cepkit.pattern.conditions import attributes_of
-from cepkit.pattern.nodes import events_of
+from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.query import Query
 from cepkit.statistics.tables import text_table
 from cepkit.stream.schema import Schema
@@ -55,7 +55,7 @@ def match_table(rows: Sequence[dict[str, Any]], query: Query, schema: Schema) ->
 def _shown(query: Query, schema: Schema) -> list[tuple[str, str]]:
     asked = attributes_of(query.where) if query.where is not None else frozenset()
     shown = []
-    for event in events_of(query.structure):
+    for event in bound_events_of(query.structure):
         shown.append((event.variable, schema.time))
         # Where the pattern names one type, it says nothing new.
         if event.types is None or len(event.types) != 1:

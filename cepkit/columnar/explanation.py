@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from cepkit.columnar.counters import StepCounters
-from cepkit.plan.nodes import Plan
+from cepkit.plan.nodes import Plan, Unit, work_of
 from cepkit.statistics.tables import html_table, whole
 
 
@@ -88,11 +88,14 @@ class Explanation:
     def _rows(self) -> tuple[list[str], list[list[str]]]:
         several = len(self.plan.branches) > 1
         negated = any(step.removed for step in self.steps)
-        head = ["step", "candidates", "expected", "survivors", "expected"]
+        planned = any(step.expected_survivors is not None for step in self.steps)
+        hoped = ["expected"] if planned else []
+        head = ["step", "candidates", *hoped, "survivors", *hoped]
         head += [*(["removed by NOT"] if negated else []), "peak rows", "seconds"]
         rows = []
         for step in self.steps:
-            name = f"{step.branch}: {step.variable}" if several else step.variable
+            name = self._indent(step) + step.variable
+            name = f"{step.branch}: {name}" if several else name
             if step.shared_with and not step.candidates:
                 rows.append([name, f"as in {step.shared_with}", *[""] * (len(head) - 2)])
                 continue
@@ -100,15 +103,19 @@ class Explanation:
                 [
                     name,
                     f"{step.candidates:,}",
-                    _approximate(step.expected_candidates),
+                    *([_approximate(step.expected_candidates)] if planned else []),
                     whole(step.survivors),
-                    _approximate(step.expected_survivors),
+                    *([_approximate(step.expected_survivors)] if planned else []),
                     *([f"{step.removed:,}"] if negated else []),
                     f"{step.peak_rows:,}",
                     f"{step.seconds:.3f}",
                 ]
             )
         return head, rows
+
+    def _indent(self, step: ExplainedStep) -> str:
+        """Return what puts the steps of a subtree in front of the step that joins it, set in."""
+        return "  " * _depths(work_of(self.plan.branches[step.branch - 1])).get(step.variable, 0)
 
     def __str__(self) -> str:
         head, rows = self._rows()
@@ -126,6 +133,13 @@ class Explanation:
         head, rows = self._rows()
         order = "; ".join(map(str, self.plan.branches))
         return html_table(head, rows, caption=f"plan {order} ({self.plan.planner})")
+
+
+def _depths(units: Sequence[Unit], depth: int = 0) -> dict[str, int]:
+    found = {unit.name: depth for unit in units}
+    for unit in units:
+        found |= _depths(unit.inner, depth + 1)
+    return found
 
 
 def _approximate(number: float | None) -> str:

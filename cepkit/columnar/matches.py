@@ -26,7 +26,7 @@ from cepkit.columnar.output import Writer, output_schema
 from cepkit.columnar.program import Program
 from cepkit.columnar.sets import MOST_SETS, MOST_TRIED, SetChoice, check_number_of_sets
 from cepkit.errors import StreamError
-from cepkit.pattern.nodes import events_of, repeated_in
+from cepkit.pattern.nodes import bound_events_of, events_of, repeated_in
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
@@ -72,7 +72,7 @@ class Matches:
         self._backend = backend
         self._time = stream.schema.time
         self._type = stream.schema.type
-        self.variables = tuple(event.variable for event in events_of(query.structure))
+        self.variables = tuple(event.variable for event in bound_events_of(query.structure))
         self._repeated = repeated_in(query.structure)
         self._programs = programs(query, plan)
         attributes = sorted({a for p in self._programs for a in p.columns})

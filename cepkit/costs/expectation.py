@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from cepkit.costs.kleene import log_sets
@@ -79,6 +79,11 @@ class Expectation:
             {s: log(f.share) for s, f in statistics.selectivities.items() if s <= positive},
             log(statistics.same_key) if branch.partition_by else 0.0,
         )
+
+    def counting_events(self, variable: str, statistics: Statistics) -> Expectation:
+        """Return the same with events in place of sets for a repeated variable."""
+        events = log(self.window_seconds * statistics.rate(variable))
+        return replace(self, log_counts={**self.log_counts, variable: events})
 
     def log_alive(self, variables: frozenset[str]) -> float:
         """Return ln PM(S), the partial matches of these variables in one window."""

@@ -87,6 +87,12 @@ def events_of(structure: Structure) -> tuple[Event, ...]:
     return tuple(node for node in walk(structure) if isinstance(node, Event))
 
 
+def bound_events_of(structure: Structure) -> tuple[Event, ...]:
+    """Return the event nodes of `structure` that a match can bind: all but those under NOT."""
+    absent = {id(node.item) for node in walk(structure) if isinstance(node, Not)}
+    return tuple(event for event in events_of(structure) if id(event) not in absent)
+
+
 def repeated_in(structure: Structure) -> frozenset[str]:
     """Return the Kleene variables of `structure`."""
     kleene = (node.item for node in walk(structure) if isinstance(node, Kleene))

@@ -33,7 +33,7 @@ from cepkit.columnar.program import Clock, Program
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.conditions import Call, walk
 from cepkit.pattern.functions import BUILTINS, UserFunction, registered_function
-from cepkit.pattern.nodes import events_of, repeated_in
+from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
@@ -245,7 +245,7 @@ class _Setting:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        return tuple(event.variable for event in events_of(self.query.structure))
+        return tuple(event.variable for event in bound_events_of(self.query.structure))
 
     def rows(self) -> _Chosen:
         """Return the route of rows, measuring the stream where nothing is known of it."""

@@ -13,7 +13,7 @@ from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.explanation import Explanation
 from cepkit.columnar.frames import to_frame
 from cepkit.columnar.shown import timeline
-from cepkit.pattern.nodes import events_of
+from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.spark.counters import Reports, total
@@ -67,7 +67,7 @@ class SparkMatches(DataFrame):
         self.plan = plan
         self.most = limit
         self.route = route
-        self.variables = tuple(event.variable for event in events_of(query.structure))
+        self.variables = tuple(event.variable for event in bound_events_of(query.structure))
         self._counting = counting
         self._programs = job.programs
         self._roles = job.schema

@@ -284,3 +284,22 @@ def test_what_is_linked_to_one_branch_alone_is_not_shared() -> None:
     text = "PATTERN SEQ(A a, B b, OR(C c, D d)) WHERE a.k = c.k WITHIN 9 s"
     plan = Plan((OrderPlan(("a", "b", "c")), OrderPlan(("a", "b", "d"))), "by hand")
     assert ck.detect(events, text, plan).count() == 1
+
+
+def test_the_steps_of_a_subtree_stand_set_in_before_the_one_that_joins_it() -> None:
+    events = stream((1, "A", 1), (2, "B", 2), (3, "C", 5), (4, "D", 6), (5, "D", 0))
+    text = "PATTERN SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND c.x < d.x WITHIN 9 s"
+    found = ck.detect(events, text, (("a", "b"), ("c", "d")))
+    assert found.count() == len(found.to_arrow()) == 1
+    lines = str(found.explain()).splitlines()
+    assert lines[0] == "plan (a ⋈ b) ⋈ (c ⋈ d) (by hand)"
+    assert [line[:9].rstrip() for line in lines[2:]] == ["a", "b", "  c", "  d", "(c ⋈ d)"]
+    assert [step.survivors for step in found.explain().steps] == [1, 1, 1, 1, 1]
+
+
+def test_what_must_be_absent_has_no_column() -> None:
+    found = ck.detect(
+        stream((1, "A", 1), (3, "B", 2)), "PATTERN SEQ(A a, NOT(N n), B b) WITHIN 9 s", ["a", "b"]
+    )
+    assert found.to_arrow().column_names == ["a", "b", "match_start", "match_end"]
+    assert "expected" not in str(found.explain())

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from cepkit.costs import Expectation
+from cepkit.costs import Expectation, expected_steps
 from cepkit.costs.kleene import log_sets
 from cepkit.statistics import Statistics
 from tests.unit.costs.cases import branch, conjunction, repeated
@@ -43,3 +43,13 @@ def test_a_type_that_never_occurs_has_no_sets():
 
 def test_numbers_that_overflow_stay_finite_as_logarithms():
     assert log_sets(1e6, 1, None) == pytest.approx(1e6 * math.log(2))
+
+
+def test_a_set_is_chosen_from_events_looked_at_one_by_one():
+    """AND(A, KL(B), C) of 5 events/s in 10 s: b is looked at 50 times, and bound 2^50 times."""
+    one = branch(conjunction("a", repeated("b"), "c"), seconds=10)
+    statistics = Statistics.assumed(dict.fromkeys("abc", 5.0))
+    steps = {step.variable: step for step in expected_steps(one, statistics, ("b", "c", "a"))}
+    assert list(steps) == ["c", "a", "b"]
+    chosen = steps["b"].partial_matches / steps["b"].candidates
+    assert chosen == pytest.approx(2**50 / 50)
