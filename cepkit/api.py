@@ -127,7 +127,8 @@ def detect(
         limit: The most matches wanted.
         sets: Which sets of Kleene variables make matches: "every" non-empty one, or "maximal":
             for each choice of the other events the largest set alone. The number of matches is
-            what `.count()` gives, without making them.
+            what `.count()` gives, without making them. Under skip-till-next-match it makes no
+            difference: a set takes all it can.
         slice_seconds: On Spark, the length of a time slice of un-keyed patterns; None chooses it
             from the statistics so that a worker's memory is bounded.
         slice_events: The same in events, for windows in events and contiguity.
@@ -141,6 +142,7 @@ def detect(
             cannot be compared.
         UnsupportedError: The pattern has a part that this release cannot detect.
         PlanError: The plan is not one of this pattern.
+        LimitError: When matches are asked for: there would be too many sets to write or to try.
     """
     query = _checked(stream, pattern)
     if limit is not None and limit < 0:
@@ -275,16 +277,11 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
         PatternError: The pattern reads a column that the stream does not have.
         UnsupportedError: The pattern has a part that this release cannot detect.
     """
-    from cepkit.columnar.compiler import refuse_unsupported
-    from cepkit.pattern.normal_form import normal_form
-
     query = _checked(stream, pattern)
     if query.aggregates:
         raise UnsupportedError(
             "this release cannot compute AGG yet", hint="leave AGG out and aggregate the matches"
         )
-    for branch in normal_form(query):
-        refuse_unsupported(branch)
 
 
 def draw(thing: object, **options: Any) -> Figure:

@@ -196,7 +196,8 @@ def gather(
         until = None if step.variable in program.ends - {*owners} else owned.until
         since = owned.since if owners == (step.variable,) else None
         rows[step.variable] = _within(columns, rows[step.variable], since, until, owned.clock)
-        if owned.free is not None:
+    if owned.free is not None:
+        for step in (*program.single, *program.listed):
             rows[step.variable] = rows[step.variable][owned.free[rows[step.variable]]]
     everything = (*program.single, *program.listed, *program.negated)
     candidates = {

@@ -30,7 +30,6 @@ from cepkit.columnar.program import (
     Step,
     Windows,
 )
-from cepkit.errors import UnsupportedError
 from cepkit.pattern.conditions import (
     Attribute,
     Comparison,
@@ -44,20 +43,6 @@ from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.rewrite import MIRRORED, without_not
 from cepkit.plan.checks import variables_of_plan
 from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, Unit, work_of
-
-
-def refuse_unsupported(branch: Branch) -> None:
-    """Refuse, by name, what the engine cannot detect.
-
-    Raises:
-        UnsupportedError: The branch has such a part.
-    """
-    if branch.repeated and branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
-        raise UnsupportedError(
-            f"this release cannot detect KL ('{branch.repeated[0][0]}') under "
-            f"STRATEGY {branch.strategy.value} yet",
-            expected="KL under skip-till-any-match or contiguity, or no KL",
-        )
 
 
 def window_length(branch: Branch) -> int | None:
@@ -122,11 +107,7 @@ def compile_branch(
         branch: One branch of a normal form.
         plan: A plan for it, or a permutation of its variables.
         earlier: The branches before it in the normal form.
-
-    Raises:
-        UnsupportedError: The branch has a part that the engine cannot detect.
     """
-    refuse_unsupported(branch)
     same = [other for other in earlier if set(other.variables) == set(branch.variables)]
     repeated = repeated_of(branch, same, [p for one in (branch, *same) for p in _all_parts(one)])
     if not isinstance(plan, OrderPlan | TreePlan):
@@ -140,6 +121,8 @@ def compile_branch(
     conditions = [c for one in (branch, *same) for c in one.conditions]
     core = compiler.core
     single = [v for v in branch.variables if v not in listed]
+    if branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
+        single += [r.last for r in repeated if r.last is not None]
     single = single or [next(end for r in repeated for end in r.ends)]
     return Program(
         branch.variables,
@@ -312,6 +295,10 @@ class _Compiler:
     def listing(self, repeated: Repeated) -> SetStep:
         """Return the step that lists the members of a set between its ends."""
         choices = [repeated.ends, tuple(end for end in repeated.ends if end == repeated.last), ()]
+        others = {*self.order} - {*repeated.ends}
+        early = not self.core.before(repeated.variable) & others
+        if repeated.first is None and early and windows_of(self._branch):
+            choices = [()]  # where the window begins depends on the last member
         shared = next(ends for ends in choices if self._is_independent(repeated, ends))
         bound = [variable for variable in self.order if variable not in shared]
         step = self.step(repeated.variable, bound)

@@ -33,6 +33,7 @@ from cepkit.pattern.conditions import (
 )
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.policies import Strategy
 from cepkit.pattern.rewrite import MIRRORED, replaced
 
 
@@ -145,16 +146,21 @@ class _Ends:
         early = [x for x in repeated if not branch.before(x) & single]
         late = [x for x in repeated if not branch.after(x) & single]
         contiguous = "contiguity" in branch.strategy
+        in_turn = branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH
         absent = [(one, e.variable) for one in (branch, *same) for e in one.negated]
-        if contiguous or (branch.window is not None and late):
+        if in_turn:
+            # Its last event says when a match is taken, and where its window begins.
+            everything = set(branch.variables)
+            self.last.update(x for x in repeated if not branch.after(x) & everything)
+        if contiguous or (branch.window is not None and late and not in_turn):
             self.first.update(early)
-        if contiguous or (branch.window is not None and early):
+        if contiguous or (branch.window is not None and early and not in_turn):
             self.last.update(late)
         if any(not one.before(n) & set(branch.variables) for one, n in absent):
             self.last.update(late)
         if any(not one.after(n) & set(branch.variables) for one, n in absent):
             self.first.update(early)
-        if repeated and not single:
+        if repeated and not single and not in_turn:
             self.first.add(repeated[0])  # something must be bound to begin with
 
 

@@ -74,6 +74,7 @@ class Matches:
         self._type = stream.schema.type
         self.variables = tuple(event.variable for event in bound_events_of(query.structure))
         self._repeated = repeated_in(query.structure)
+        self._in_turn = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
         self._programs = programs(query, plan)
         attributes = sorted({a for p in self._programs for a in p.columns})
         self._columns = stream.columns(attributes)
@@ -93,7 +94,7 @@ class Matches:
         Raises:
             LimitError: There are more sets to choose than could be written, and no `limit`.
         """
-        if self._repeated and self.sets == "every" and self.limit is None:
+        if self._repeated and self.sets == "every" and self.limit is None and not self._in_turn:
             self._check_size("bound", MOST_SETS)
         writer = Writer(self._columns, self.variables, self._time, self._repeated)
         left = self.limit
@@ -201,7 +202,7 @@ class Matches:
 
     def _count_all(self) -> None:
         """Run over the whole stream for the counters alone."""
-        if any(program.tries_sets for program in self._programs):
+        if any(program.tries_sets for program in self._programs) and not self._in_turn:
             self._check_size("tried", MOST_TRIED)
         for _ in self._blocks("count" if self.sets == "every" else self.sets):
             pass
@@ -217,7 +218,7 @@ class Matches:
 
     def _blocks(self, choice: SetChoice) -> Iterator[tuple[Program, Block]]:
         counters = tuple(counters_for(program) for program in self._programs)
-        if self.query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
+        if self._in_turn:
             yield from self._next_matches(counters)
             self._counters = counters
             return
@@ -273,11 +274,7 @@ class Matches:
 
 
 def programs(query: Query, plan: Plan) -> tuple[Program, ...]:
-    """Return the program of each branch of `query` under `plan`.
-
-    Raises:
-        UnsupportedError: The query has a part that the engine cannot detect.
-    """
+    """Return the program of each branch of `query` under `plan`."""
     branches = normal_form(query)
     return tuple(
         compile_branch(branch, chosen, branches[:i])

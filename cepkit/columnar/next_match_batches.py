@@ -2,8 +2,9 @@
 
 All matches that end in a batch of events, and have none that is consumed, are found as under
 skip-till-any-match, put into the order of (last event, arrival numbers, branch), and taken one
-after the other as long as their events are free. Batches shrink where matches abound and grow
-where they are few, so that at most `HELD` are held; of one event's matches only the first is kept.
+after the other as long as their events are free. Sets of Kleene variables are chosen only then:
+see next_match_sets.py. Batches shrink where matches abound and grow where they are few, so that at
+most `HELD` are held; of one event's matches only the first is kept.
 
 Cost: that of all matches whose events are free when their batch begins.
 """
@@ -11,18 +12,22 @@ Cost: that of all matches whose events are free when their batch begins.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.backend import Loops
 from cepkit.columnar.binding import bind
-from cepkit.columnar.blocks import Block, SetBlock
+from cepkit.columnar.blocks import SetBlock
 from cepkit.columnar.candidates import Owned
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.next_match_loops import next_match_loops
+from cepkit.columnar.next_match_sets import OffersHeld
 from cepkit.columnar.program import Program
 from cepkit.columnar.run import Run
+from cepkit.columnar.sets import MOST_TRIED, Offers, TooManySets, Tries
+from cepkit.errors import LimitError
 from cepkit.stream.columns import EventColumns
 
 HELD = 1 << 20
@@ -30,6 +35,9 @@ HELD = 1 << 20
 
 FIRST_BATCH = 1 << 14
 """Events of the first batch."""
+
+TRIED = 1 << 20
+"""Sets tried for one batch of several events."""
 
 Rows = npt.NDArray[np.int32]
 
@@ -79,10 +87,15 @@ class Batches:
         self._loops = loops
         self._most_rows = most_rows
         self._batch = FIRST_BATCH
+        self._tried = 0
         self._arrival = None if columns.in_order() else columns.arrival()
 
     def blocks(self, first: int, end: int) -> Iterator[tuple[int, SetBlock]]:
-        """Yield branch and matches for the last events from `first` to `end`."""
+        """Yield branch and matches for the last events from `first` to `end`.
+
+        Raises:
+            LimitError: There are more sets to be tried against conditions than can be.
+        """
         while first < end:
             until = min(end, first + max(1, min(self._batch, self._most_rows or end)))
             survivors = [steps[-1].survivors for steps in self._counters]
@@ -92,66 +105,46 @@ class Batches:
             if held is None:
                 self._batch = max(1, (until - first) // 4)
                 continue
-            rows, branches = held
-            if len(rows) < HELD // 8:
+            if held.size < HELD // 8:
                 self._batch = max(self._batch, 4 * (until - first))
             first = until
-            taken = self._taken(rows, branches)
-            for number, block in taken_blocks(self._programs, rows[taken], branches[taken]):
+            for number, block in held.taken():
                 self._counters[number][-1].survivors += block.size
                 yield number, block
 
-    def _taken(self, rows: Rows, branches: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the numbers of the matches to take."""
-        taken = np.empty(len(rows), dtype=np.int64)
-        order = self._in_order(rows, branches)
-        size = next_match_loops(self._loops).take_in_order(rows, order, self._consumed, taken)
-        return taken[:size]
-
-    def _in_order(self, rows: Rows, branches: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the numbers of the matches in the order in which they are offered."""
-        arrival = rows if self._arrival is None else np.append(self._arrival, -1)[rows]
-        # The last key counts most.
-        return np.lexsort((branches, *arrival.T[::-1], rows.max(axis=1, initial=-1)))
-
-    def _held(self, first: int, until: int) -> tuple[Rows, npt.NDArray[np.int64]] | None:
-        """Return all matches that end in a batch and their branches; None: too many to hold.
+    def _held(self, first: int, until: int) -> _Held | None:
+        """Return all matches that end in a batch; None: too many to hold.
 
         Of a batch of one event only the first match is held.
         """
-        width = max(len(program.variables) for program in self._programs)
-        parts: list[Rows] = []
-        branches: list[npt.NDArray[np.int64]] = []
-        held = 0
-
-        def together() -> tuple[Rows, npt.NDArray[np.int64]]:
-            nothing = np.empty((0, width), dtype=np.int32)
-            return (
-                np.concatenate((nothing, *parts)),
-                np.concatenate((np.empty(0, dtype=np.int64), *branches)),
-            )
-
-        for number, program in enumerate(self._programs):
-            for begin, block in self._found(number, program, first, until):
-                rows = rows_of(block, program, begin, width)
-                rows = rows[rows.max(axis=1) >= first]
-                parts.append(rows)
-                branches.append(np.full(len(rows), number))
-                held += len(rows)
-                if held <= HELD:
-                    continue
+        held: _Held
+        if any(program.sets for program in self._programs):
+            held = OffersHeld(self._programs, self._consumed, self._arrival, self._loops)
+        else:
+            held = _MatchesHeld(self._programs, self._consumed, self._arrival, self._loops)
+        most = TRIED if until - first > 1 else MOST_TRIED
+        tries = Tries(min(most, MOST_TRIED - self._tried))
+        before = tries.left
+        for number in range(len(self._programs)):
+            try:
+                for begin, offers in self._found(number, first, until, tries):
+                    held.add(number, offers, begin, first)
+                    if held.size > HELD:
+                        if until - first > 1:
+                            return None
+                        held.keep_first()
+            except TooManySets:
                 if until - first > 1:
                     return None
-                everything, numbers = together()
-                least = self._in_order(everything, numbers)[:1]
-                parts, branches, held = [everything[least]], [numbers[least]], 1
-        return together()
+                raise _too_many(self._programs[number]) from None
+        self._tried += before - tries.left
+        return held
 
     def _found(
-        self, number: int, program: Program, first: int, until: int
-    ) -> Iterator[tuple[int, Block]]:
+        self, number: int, first: int, until: int, tries: Tries
+    ) -> Iterator[tuple[int, Offers]]:
         """Yield the matches of one branch that end in a batch, and some that end before it."""
-        ts = self._columns.ts
+        ts, program = self._columns.ts, self._programs[number]
         begin, ahead = 0, len(ts)
         if program.window is not None and all(clock == "time" for _, clock in program.windows):
             begin = int(np.searchsorted(ts, ts[first] - program.window))
@@ -167,24 +160,86 @@ class Batches:
         free[until - begin :] = False
         owned = Owned(since=int(ts[first]), free=free)
         bound = bind(program, part, self._loops.kernels, owned)
-        for block in Run(bound, self._loops, self._counters[number]).blocks():
-            yield begin, block
+        for offers in Run(bound, self._loops, self._counters[number]).offers(tries):
+            yield begin, offers
 
 
-def rows_of(block: Block, program: Program, shift: int, width: int) -> Rows:
-    """Return the matches of a block as rows of the stream.
+class _Held(Protocol):
+    """What ends in a batch, until it is taken."""
 
-    Args:
-        block: Some matches of a slice.
-        program: Of their branch.
-        shift: The row at which the slice begins.
-        width: The columns; those beyond the variables of the branch are -1.
+    size: int
 
-    Returns:
-        A row for each match, its events in pattern order.
-    """
-    rows = np.full((block.size, width), -1, dtype=np.int32)
-    for i, variable in enumerate(program.variables):
-        rows[:, i] = block.events(variable)
-        rows[:, i] += shift
-    return rows
+    def add(self, number: int, offers: Offers, shift: int, first: int) -> None:
+        """Hold more of a branch, of a slice that begins at the row `shift`."""
+        ...
+
+    def keep_first(self) -> None:
+        """Keep of what ends with one event only the first."""
+        ...
+
+    def taken(self) -> Iterator[tuple[int, SetBlock]]:
+        """Yield branch and matches; from now on their events are consumed."""
+        ...
+
+
+class _MatchesHeld:
+    """Matches of single events: each a row of the stream's rows in pattern order, then -1."""
+
+    def __init__(
+        self,
+        programs: Sequence[Program],
+        consumed: npt.NDArray[np.bool_],
+        arrival: npt.NDArray[np.int64] | None,
+        loops: Loops,
+    ) -> None:
+        self._programs = programs
+        self._consumed = consumed
+        self._arrival = arrival
+        self._loops = next_match_loops(loops)
+        width = max(len(program.variables) for program in programs)
+        self._rows = [np.empty((0, width), dtype=np.int32)]
+        self._branches = [np.empty(0, dtype=np.int64)]
+        self.size = 0
+
+    def add(self, number: int, offers: Offers, shift: int, first: int) -> None:
+        rows = np.full((offers.size, self._rows[0].shape[1]), -1, dtype=np.int32)
+        for i, variable in enumerate(self._programs[number].variables):
+            rows[:, i] = offers.rows[variable]
+            rows[:, i] += shift
+        rows = rows[rows.max(axis=1) >= first]
+        self._rows.append(rows)
+        self._branches.append(np.full(len(rows), number))
+        self.size += len(rows)
+
+    def keep_first(self) -> None:
+        rows, branches = self._together()
+        least = self._in_order(rows, branches)[:1]
+        self._rows, self._branches, self.size = [rows[least]], [branches[least]], 1
+
+    def taken(self) -> Iterator[tuple[int, SetBlock]]:
+        rows, branches = self._together()
+        taken = np.empty(len(rows), dtype=np.int64)
+        order = self._in_order(rows, branches)
+        size = self._loops.take_in_order(rows, order, self._consumed, taken)
+        taken = taken[:size]
+        yield from taken_blocks(self._programs, rows[taken], branches[taken])
+
+    def _together(self) -> tuple[Rows, npt.NDArray[np.int64]]:
+        return np.concatenate(self._rows), np.concatenate(self._branches)
+
+    def _in_order(self, rows: Rows, branches: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the numbers of the matches in the order in which they are offered."""
+        arrival = rows if self._arrival is None else np.append(self._arrival, -1)[rows]
+        # The last key counts most.
+        return np.lexsort((branches, *arrival.T[::-1], rows.max(axis=1, initial=-1)))
+
+
+def _too_many(program: Program) -> LimitError:
+    names = " and ".join(f"'{step.variable}'" for step in program.listed)
+    return LimitError(
+        f"more sets of events for {names} than can be tried, one after the other, against the"
+        " conditions on whole sets",
+        expected=f"at most {MOST_TRIED:,} sets to try",
+        hint="KL(...){1,3} bounds their size; a shorter window, or conditions on single members,"
+        " leave fewer events to choose from",
+    )

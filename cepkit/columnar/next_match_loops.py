@@ -39,6 +39,26 @@ class NextMatchLoops(Protocol):
         ...
 
 
+class OfferLoops(Protocol):
+    """The contract of `next_match_sets_compiled.py` and `next_match_sets_plain.py`."""
+
+    def take_offers(
+        self,
+        begins: Times,
+        slots: Ints,
+        pool: Ints,
+        lasts: Times,
+        order: Times,
+        arrival: Times,
+        consumed: Flags,
+        taken: Times,
+        starts: Times,
+        events: Ints,
+    ) -> int:
+        """Take at each event the first of its offers."""
+        ...
+
+
 def next_match_loops(loops: Loops) -> NextMatchLoops:
     """Return the loops that go with those of a backend."""
     chosen: Any
@@ -47,3 +67,13 @@ def next_match_loops(loops: Loops) -> NextMatchLoops:
     else:
         from cepkit.columnar import next_match_plain as chosen
     return cast("NextMatchLoops", chosen)
+
+
+def offer_loops(loops: Loops) -> OfferLoops:
+    """Return the same for offers with sets."""
+    chosen: Any
+    if loops.compiled:
+        from cepkit.columnar import next_match_sets_compiled as chosen
+    else:
+        from cepkit.columnar import next_match_sets_plain as chosen
+    return cast("OfferLoops", chosen)

@@ -76,9 +76,11 @@ class Walks(NamedTuple):
 def walk_programs(branches: Sequence[Branch]) -> tuple[tuple[int, Program], ...] | None:
     """Return branch number and program of each walk, or None where walks cannot decide.
 
-    They cannot where a condition is more than filters, keys and bands. Whether columns of numbers
-    are exact is known only when the programs are bound: see `flatten`.
+    They cannot where there are sets, or a condition is more than filters, keys and bands. Whether
+    columns of numbers are exact is known only when the programs are bound: see `flatten`.
     """
+    if any(branch.repeated for branch in branches):
+        return None
     made = []
     for number, branch in enumerate(branches):
         last = [v for v in branch.variables if not branch.after(v) & set(branch.variables)]

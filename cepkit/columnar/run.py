@@ -20,7 +20,7 @@ from cepkit.columnar.join import Ints, Join, Partials
 from cepkit.columnar.pipeline import Check, Mask, Pipeline, Rows
 from cepkit.columnar.program import AnyStep, GroupStep
 from cepkit.columnar.set_conditions import is_late
-from cepkit.columnar.sets import SetChoice, Sets
+from cepkit.columnar.sets import Offers, SetChoice, Sets, Tries
 
 GROUP_ROWS = 1 << 22
 """Partial matches of a subtree that are held at a time."""
@@ -56,14 +56,32 @@ class Run:
 
     def blocks(self) -> Iterator[Block]:
         """Yield the matches, some at a time, in no particular order."""
-        if not self._bound.possible:
-            return
-        bound = self._bound
-        joined = self._joined(bound.program.steps, bound.steps, bound.absences, whole=True)
         if self._sets is None:
-            yield from joined
+            yield from self._rows()
         else:
-            yield from self._sets.blocks(block.partials() for block in joined)
+            yield from self._sets.blocks(block.partials() for block in self._rows())
+
+    def offers(self, tries: Tries) -> Iterator[Offers]:
+        """Yield the matches with their sets left to choose, as far as they can be.
+
+        Args:
+            tries: How many sets may be chosen where conditions are about them.
+
+        Raises:
+            TooManySets: There are more.
+        """
+        if self._sets is not None:
+            yield from self._sets.offers((block.partials() for block in self._rows()), tries)
+            return
+        for block in self._rows():
+            rows = {v: block.events(v) for v in self._bound.program.variables}
+            yield Offers(block.size, rows, {})
+
+    def _rows(self) -> Iterator[PairBlock]:
+        """Yield what the steps bind."""
+        bound = self._bound
+        if bound.possible:
+            yield from self._joined(bound.program.steps, bound.steps, bound.absences, whole=True)
 
     def begun(self, length: int) -> Iterator[tuple[Partials, int]]:
         """Yield what the first `length` steps find, and how many rows that is."""

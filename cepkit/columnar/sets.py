@@ -13,7 +13,7 @@ that are asked for.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
@@ -76,8 +76,29 @@ def check_number_of_sets(program: Program, number: int, most: int) -> None:
     )
 
 
+class TooManySets(Exception):  # noqa: N818 - no error until nothing else is left to do
+    """More sets would have to be tried than the caller was ready to wait for."""
+
+
+@dataclass(slots=True)
+class Tries:
+    """How many sets may still be tried against the conditions on them."""
+
+    left: int
+
+    def spend(self, number: int) -> None:
+        """Count sets that are about to be tried.
+
+        Raises:
+            TooManySets: There are more than are left.
+        """
+        if number > self.left:
+            raise TooManySets
+        self.left -= number
+
+
 @dataclass(frozen=True, slots=True)
-class _Lists:
+class Lists:
     """For each row what one Kleene variable can choose from.
 
     Attributes:
@@ -100,14 +121,16 @@ class _Lists:
 
     @property
     def lengths(self) -> Ints:
+        """The length of each list."""
         return self.ends - self.begins
 
     def fitting(self) -> npt.NDArray[np.bool_]:
         """Return for each row whether there is any set."""
         return (self.lengths >= self.least) & (self.most >= self.least)
 
-    def take(self, at: npt.NDArray[np.integer] | slice) -> _Lists:
-        return _Lists(
+    def take(self, at: npt.NDArray[np.integer] | slice) -> Lists:
+        """Return the lists of the rows at `at`."""
+        return Lists(
             self.begins[at],
             self.ends[at],
             self.members,
@@ -116,6 +139,14 @@ class _Lists:
             self.firsts[at],
             self.lasts[at],
         )
+
+    @classmethod
+    def of(cls, members: Members) -> Lists:
+        """Return lists from which there is one choice: all of it."""
+        sizes, none = members.sizes.astype(np.int32), np.full(len(members.sizes), -1, np.int32)
+        starts = members.starts.astype(np.int32)
+        rows = members.rows.astype(np.int32, copy=False)
+        return cls(starts[:-1], starts[1:], rows, sizes, sizes, none, none)
 
     def largest(self) -> Members:
         """Return for each row its largest set, of the earliest members where there is a choice."""
@@ -129,6 +160,21 @@ class _Lists:
         places = np.repeat(starts[:-1] + first, sizes) + within
         rows[places] = self.members[np.repeat(self.begins, sizes) + within]
         return Members(starts, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """Rows with what is left to choose: any choice from the lists of a row makes a match of it.
+
+    Attributes:
+        size: The number of rows.
+        rows: For each bound variable, ends of sets among them, its event of the slice in each row.
+        lists: For each Kleene variable its lists.
+    """
+
+    size: int
+    rows: Mapping[str, npt.NDArray[np.integer]]
+    lists: Mapping[str, Lists]
 
 
 class Sets:
@@ -171,7 +217,12 @@ class Sets:
                 many rows there are.
         """
         found: Iterator[SetBlock]
-        found = (block for some, size in rows for block in self._listed(0, some, size, ()))
+        found = (
+            block
+            for some, size in rows
+            for listed in self._listed(0, some, size, ())
+            for block in self._chosen(*listed)
+        )
         if self._choice == "maximal":
             found = self._largest(found)
         for block in found:
@@ -179,12 +230,41 @@ class Sets:
             counters.survivors += block.size
             yield block
 
+    def offers(self, rows: Iterable[tuple[Partials, int]], tries: Tries) -> Iterator[Offers]:
+        """Yield the rows with their lists, choosing the sets that conditions are about.
+
+        Args:
+            rows: As for `blocks`.
+            tries: How many sets may be chosen for that.
+
+        Raises:
+            TooManySets: There are more.
+        """
+        needed = self._conditions.variables
+        for some, size in rows:
+            for listed, count, lists in self._listed(0, some, size, ()):
+                named = {s.repeated.variable: o for s, o in zip(self._steps, lists, strict=True)}
+                free = {v: one for v, one in named.items() if v not in needed}
+                if not needed:
+                    yield Offers(count, self._events(listed), free)
+                    continue
+                steps = tuple(s for s in self._steps if s.repeated.variable in needed)
+                chosen = tuple(named[s.repeated.variable] for s in steps)
+                tries.spend(_total(*_kinds(chosen, count)))
+                marked = {**listed, "": np.arange(count, dtype=np.int32)}
+                for choice in self._enumerated(0, Chosen(marked, {}, count), chosen, steps):
+                    at = choice.rows[""]
+                    left = {v: one.take(at) for v, one in free.items()}
+                    left |= {v: Lists.of(members) for v, members in choice.members.items()}
+                    own = {v: column for v, column in choice.rows.items() if v}
+                    yield Offers(choice.size, self._events(own), left)
+
     def _listed(
-        self, number: int, rows: Partials, size: int, lists: tuple[_Lists, ...]
-    ) -> Iterator[SetBlock]:
-        """List the candidates of the Kleene variables from `number` on, then choose."""
+        self, number: int, rows: Partials, size: int, lists: tuple[Lists, ...]
+    ) -> Iterator[tuple[Partials, int, tuple[Lists, ...]]]:
+        """Yield rows with the lists of the Kleene variables, those from `number` on made here."""
         if number == len(self._steps):
-            yield from self._chosen(rows, size, lists)
+            yield rows, size, lists
             return
         counters = self._counters[number]
         began = perf_counter()
@@ -202,7 +282,7 @@ class Sets:
             began = perf_counter()
         counters.seconds += perf_counter() - began
 
-    def _lists(self, number: int, rows: Partials, size: int) -> Iterator[tuple[int, int, _Lists]]:
+    def _lists(self, number: int, rows: Partials, size: int) -> Iterator[tuple[int, int, Lists]]:
         """Yield a stretch of rows with the lists that a Kleene variable has for them."""
         step = self._steps[number]
         if not step.shared:
@@ -272,7 +352,7 @@ class Sets:
 
     def _between(
         self, number: int, rows: Partials, begins: Ints, ends: Ints, members: Ints
-    ) -> _Lists:
+    ) -> Lists:
         """Return the lists with the ends of the sets and the bounds on what else is chosen."""
         repeated = self._steps[number].repeated
         none = np.full(len(begins), -1, dtype=np.int32)
@@ -287,9 +367,9 @@ class Sets:
         most = lengths if repeated.maximum is None else (repeated.maximum - given).astype(np.int32)
         if self._whole:
             least = np.where(lengths < least, np.int32(2**30), lengths)
-        return _Lists(begins, ends, members, least, np.minimum(most, lengths), firsts, lasts)
+        return Lists(begins, ends, members, least, np.minimum(most, lengths), firsts, lasts)
 
-    def _chosen(self, rows: Partials, size: int, lists: tuple[_Lists, ...]) -> Iterator[SetBlock]:
+    def _chosen(self, rows: Partials, size: int, lists: tuple[Lists, ...]) -> Iterator[SetBlock]:
         """Yield the matches of rows whose lists are known."""
         free = not self._conditions.variables
         if self._choice in ("count", "bound", "tried"):
@@ -306,7 +386,7 @@ class Sets:
             for some in self._enumerated(0, Chosen(rows, {}, size), lists, self._steps):
                 yield self._block(some)
 
-    def _counted(self, rows: Partials, size: int, lists: tuple[_Lists, ...]) -> Iterator[SetBlock]:
+    def _counted(self, rows: Partials, size: int, lists: tuple[Lists, ...]) -> Iterator[SetBlock]:
         """Yield the number of matches, having chosen only the sets that conditions are about."""
         needed = self._conditions.variables
         pairs = list(zip(self._steps, lists, strict=True))
@@ -333,7 +413,7 @@ class Sets:
         self,
         number: int,
         chosen: Chosen,
-        lists: tuple[_Lists, ...],
+        lists: tuple[Lists, ...],
         steps: tuple[SetStep, ...],
     ) -> Iterator[Chosen]:
         """Yield all choices of the sets from `number` on that pass the conditions on them."""
@@ -351,7 +431,7 @@ class Sets:
             rest = tuple(one.take(parents) for one in lists)
             yield from self._enumerated(number + 1, longer, rest, steps)
 
-    def _subsets(self, lists: _Lists) -> Iterator[tuple[Ints, Members]]:
+    def _subsets(self, lists: Lists) -> Iterator[tuple[Ints, Members]]:
         """Yield all sets of all lists, some at a time, and the row that each belongs to."""
         longest = int(lists.lengths.max(initial=0))
         state = np.array([0, -1], dtype=np.int64)
@@ -379,8 +459,10 @@ class Sets:
                 yield parents[:count], Members(starts, rows[: starts[-1]])
 
     def _block(self, chosen: Chosen) -> SetBlock:
-        rows = {v: self._bound.candidates[v].rows[at] for v, at in chosen.rows.items()}
-        return SetBlock(chosen.size, rows, chosen.members)
+        return SetBlock(chosen.size, self._events(chosen.rows), chosen.members)
+
+    def _events(self, rows: Partials) -> dict[str, Ints]:
+        return {v: self._bound.candidates[v].rows[at] for v, at in rows.items()}
 
     def _bound_single(self) -> list[str]:
         """Return the variables that tell one choice of the single events from another."""
@@ -436,13 +518,13 @@ def _events(sets: Sequence[Members], match: int) -> list[list[int]]:
     ]
 
 
-def _codes(lists: _Lists) -> npt.NDArray[np.int64]:
+def _codes(lists: Lists) -> npt.NDArray[np.int64]:
     """Return a number for each row that tells its number of sets: by length and ends."""
     given = (lists.firsts >= 0).astype(np.int64) + (lists.lasts >= 0)
     return lists.lengths.astype(np.int64) * 3 + given
 
 
-def _parts(lists: Sequence[_Lists], size: int) -> Iterator[slice]:
+def _parts(lists: Sequence[Lists], size: int) -> Iterator[slice]:
     """Yield stretches of rows whose lists together can be held; of one row at least."""
     lengths = np.cumsum(np.sum([one.lengths.astype(np.int64) for one in lists], axis=0))
     begin = 0
@@ -469,7 +551,7 @@ def _choices(length: int, least: int, most: int) -> int:
     return sum(math.comb(length, size) for size in range(least, min(most, length) + 1))
 
 
-def _kinds(lists: Sequence[_Lists], size: int) -> tuple[list[int], npt.NDArray[np.int64]]:
+def _kinds(lists: Sequence[Lists], size: int) -> tuple[list[int], npt.NDArray[np.int64]]:
     """Return how many ways there are to choose all sets of a row, exactly.
 
     Returns:

@@ -17,6 +17,7 @@ from tests.strategies import cases
 NEXT = (Strategy.SKIP_TILL_NEXT_MATCH,)
 OPERATORS = ("SEQ", "AND", "OR", "NOT")
 ANYTHING = cases(OPERATORS, strategies=NEXT, condition_kinds=CONDITIONS, unsorted=True)
+SETS = cases((*OPERATORS, "KL"), strategies=NEXT, unsorted=True)
 WALKED = cases(
     OPERATORS,
     strategies=NEXT,
@@ -26,7 +27,9 @@ SLICES = st.sampled_from([None, 1, 3, 7])
 
 
 @pytest.mark.parametrize("backend", get_args(Backend))
-@pytest.mark.parametrize("drawn", [ANYTHING, WALKED], ids=["anything", "what walks can decide"])
+@pytest.mark.parametrize(
+    "drawn", [ANYTHING, WALKED, SETS], ids=["anything", "what walks can decide", "sets"]
+)
 @given(data=st.data())
 def test_either_road_takes_what_the_judge_takes(
     drawn: st.SearchStrategy, backend: Backend, data: st.DataObject
@@ -37,13 +40,15 @@ def test_either_road_takes_what_the_judge_takes(
 
 
 @pytest.mark.parametrize("backend", ["compiled", "plain"])
-@given(data=st.data(), held=st.sampled_from([0, 1, 5, 1 << 20]))
+@pytest.mark.parametrize("drawn", [ANYTHING, SETS], ids=["anything", "sets"])
+@given(data=st.data(), held=st.sampled_from([0, 1, 5, 1 << 20]), tried=st.sampled_from([1, 20]))
 def test_batches_of_any_size_take_what_the_judge_takes(
-    backend: Backend, held: int, data: st.DataObject
+    drawn: st.SearchStrategy, backend: Backend, held: int, tried: int, data: st.DataObject
 ) -> None:
-    case = data.draw(ANYTHING)
+    case = data.draw(drawn)
     plan = data.draw(st.one_of(plans(case), tree_plans(case)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(next_match, "walk_programs", lambda branches: None)
         patch.setattr(next_match_batches, "HELD", held)
+        patch.setattr(next_match_batches, "TRIED", tried)
         assert found(case, plan, backend=backend, slice_rows=data.draw(SLICES)) == case.matches

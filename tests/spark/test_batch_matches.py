@@ -142,10 +142,9 @@ def test_events_counted_in_the_order_of_rows_are_what_the_judge_counts(
 
 
 TAKEN = cases(
-    ("SEQ", "AND", "OR", "NOT"),
+    ("SEQ", "AND", "OR", "NOT", "KL"),
     max_variables=4,
     strategies=(Strategy.SKIP_TILL_NEXT_MATCH,),
-    condition_kinds=CONDITIONS,
     unsorted=True,
 )
 

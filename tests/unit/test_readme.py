@@ -59,10 +59,6 @@ def test_links_lead_somewhere(target):
 @pytest.mark.parametrize(
     ("named", "pattern"),
     [
-        (
-            "KL under `skip-till-next-match`",
-            "PATTERN SEQ(MSFT a, KL(GOOG b)) WITHIN 1 minute STRATEGY skip-till-next-match",
-        ),
         ("AGG", "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute AGG COUNT"),
     ],
 )

@@ -239,16 +239,9 @@ def test_explain_says_what_not_removed() -> None:
     assert "removed by NOT" in str(matches.explain())
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "PATTERN SEQ(A a, KL(B b)) WITHIN 1 s STRATEGY skip-till-next-match",
-        "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 1 s",
-    ],
-)
-def test_what_cannot_be_detected_is_refused_before_anything_runs(query: str) -> None:
+def test_what_cannot_be_detected_is_refused_before_anything_runs() -> None:
     with pytest.raises(UnsupportedError):
-        ck.detect(stream((1, "A", 1)), query)
+        ck.detect(stream((1, "A", 1)), "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 1 s")
 
 
 @pytest.mark.parametrize("thing", [None, "text", 3, frame((1, "A", 1))])

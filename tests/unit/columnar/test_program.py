@@ -6,7 +6,6 @@ import pytest
 
 from cepkit.columnar.compiler import compile_branch
 from cepkit.columnar.program import Bound, Program
-from cepkit.errors import UnsupportedError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 
@@ -103,10 +102,3 @@ def test_an_equality_with_what_must_be_absent_links_nothing_else() -> None:
     assert made.linked == 0
     assert made.steps[1].classes == ()
     assert len(made.absences[0].step.classes) == 2
-
-
-def test_what_cannot_be_detected_yet_is_refused_by_name() -> None:
-    text = "PATTERN SEQ(A a, KL(B b)) WITHIN 1 s STRATEGY skip-till-next-match"
-    branch = normal_form(parse(text))[0]
-    with pytest.raises(UnsupportedError, match=r"KL \('b'\) under STRATEGY skip-till-next-match"):
-        compile_branch(branch, branch.variables)
