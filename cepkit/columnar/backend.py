@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 Backend: TypeAlias = Literal["compiled", "generated", "interpreted", "plain"]
 """compiled: compiled loops, and generated ones for a step that looks at many candidates.
@@ -69,8 +70,11 @@ class Kernels(Protocol):
         firsts: Ints,
         lasts: Ints,
         members: Ints,
+        weights: Floats,
+        caps: Floats,
         state: Times,
         stack: Ints,
+        sums: Floats,
         parents: Ints,
         starts: Times,
         rows: Ints,

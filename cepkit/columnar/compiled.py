@@ -321,8 +321,11 @@ def subsets(
     firsts: Ints,
     lasts: Ints,
     members: Ints,
+    weights: Floats,
+    caps: Floats,
     state: Times,
     stack: Ints,
+    sums: Floats,
     parents: Ints,
     starts: Times,
     rows: Ints,
@@ -330,7 +333,8 @@ def subsets(
     """Write sets chosen from lists, one list after the other, while there is room.
 
     The sets of one list come in lexicographic order, those that go on after those that stop:
-    1, 12, 123, 13, 2, 23, 3. What can no longer reach its least size is not begun.
+    1, 12, 123, 13, 2, 23, 3. What can no longer reach its least size is not begun, and what weighs
+    more than its cap is not gone on with.
 
     Args:
         begins: Where the list of each p begins in `members`.
@@ -340,9 +344,12 @@ def subsets(
         firsts: A member that comes first in every set of p; -1: none.
         lasts: One that comes last; -1: none.
         members: The lists.
+        weights: For each cap the weight of each of the members, none negative.
+        caps: For each cap what the members chosen for p may weigh together.
         state: The list to go on with, the members chosen of it so far, -1 at its beginning;
             afterwards where to go on.
         stack: The places in the list of the members chosen so far, kept with `state`.
+        sums: For each cap what they weigh, from none to all of them, kept with `state`.
         parents: The list that each set is of.
         starts: Where the members of each set begin, and the end.
         rows: The members of the sets.
@@ -356,35 +363,48 @@ def subsets(
     items = 0
     starts[0] = 0
     while p < n:
-        length = ends[p] - begins[p]
+        begin = begins[p]
+        length = ends[p] - begin
         if sets == parents.size or items + min(length, most[p]) + 2 > rows.size:
             break
         if depth < 0:
             depth = 0
             written = least[p] <= 0 <= most[p]
+            for k in range(caps.shape[0]):
+                written &= caps[k, p] >= 0
         else:
+            # The next member goes behind the last one, or takes the place of one before.
+            level = depth
             following = stack[depth - 1] + 1 if depth > 0 else 0
-            if depth < most[p] and following + max(least[p] - depth, 1) <= length:
-                stack[depth] = following
-                depth += 1
-            else:
-                while depth > 0:
-                    following = stack[depth - 1] + 1
-                    if following + max(least[p] - depth + 1, 1) <= length:
-                        stack[depth - 1] = following
+            if depth == most[p]:
+                level = depth - 1
+            found = False
+            while level >= 0:
+                while following + max(least[p] - level, 1) <= length:
+                    found = True
+                    for k in range(caps.shape[0]):
+                        sums[k, level + 1] = sums[k, level] + weights[k, begin + following]
+                        found &= sums[k, level + 1] <= caps[k, p]
+                    if found:
                         break
-                    depth -= 1
-                if depth == 0:
-                    p += 1
-                    depth = -1
-                    continue
+                    following += 1
+                if found:
+                    break
+                level -= 1
+                if level >= 0:
+                    following = stack[level] + 1
+            if not found:
+                p += 1
+                depth = -1
+                continue
+            stack[level] = following
+            depth = level + 1
             written = depth >= least[p]
         if written:
             parents[sets] = p
             if firsts[p] >= 0:
                 rows[items] = firsts[p]
                 items += 1
-            begin = begins[p]
             for i in range(depth):
                 rows[items] = members[begin + stack[i]]
                 items += 1

@@ -15,7 +15,16 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import combinations
 
-from cepkit.columnar.kleene import Parts, Repeated, core_of, deal, repeated_of, size_of, with_ends
+from cepkit.columnar.kleene import (
+    Parts,
+    Repeated,
+    cap_of,
+    core_of,
+    deal,
+    repeated_of,
+    size_of,
+    with_ends,
+)
 from cepkit.columnar.program import (
     RUN,
     Absence,
@@ -308,7 +317,9 @@ class _Compiler:
         if repeated.last in bound:
             upper = (*step.upper, Bound(repeated.last, 1))
             step = replace(step, upper=upper, precedes=((repeated.last, 1),))
-        return SetStep(repeated, step, shared)
+        everyone = tuple(self._repeated.values())
+        caps = (cap_of(part, repeated.variable, everyone) for part in self.on_sets)
+        return SetStep(repeated, step, shared, tuple(cap for cap in caps if cap is not None))
 
     def _is_independent(self, repeated: Repeated, ends: tuple[str, ...]) -> bool:
         """Whether members can be listed without regard to these ends of their set."""

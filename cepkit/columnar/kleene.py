@@ -305,6 +305,33 @@ def _of_members(
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """`function <= limit`: a sum or a count over a set, which every further member can but raise.
+
+    Sums are so where no value is negative.
+    """
+
+    function: Aggregate
+    limit: Expression
+
+
+def cap_of(part: Expression, variable: str, repeated: Sequence[Repeated]) -> Cap | None:
+    """Return what `part` says of the growth of a set; None: nothing."""
+    if not isinstance(part, Comparison):
+        return None
+    for whole, limit, operator in (
+        (part.left, part.right, part.operator),
+        (part.right, part.left, MIRRORED[part.operator]),
+    ):
+        if operator not in ("<", "<=", "=") or _members_in(limit, repeated):
+            continue
+        match whole:
+            case Aggregate("sum" | "count", name, str()) if name == variable:
+                return Cap(whole, limit)
+    return None
+
+
 def core_of(branch: Branch, repeated: Sequence[Repeated], parts: Sequence[Expression]) -> Branch:
     """Return the branch of single events: the Kleene variables left out, their ends put in.
 

@@ -24,7 +24,13 @@ from cepkit.columnar.frames import to_frame
 from cepkit.columnar.next_match import next_matches
 from cepkit.columnar.output import Writer, output_schema
 from cepkit.columnar.program import Program
-from cepkit.columnar.sets import MOST_SETS, MOST_TRIED, SetChoice, check_number_of_sets
+from cepkit.columnar.sets import (
+    MOST_SETS,
+    MOST_TRIED,
+    SetChoice,
+    check_number_of_sets,
+    size_choice,
+)
 from cepkit.errors import StreamError
 from cepkit.pattern.nodes import bound_events_of, events_of, repeated_in
 from cepkit.pattern.normal_form import normal_form
@@ -95,7 +101,7 @@ class Matches:
             LimitError: There are more sets to choose than could be written, and no `limit`.
         """
         if self._repeated and self.sets == "every" and self.limit is None and not self._in_turn:
-            self._check_size("bound", MOST_SETS)
+            self._check_size(size_choice(self._programs), MOST_SETS)
         writer = Writer(self._columns, self.variables, self._time, self._repeated)
         left = self.limit
         for program, block in self._blocks(self.sets):
@@ -202,7 +208,9 @@ class Matches:
 
     def _count_all(self) -> None:
         """Run over the whole stream for the counters alone."""
-        if any(program.tries_sets for program in self._programs) and not self._in_turn:
+        # What cuts sets off shows only when they are tried; that stops by itself.
+        trying = any(p.tries_sets and not p.cuts_sets_off for p in self._programs)
+        if trying and not self._in_turn:
             self._check_size("tried", MOST_TRIED)
         for _ in self._blocks("count" if self.sets == "every" else self.sets):
             pass

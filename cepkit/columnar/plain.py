@@ -117,8 +117,11 @@ def subsets(
     firsts: Ints,
     lasts: Ints,
     members: Ints,
+    weights: Floats,
+    caps: Floats,
     state: Times,
     stack: Ints,
+    sums: Floats,
     parents: Ints,
     starts: Times,
     rows: Ints,
@@ -133,23 +136,18 @@ def subsets(
         if sets == len(parents) or items + min(length, greatest) + 2 > len(rows):
             break
         if depth < 0:
-            depth, written = 0, fewest <= 0 <= greatest
+            depth, written = 0, fewest <= 0 <= greatest and bool((caps[:, p] >= 0).all())
         else:
-            following = int(stack[depth - 1]) + 1 if depth else 0
-            if depth < greatest and following + max(fewest - depth, 1) <= length:
-                stack[depth] = following
-                depth += 1
-            else:
-                while depth and stack[depth - 1] + 1 + max(fewest - depth + 1, 1) > length:
-                    depth -= 1
-                if not depth:
-                    p, depth = p + 1, -1
-                    continue
-                stack[depth - 1] += 1
+            own = weights[:, begins[p] : ends[p]]
+            chosen = _next_member(depth, fewest, greatest, own, caps[:, p], stack, sums)
+            if chosen is None:
+                p, depth = p + 1, -1
+                continue
+            depth = chosen
             written = depth >= fewest
         if written:
-            chosen = members[begins[p] + stack[:depth]].tolist()
-            whole = [firsts[p], *chosen, lasts[p]]
+            among = members[begins[p] + stack[:depth]].tolist()
+            whole = [firsts[p], *among, lasts[p]]
             found = [row for row in whole if row >= 0]
             rows[items : items + len(found)] = found
             parents[sets] = p
@@ -157,3 +155,20 @@ def subsets(
             starts[sets] = items
     state[:] = p, depth
     return sets
+
+
+def _next_member(
+    depth: int, least: int, most: int, weights: Floats, caps: Floats, stack: Ints, sums: Floats
+) -> int | None:
+    """Choose the next set after one of `depth` members; return its size, None: there is none."""
+    length = weights.shape[1]
+    for level in range(depth if depth < most else depth - 1, -1, -1):
+        following = int(stack[depth - 1 if level == depth else level]) + 1 if depth else 0
+        while following + max(least - level, 1) <= length:
+            together = sums[:, level] + weights[:, following]
+            if (together <= caps).all():
+                sums[:, level + 1] = together
+                stack[level] = following
+                return level + 1
+            following += 1
+    return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from cepkit.columnar.kleene import Repeated
+from cepkit.columnar.kleene import Cap, Repeated
 from cepkit.pattern.conditions import ComparisonOperator, Expression
 from cepkit.pattern.nodes import Event
 
@@ -159,11 +159,13 @@ class SetStep:
         step: How one member is listed.
         shared: Its ends that the step leaves out of account: rows that differ in them alone have
             one list, and of it what lies between the ends.
+        caps: What cuts off sets that can only grow further beyond what a condition allows.
     """
 
     repeated: Repeated
     step: Step
     shared: tuple[str, ...]
+    caps: tuple[Cap, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +235,11 @@ class Program:
         """The clocks that anything is counted in."""
         found = {clock for step in self.everything for _, clock in step.windows}
         return frozenset(found if self.side_by_side is None else {*found, self.side_by_side})
+
+    @property
+    def cuts_sets_off(self) -> bool:
+        """Whether fewer sets may be tried than there are."""
+        return any(one.caps for one in self.sets)
 
     @property
     def tries_sets(self) -> bool:

@@ -27,10 +27,14 @@ from cepkit.columnar.binding import BoundProgram, BoundStep
 from cepkit.columnar.blocks import Members, SetBlock
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.join import Join, Partials
+from cepkit.columnar.kleene import Cap
 from cepkit.columnar.program import Program, SetStep
 from cepkit.columnar.set_conditions import Chosen, SetConditions
 from cepkit.errors import LimitError
+from cepkit.pattern.evaluation import value
+from cepkit.pattern.operations import as_floats
 from cepkit.statistics.tables import whole
+from cepkit.stream.columns import Column
 
 Ints = npt.NDArray[np.int32]
 
@@ -53,6 +57,11 @@ MEMBERS = 1 << 19
 """Members of the sets chosen at a time."""
 
 
+def size_choice(programs: Iterable[Program]) -> SetChoice:
+    """Return what tells how many matches would be written: their number where trying sets ends."""
+    return "count" if any(program.cuts_sets_off for program in programs) else "bound"
+
+
 def check_number_of_sets(program: Program, number: int, most: int) -> None:
     """Refuse what would never end, before it begins.
 
@@ -66,10 +75,14 @@ def check_number_of_sets(program: Program, number: int, most: int) -> None:
     """
     if number <= most or not program.sets:
         return
+    matches = f"{'up to ' if program.tries_sets else ''}{whole(number)} matches"
+    raise _refusal(program, f"{matches}, as every set of events for", most)
+
+
+def _refusal(program: Program, found: str, most: int) -> LimitError:
     names = " and ".join(f"'{step.variable}'" for step in program.listed)
-    raise LimitError(
-        f"{'up to ' if program.tries_sets else ''}{whole(number)} matches, as every set of events"
-        f" for {names} is a match of its own",
+    return LimitError(
+        f"{found} {names} is a match of its own",
         expected=f"at most {most:,} sets to choose from",
         hint="detect(..., sets='maximal') gives the largest sets alone, .count() their number"
         " without making them, limit=1000 some of them; KL(...){1,3} bounds their size",
@@ -203,6 +216,7 @@ class Sets:
         self._choice = choice
         self._steps = bound.program.sets
         self._conditions = SetConditions(bound, join)
+        self._tried = 0
         # Where nothing may lie between its ends, a set has all candidates there: unless two sets
         # could share them, or the order of arrival is another one.
         program = bound.program
@@ -421,7 +435,7 @@ class Sets:
             yield chosen
             return
         variable = steps[number].repeated.variable
-        for parents, members in self._subsets(lists[number]):
+        for parents, members in self._subsets(steps[number], chosen.rows, lists[number]):
             longer = chosen.take(parents).with_members(variable, members)
             held = np.flatnonzero(self._conditions.hold(longer))
             if not len(held):
@@ -431,11 +445,15 @@ class Sets:
             rest = tuple(one.take(parents) for one in lists)
             yield from self._enumerated(number + 1, longer, rest, steps)
 
-    def _subsets(self, lists: Lists) -> Iterator[tuple[Ints, Members]]:
+    def _subsets(
+        self, step: SetStep, chosen: Partials, lists: Lists
+    ) -> Iterator[tuple[Ints, Members]]:
         """Yield all sets of all lists, some at a time, and the row that each belongs to."""
         longest = int(lists.lengths.max(initial=0))
         state = np.array([0, -1], dtype=np.int64)
         stack = np.zeros(longest + 1, dtype=np.int32)
+        sums = np.zeros((len(step.caps), longest + 2))
+        weights, caps = self._weighed(step, chosen, lists)
         while state[0] < len(lists.begins):
             parents = np.empty(SETS, dtype=np.int32)
             starts = np.empty(SETS + 1, dtype=np.int64)
@@ -448,15 +466,61 @@ class Sets:
                 lists.firsts,
                 lists.lasts,
                 lists.members,
+                weights,
+                caps,
                 state,
                 stack,
+                sums,
                 parents,
                 starts,
                 rows,
             )
             if count:
+                self._tried += count
+                if self._tried > MOST_TRIED:
+                    tried = f"more than {MOST_TRIED:,} sets tried, and not all, as every one for"
+                    raise _refusal(self._bound.program, tried, MOST_TRIED)
                 starts = starts[: count + 1]
                 yield parents[:count], Members(starts, rows[: starts[-1]])
+
+    def _weighed(
+        self, step: SetStep, chosen: Partials, lists: Lists
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return for each cap what each listed member weighs, and what those of a row may weigh."""
+        candidates = self._bound.candidates
+        weights = np.zeros((len(step.caps), len(lists.members)))
+        caps = np.full((len(step.caps), len(lists.begins)), np.inf)
+
+        def read(variable: str, attribute: str) -> Column:
+            return candidates[variable].column(attribute).take(chosen[variable])
+
+        for k, cap in enumerate(step.caps):
+            assert cap.function.attribute is not None
+            column = candidates[step.repeated.variable].attribute(cap.function.attribute)
+
+            def weigh(
+                rows: npt.NDArray[np.integer], column: Column = column, cap: Cap = cap
+            ) -> npt.NDArray[np.float64]:
+                own = column.take(rows)
+                if cap.function.function == "count":
+                    return (~own.missing()).astype(np.float64)
+                return np.nan_to_num(as_floats(own), nan=0.0, posinf=np.inf, neginf=-np.inf)
+
+            own = weigh(lists.members)
+            # A sum that may fall again says nothing of larger sets.
+            if (own < 0).any():
+                continue
+            weights[k] = own
+            limit = np.broadcast_to(as_floats(value(cap.limit, read)), len(lists.begins))
+            # What is missing bounds nothing, and makes no condition true.
+            limit = np.where(np.isnan(limit), -np.inf, limit + 1e-9 * np.abs(limit))
+            for ends in (lists.firsts, lists.lasts):
+                bound = ends >= 0
+                held = np.zeros(len(ends))
+                held[bound] = weigh(ends[bound])
+                limit = np.where(held < 0, np.inf, limit - held)
+            caps[k] = limit
+        return weights, caps
 
     def _block(self, chosen: Chosen) -> SetBlock:
         return SetBlock(chosen.size, self._events(chosen.rows), chosen.members)

@@ -27,7 +27,7 @@ from cepkit.columnar.detection import counters_for, detect_columns, detect_slice
 from cepkit.columnar.next_match import next_matches
 from cepkit.columnar.output import Writer
 from cepkit.columnar.program import Clock, Program
-from cepkit.columnar.sets import MOST_SETS, SetChoice, check_number_of_sets
+from cepkit.columnar.sets import MOST_SETS, SetChoice, check_number_of_sets, size_choice
 from cepkit.errors import StreamError
 from cepkit.pattern.functions import register_function
 from cepkit.pattern.normal_form import Branch
@@ -368,7 +368,7 @@ def matches_of(
 
     if emit and repeated and job.sets == "every" and not job.limited:
         numbers_of_sets = [0] * len(job.programs)
-        for branch, block in found(counters_of(job), "bound"):
+        for branch, block in found(counters_of(job), size_choice(job.programs)):
             numbers_of_sets[branch] += block.size
         for program, number in zip(job.programs, numbers_of_sets, strict=True):
             check_number_of_sets(program, number, MOST_SETS)

@@ -123,3 +123,26 @@ def test_what_cannot_be_asked_is_refused() -> None:
         ck.detect(
             stream("ABC"), "PATTERN SEQ(A a, KL(B b)) WHERE sum(b.kind) > 1 WITHIN 9 s"
         ).count()
+
+
+@pytest.mark.parametrize("condition", ["sum(b.x) <= 5", "sum(b.x) < 6", "6 > sum(b.x)"])
+def test_sums_that_only_grow_cut_sets_off(condition: str) -> None:
+    text = f"PATTERN SEQ(A a, KL(B b), C c) WHERE {condition} WITHIN 99 s"
+    assert len(program(text).sets[0].caps) == 1
+    # Of 2^40 sets the ones, twos and threes of the first three matter alone.
+    many = stream("A" + "B" * 40 + "C", 0, 1, 2, 3, *[100] * 37, 0)
+    found = ck.detect(many, text)
+    assert sorted(sets(found)) == [[1], [1, 2], [1, 3], [2], [2, 3], [3]]
+    assert found.count() == 6
+
+
+def test_a_sum_that_may_fall_again_cuts_nothing_off() -> None:
+    text = "PATTERN SEQ(A a, KL(B b), C c) WHERE sum(b.x) <= 1 WITHIN 99 s"
+    found = ck.detect(stream("ABBC", 0, 5, -4, 0), text)
+    assert sorted(sets(found)) == [[1, 2], [2]]
+
+
+def test_what_the_ends_weigh_counts_as_well() -> None:
+    text = "PATTERN AND(A a, KL(B b)) WHERE sum(b.x) <= a.x WITHIN 99 s"
+    found = ck.detect(stream("ABBB", 5, 1, 3, 2), text)
+    assert sorted(sets(found)) == [[1], [1, 2], [1, 3], [2], [2, 3], [3]]
