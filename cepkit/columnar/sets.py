@@ -47,7 +47,7 @@ there would be if all conditions on sets held. tried: how many sets the count ha
 MOST_SETS = 20_000_000
 """Sets that are written where no limit is given."""
 
-MOST_TRIED = 1_000_000_000
+MOST_TRIED = 100_000_000
 """Sets that are tried against the conditions on them where only their number is asked for."""
 
 SETS = 1 << 15
@@ -235,7 +235,7 @@ class Sets:
             block
             for some, size in rows
             for listed in self._listed(0, some, size, ())
-            for block in self._chosen(*listed)
+            for block in self._timed(self._chosen(*listed))
         )
         if self._choice == "maximal":
             found = self._largest(found)
@@ -295,6 +295,16 @@ class Sets:
                 yield from self._listed(number + 1, some, len(kept), (*before, found.take(kept)))
             began = perf_counter()
         counters.seconds += perf_counter() - began
+
+    def _timed(self, blocks: Iterator[SetBlock]) -> Iterator[SetBlock]:
+        """Yield the blocks; making them is work of the last Kleene variable."""
+        while True:
+            began = perf_counter()
+            block = next(blocks, None)
+            self._counters[-1].seconds += perf_counter() - began
+            if block is None:
+                return
+            yield block
 
     def _lists(self, number: int, rows: Partials, size: int) -> Iterator[tuple[int, int, Lists]]:
         """Yield a stretch of rows with the lists that a Kleene variable has for them."""
