@@ -78,6 +78,7 @@ class Kernels(Protocol):
         parents: Ints,
         starts: Times,
         rows: Ints,
+        falling: bool,
     ) -> int:
         """Choose sets from lists."""
         ...

@@ -45,6 +45,11 @@ class Members:
         """The last member in each match."""
         return self.rows[self.starts[1:] - 1]
 
+    def in_stream_order(self) -> Members:
+        """Return the sets with the members of each in stream order."""
+        matches = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return Members(self.starts, self.rows[np.lexsort((self.rows, matches))])
+
     def slice(self, begin: int, end: int) -> Members:
         """Return the sets of the matches from `begin` up to, not including, `end`."""
         starts = self.starts[begin : end + 1]

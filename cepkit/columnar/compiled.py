@@ -329,12 +329,13 @@ def subsets(
     parents: Ints,
     starts: Times,
     rows: Ints,
+    falling: bool,
 ) -> int:
     """Write sets chosen from lists, one list after the other, while there is room.
 
     The sets of one list come in lexicographic order, those that go on after those that stop:
-    1, 12, 123, 13, 2, 23, 3. What can no longer reach its least size is not begun, and what weighs
-    more than its cap is not gone on with.
+    1, 12, 123, 13, 2, 23, 3. Or, `falling`, before them: 123, 12, 13, 1, 23, 2, 3. What can no
+    longer reach its least size is not begun, and what weighs more than its cap is not gone on with.
 
     Args:
         begins: Where the list of each p begins in `members`.
@@ -353,6 +354,7 @@ def subsets(
         parents: The list that each set is of.
         starts: Where the members of each set begin, and the end.
         rows: The members of the sets.
+        falling: Whether sets that go on come before those that stop.
 
     Returns:
         How many sets were written; all are when `state[0]` is the number of lists.
@@ -367,7 +369,32 @@ def subsets(
         length = ends[p] - begin
         if sets == parents.size or items + min(length, most[p]) + 2 > rows.size:
             break
-        if depth < 0:
+        begun = depth > 0
+        if falling:
+            if depth == 0:
+                p += 1
+                depth = -1
+                continue
+            # The next in place of the last member and as many behind it as can be, or none.
+            depth = max(depth, 1) - 1
+            following = stack[depth] + 1 if begun else 0
+            while depth < most[p]:
+                fits = False
+                while not fits and following + max(least[p] - depth, 1) <= length:
+                    fits = True
+                    for k in range(caps.shape[0]):
+                        sums[k, depth + 1] = sums[k, depth] + weights[k, begin + following]
+                        fits &= sums[k, depth + 1] <= caps[k, p]
+                    following += 1
+                if not fits:
+                    break
+                stack[depth] = following - 1
+                depth += 1
+            written = depth >= least[p]
+            if depth == 0:
+                for k in range(caps.shape[0]):
+                    written &= caps[k, p] >= 0
+        elif depth < 0:
             depth = 0
             written = least[p] <= 0 <= most[p]
             for k in range(caps.shape[0]):

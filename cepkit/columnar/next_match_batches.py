@@ -37,7 +37,7 @@ FIRST_BATCH = 1 << 14
 """Events of the first batch."""
 
 TRIED = 1 << 20
-"""Sets tried for one batch of several events."""
+"""Sets tried at a time, for some rows all that there are."""
 
 Rows = npt.NDArray[np.int32]
 
@@ -122,9 +122,8 @@ class Batches:
             held = OffersHeld(self._programs, self._consumed, self._arrival, self._loops)
         else:
             held = _MatchesHeld(self._programs, self._consumed, self._arrival, self._loops)
-        most = TRIED if until - first > 1 else MOST_TRIED
-        tries = Tries(min(most, MOST_TRIED - self._tried))
-        before = tries.left
+        before = MOST_TRIED - self._tried
+        tries = Tries(before, TRIED, until - first == 1)
         for number in range(len(self._programs)):
             try:
                 for begin, offers in self._found(number, first, until, tries):
@@ -159,8 +158,9 @@ class Batches:
         free = ~self._consumed[begin:ahead]
         free[until - begin :] = False
         owned = Owned(since=int(ts[first]), free=free)
+        arrival = None if self._arrival is None else self._arrival[begin:ahead]
         bound = bind(program, part, self._loops.kernels, owned)
-        for offers in Run(bound, self._loops, self._counters[number]).offers(tries):
+        for offers in Run(bound, self._loops, self._counters[number]).offers(tries, arrival):
             yield begin, offers
 
 

@@ -5,7 +5,8 @@ its size is bounded. What is left of the list is known only when the turn comes 
 matches before it may have taken some. So rows are held with their lists, and a loop goes through
 them in the order of their last events: of those whose single events are free it fills the sets with
 what is free, and takes the row with the smallest arrival numbers. Where conditions are about whole
-sets, each set that fulfils them is a row of its own, of which everything must be free.
+sets, each set that fulfils them is a row of its own, of which everything must be free; in batches
+of one event, where nothing is taken before its turn, only the first such set of each row.
 
 Cost: the members of the lists, once for each row; no set is made that is not wanted.
 """
@@ -13,7 +14,6 @@ Cost: the members of the lists, once for each row; no set is made that is not wa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -103,7 +103,7 @@ class OffersHeld:
             slots[:, field] = np.where(ends >= 0, ends + shift, -1)
         bounded = bool((lists.most < lists.lengths).any())
         if bounded and self._arrival is not None:
-            lists = _by_arrival(lists, self._arrival[shift:])
+            lists = lists.by_arrival(self._arrival[shift:])
         place = self._place(lists.members, shift, of)
         slots[:, BEGIN], slots[:, END] = lists.begins + place, lists.ends + place
         slots[:, LEAST], slots[:, MOST] = lists.least, lists.most
@@ -183,14 +183,3 @@ class OffersHeld:
         branches = branches[taken[:size]]
         starts = starts[: int(widths[taken[:size]].sum()) + 1]
         return branches, Members(starts, events[: starts[-1]])
-
-
-def _by_arrival(lists: Lists, arrival: Times) -> Lists:
-    """Return the lists with their members in the order of arrival."""
-    sizes = lists.lengths.astype(np.int64)
-    starts = np.concatenate(([0], np.cumsum(sizes)))
-    places = np.repeat(lists.begins - starts[:-1], sizes) + np.arange(starts[-1])
-    members = lists.members[places]
-    order = np.lexsort((arrival[members], np.repeat(np.arange(len(sizes)), sizes)))
-    starts = starts.astype(np.int32)
-    return replace(lists, begins=starts[:-1], ends=starts[1:], members=members[order])

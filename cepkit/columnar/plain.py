@@ -125,6 +125,7 @@ def subsets(
     parents: Ints,
     starts: Times,
     rows: Ints,
+    falling: bool,
 ) -> int:
     """Write sets chosen from lists, one list after the other, while there is room."""
     p, depth = int(state[0]), int(state[1])
@@ -135,7 +136,14 @@ def subsets(
         fewest, greatest = int(least[p]), int(most[p])
         if sets == len(parents) or items + min(length, greatest) + 2 > len(rows):
             break
-        if depth < 0:
+        if falling:
+            if depth == 0:
+                p, depth = p + 1, -1
+                continue
+            own = weights[:, begins[p] : ends[p]]
+            depth = _next_falling(depth, fewest, greatest, own, caps[:, p], stack, sums)
+            written = depth >= fewest and (depth > 0 or bool((caps[:, p] >= 0).all()))
+        elif depth < 0:
             depth, written = 0, fewest <= 0 <= greatest and bool((caps[:, p] >= 0).all())
         else:
             own = weights[:, begins[p] : ends[p]]
@@ -155,6 +163,22 @@ def subsets(
             starts[sets] = items
     state[:] = p, depth
     return sets
+
+
+def _next_falling(
+    depth: int, least: int, most: int, weights: Floats, caps: Floats, stack: Ints, sums: Floats
+) -> int:
+    """Choose the set after one of `depth` members, -1 the first one; return its size."""
+    following = int(stack[depth - 1]) + 1 if depth > 0 else 0
+    depth = max(depth, 1) - 1
+    while depth < most and following + max(least - depth, 1) <= weights.shape[1]:
+        together = sums[:, depth] + weights[:, following]
+        if (together <= caps).all():
+            sums[:, depth + 1] = together
+            stack[depth] = following
+            depth += 1
+        following += 1
+    return depth
 
 
 def _next_member(

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
 import numpy as np
+import numpy.typing as npt
 
 from cepkit.columnar.backend import Loops
 from cepkit.columnar.binding import BoundAbsence, BoundProgram, BoundStep, Subtree
@@ -61,17 +62,22 @@ class Run:
         else:
             yield from self._sets.blocks(block.partials() for block in self._rows())
 
-    def offers(self, tries: Tries) -> Iterator[Offers]:
+    def offers(
+        self, tries: Tries, arrival: npt.NDArray[np.int64] | None = None
+    ) -> Iterator[Offers]:
         """Yield the matches with their sets left to choose, as far as they can be.
 
         Args:
             tries: How many sets may be chosen where conditions are about them.
+            arrival: The arrival number of each event of the slice; None: that is their order.
 
         Raises:
             TooManySets: There are more.
         """
         if self._sets is not None:
-            yield from self._sets.offers((block.partials() for block in self._rows()), tries)
+            yield from self._sets.offers(
+                (block.partials() for block in self._rows()), tries, arrival
+            )
             return
         for block in self._rows():
             rows = {v: block.events(v) for v in self._bound.program.variables}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from time import perf_counter
 from typing import Literal, TypeAlias
@@ -37,6 +37,7 @@ from cepkit.statistics.tables import whole
 from cepkit.stream.columns import Column
 
 Ints = npt.NDArray[np.int32]
+Times = npt.NDArray[np.int64]
 
 SetChoice: TypeAlias = Literal["every", "maximal", "count", "bound", "tried"]
 """every: each non-empty set is a match. maximal: for each choice of the single events the match
@@ -52,6 +53,9 @@ MOST_TRIED = 100_000_000
 
 SETS = 1 << 15
 """Sets chosen at a time."""
+
+FEW_SETS = 1 << 4
+"""Sets chosen at first, where the first that fulfils the conditions is enough."""
 
 MEMBERS = 1 << 19
 """Members of the sets chosen at a time."""
@@ -95,9 +99,18 @@ class TooManySets(Exception):  # noqa: N818 - no error until nothing else is lef
 
 @dataclass(slots=True)
 class Tries:
-    """How many sets may still be tried against the conditions on them."""
+    """How many sets may still be tried against the conditions on them, and how.
+
+    Attributes:
+        left: How many.
+        together: How many of them at a time, all that there are for some rows.
+        alone: Whether, where there are more, the first of each row that holds will do: in the order
+            of skip-till-next-match, in which a set comes before its own subsets.
+    """
 
     left: int
+    together: int
+    alone: bool
 
     def spend(self, number: int) -> None:
         """Count sets that are about to be tried.
@@ -160,6 +173,16 @@ class Lists:
         starts = members.starts.astype(np.int32)
         rows = members.rows.astype(np.int32, copy=False)
         return cls(starts[:-1], starts[1:], rows, sizes, sizes, none, none)
+
+    def by_arrival(self, arrival: Times) -> Lists:
+        """Return the lists with their members in the order of these numbers of events."""
+        sizes = self.lengths.astype(np.int64)
+        starts = np.concatenate(([0], np.cumsum(sizes)))
+        places = np.repeat(self.begins - starts[:-1], sizes) + np.arange(starts[-1])
+        members = self.members[places]
+        order = np.lexsort((arrival[members], np.repeat(np.arange(len(sizes)), sizes)))
+        starts = starts.astype(np.int32)
+        return replace(self, begins=starts[:-1], ends=starts[1:], members=members[order])
 
     def largest(self) -> Members:
         """Return for each row its largest set, of the earliest members where there is a choice."""
@@ -244,12 +267,15 @@ class Sets:
             counters.survivors += block.size
             yield block
 
-    def offers(self, rows: Iterable[tuple[Partials, int]], tries: Tries) -> Iterator[Offers]:
+    def offers(
+        self, rows: Iterable[tuple[Partials, int]], tries: Tries, arrival: Times | None
+    ) -> Iterator[Offers]:
         """Yield the rows with their lists, choosing the sets that conditions are about.
 
         Args:
             rows: As for `blocks`.
             tries: How many sets may be chosen for that.
+            arrival: The arrival number of each event of the slice; None: that is their order.
 
         Raises:
             TooManySets: There are more.
@@ -262,16 +288,45 @@ class Sets:
                 if not needed:
                     yield Offers(count, self._events(listed), free)
                     continue
-                steps = tuple(s for s in self._steps if s.repeated.variable in needed)
+                # In pattern order, so that their sets come in the order of the matches.
+                of_variable = {s.repeated.variable: s for s in self._steps}
+                steps = tuple(of_variable[v] for v in self._bound.program.variables if v in needed)
                 chosen = tuple(named[s.repeated.variable] for s in steps)
-                tries.spend(_total(*_kinds(chosen, count)))
-                marked = {**listed, "": np.arange(count, dtype=np.int32)}
-                for choice in self._enumerated(0, Chosen(marked, {}, count), chosen, steps):
+                marked = Chosen({**listed, "": np.arange(count, dtype=np.int32)}, {}, count)
+                number = _total(*_kinds(chosen, count))
+                if number <= tries.together:
+                    tries.spend(number)
+                    choices = self._enumerated(0, marked, chosen, steps)
+                elif tries.alone:
+                    choices = self._first_ones(marked, chosen, steps, tries, arrival)
+                else:
+                    raise TooManySets
+                for choice in choices:
                     at = choice.rows[""]
                     left = {v: one.take(at) for v, one in free.items()}
                     left |= {v: Lists.of(members) for v, members in choice.members.items()}
                     own = {v: column for v, column in choice.rows.items() if v}
                     yield Offers(choice.size, self._events(own), left)
+
+    def _first_ones(
+        self,
+        rows: Chosen,
+        lists: tuple[Lists, ...],
+        steps: tuple[SetStep, ...],
+        tries: Tries,
+        arrival: Times | None,
+    ) -> Iterator[Chosen]:
+        """Yield each row that has any choice of its sets with the first of them."""
+        for at in range(rows.size):
+            row = np.array([at])
+            own = tuple(one.take(row) for one in lists)
+            if arrival is not None:
+                own = tuple(one.by_arrival(arrival) for one in own)
+            found = next(self._enumerated(0, rows.take(row), own, steps, tries), None)
+            if found is not None:
+                first = found.take(np.zeros(1, dtype=np.int64))
+                members = {v: sets.in_stream_order() for v, sets in first.members.items()}
+                yield replace(first, members=members)
 
     def _listed(
         self, number: int, rows: Partials, size: int, lists: tuple[Lists, ...]
@@ -439,13 +494,17 @@ class Sets:
         chosen: Chosen,
         lists: tuple[Lists, ...],
         steps: tuple[SetStep, ...],
+        tries: Tries | None = None,
     ) -> Iterator[Chosen]:
-        """Yield all choices of the sets from `number` on that pass the conditions on them."""
+        """Yield all choices of the sets from `number` on that pass the conditions on them.
+
+        Where `tries` are counted, sets come before their own subsets.
+        """
         if number == len(steps):
             yield chosen
             return
         variable = steps[number].repeated.variable
-        for parents, members in self._subsets(steps[number], chosen.rows, lists[number]):
+        for parents, members in self._subsets(steps[number], chosen.rows, lists[number], tries):
             longer = chosen.take(parents).with_members(variable, members)
             held = np.flatnonzero(self._conditions.hold(longer))
             if not len(held):
@@ -453,20 +512,21 @@ class Sets:
             if len(held) < longer.size:
                 longer, parents = longer.take(held), parents[held]  # noqa: PLW2901
             rest = tuple(one.take(parents) for one in lists)
-            yield from self._enumerated(number + 1, longer, rest, steps)
+            yield from self._enumerated(number + 1, longer, rest, steps, tries)
 
     def _subsets(
-        self, step: SetStep, chosen: Partials, lists: Lists
+        self, step: SetStep, chosen: Partials, lists: Lists, tries: Tries | None = None
     ) -> Iterator[tuple[Ints, Members]]:
         """Yield all sets of all lists, some at a time, and the row that each belongs to."""
+        room = SETS if tries is None else FEW_SETS
         longest = int(lists.lengths.max(initial=0))
         state = np.array([0, -1], dtype=np.int64)
         stack = np.zeros(longest + 1, dtype=np.int32)
         sums = np.zeros((len(step.caps), longest + 2))
         weights, caps = self._weighed(step, chosen, lists)
         while state[0] < len(lists.begins):
-            parents = np.empty(SETS, dtype=np.int32)
-            starts = np.empty(SETS + 1, dtype=np.int64)
+            parents = np.empty(room, dtype=np.int32)
+            starts = np.empty(room + 1, dtype=np.int64)
             rows = np.empty(MEMBERS + longest, dtype=np.int32)
             count = self._kernels.subsets(
                 lists.begins,
@@ -484,7 +544,11 @@ class Sets:
                 parents,
                 starts,
                 rows,
+                tries is not None,
             )
+            if tries is not None:
+                tries.spend(count)
+                room = min(SETS, 4 * room)
             if count:
                 self._tried += count
                 if self._tried > MOST_TRIED:

@@ -71,6 +71,13 @@ def test_a_condition_on_the_whole_set_chooses_the_first_that_fulfils_it() -> Non
     assert taken(again, pattern) == [(0, [2, 4], 5), (1, [3], 6)]
 
 
+def test_of_many_sets_only_the_first_that_holds_is_looked_for() -> None:
+    rows = [(0, "A", 0.0), *((1 + i / 10, "B", 1.0) for i in range(40)), (6, "C", 0.0)]
+    pattern = "SEQ(A a, KL(B b), C c) WHERE sum(b.x) < 40"
+    assert taken(rows, pattern) == [(0, [*range(1, 40)], 41)]
+    assert taken(rows, f"{pattern} AND avg(b.x) = 1") == [(0, [*range(1, 40)], 41)]
+
+
 def test_a_window_counts_from_the_last_event() -> None:
     rows = [(0, "B", 0.0), (5, "A", 0.0), (8, "B", 0.0), (12, "B", 0.0), (13, "B", 0.0)]
     # With the b at 8 the first b is in the window.
