@@ -24,7 +24,7 @@ from benchmarks.results import show, write
 from cepkit.columnar.compiler import compile_branch
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.detection import counters_for, detect_columns
-from cepkit.columnar.sets import SetChoice
+from cepkit.columnar.set_limits import SetChoice
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, TreePlan

@@ -19,7 +19,7 @@ from cepkit.columnar.blocks import Block
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.program import Step
 from cepkit.columnar.run import Run
-from cepkit.columnar.sets import SetChoice
+from cepkit.columnar.set_limits import SetChoice
 
 LEAST = 2
 """Steps that are worth sharing: the first alone only names its candidates."""

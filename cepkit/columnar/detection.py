@@ -26,7 +26,7 @@ from cepkit.columnar.candidates import (
 )
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.program import Clock, Program
-from cepkit.columnar.sets import SetChoice
+from cepkit.columnar.set_limits import SetChoice
 from cepkit.stream.columns import EventColumns
 
 SLICE_ROWS = 1 << 20

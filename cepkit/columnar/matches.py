@@ -24,7 +24,7 @@ from cepkit.columnar.frames import to_frame
 from cepkit.columnar.next_match import next_matches
 from cepkit.columnar.output import Writer, output_schema
 from cepkit.columnar.program import Program
-from cepkit.columnar.sets import (
+from cepkit.columnar.set_limits import (
     MOST_SETS,
     MOST_TRIED,
     SetChoice,

@@ -26,7 +26,8 @@ from cepkit.columnar.next_match_loops import next_match_loops
 from cepkit.columnar.next_match_sets import OffersHeld
 from cepkit.columnar.program import Program
 from cepkit.columnar.run import Run
-from cepkit.columnar.sets import MOST_TRIED, Offers, TooManySets, Tries
+from cepkit.columnar.set_limits import MOST_TRIED, TooManySets, Tries
+from cepkit.columnar.sets import Offers
 from cepkit.errors import LimitError
 from cepkit.stream.columns import EventColumns
 

@@ -22,7 +22,8 @@ from cepkit.columnar.backend import Loops
 from cepkit.columnar.blocks import Members, SetBlock
 from cepkit.columnar.next_match_loops import offer_loops
 from cepkit.columnar.program import Program
-from cepkit.columnar.sets import Lists, Offers
+from cepkit.columnar.set_lists import Lists
+from cepkit.columnar.sets import Offers
 
 # Columns of a slot: one variable of one offer, a single event or a set.
 FIRST, LAST = 0, 1  # events that it has whatever else is chosen; -1: none

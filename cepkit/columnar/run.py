@@ -21,7 +21,8 @@ from cepkit.columnar.join import Ints, Join, Partials
 from cepkit.columnar.pipeline import Check, Mask, Pipeline, Rows
 from cepkit.columnar.program import AnyStep, GroupStep
 from cepkit.columnar.set_conditions import is_late
-from cepkit.columnar.sets import Offers, SetChoice, Sets, Tries
+from cepkit.columnar.set_limits import SetChoice, Tries
+from cepkit.columnar.sets import Offers, Sets
 
 GROUP_ROWS = 1 << 22
 """Partial matches of a subtree that are held at a time."""

@@ -12,12 +12,9 @@ that are asked for.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from time import perf_counter
-from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,175 +24,27 @@ from cepkit.columnar.binding import BoundProgram, BoundStep
 from cepkit.columnar.blocks import Members, SetBlock
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.join import Join, Partials
-from cepkit.columnar.kleene import Cap
-from cepkit.columnar.program import Program, SetStep
+from cepkit.columnar.program import SetStep
+from cepkit.columnar.set_caps import weighed
 from cepkit.columnar.set_conditions import Chosen, SetConditions
-from cepkit.errors import LimitError
-from cepkit.pattern.evaluation import value
-from cepkit.pattern.operations import as_floats
-from cepkit.statistics.tables import whole
-from cepkit.stream.columns import Column
+from cepkit.columnar.set_largest import largest_of_each
+from cepkit.columnar.set_limits import (
+    MOST_TRIED,
+    SetChoice,
+    TooManySets,
+    Tries,
+    too_many_sets,
+)
+from cepkit.columnar.set_lists import MEMBERS, Lists, kinds_of, parts_of, total_of
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
-
-SetChoice: TypeAlias = Literal["every", "maximal", "count", "bound", "tried"]
-"""every: each non-empty set is a match. maximal: for each choice of the single events the match
-with the most members, the earliest ones where there are several such. count: only the number of
-matches is found, choosing no sets but those that conditions are about. bound: how many matches
-there would be if all conditions on sets held. tried: how many sets the count has to choose."""
-
-MOST_SETS = 20_000_000
-"""Sets that are written where no limit is given."""
-
-MOST_TRIED = 100_000_000
-"""Sets that are tried against the conditions on them where only their number is asked for."""
 
 SETS = 1 << 15
 """Sets chosen at a time."""
 
 FEW_SETS = 1 << 4
 """Sets chosen at first, where the first that fulfils the conditions is enough."""
-
-MEMBERS = 1 << 19
-"""Members of the sets chosen at a time."""
-
-
-def size_choice(programs: Iterable[Program]) -> SetChoice:
-    """Return what tells how many matches would be written: their number where trying sets ends."""
-    return "count" if any(program.cuts_sets_off for program in programs) else "bound"
-
-
-def check_number_of_sets(program: Program, number: int, most: int) -> None:
-    """Refuse what would never end, before it begins.
-
-    Args:
-        program: The branch.
-        number: Its matches, or more where conditions on sets are not counted in.
-        most: How many there may be.
-
-    Raises:
-        LimitError: There are more.
-    """
-    if number <= most or not program.sets:
-        return
-    matches = f"{'up to ' if program.tries_sets else ''}{whole(number)} matches"
-    raise _refusal(program, f"{matches}, as every set of events for", most)
-
-
-def _refusal(program: Program, found: str, most: int) -> LimitError:
-    names = " and ".join(f"'{step.variable}'" for step in program.listed)
-    return LimitError(
-        f"{found} {names} is a match of its own",
-        expected=f"at most {most:,} sets to choose from",
-        hint="detect(..., sets='maximal') gives the largest sets alone, .count() their number"
-        " without making them, limit=1000 some of them; KL(...){1,3} bounds their size",
-    )
-
-
-class TooManySets(Exception):  # noqa: N818 - no error until nothing else is left to do
-    """More sets would have to be tried than the caller was ready to wait for."""
-
-
-@dataclass(slots=True)
-class Tries:
-    """How many sets may still be tried against the conditions on them, and how.
-
-    Attributes:
-        left: How many.
-        together: How many of them at a time, all that there are for some rows.
-        alone: Whether, where there are more, the first of each row that holds will do: in the order
-            of skip-till-next-match, in which a set comes before its own subsets.
-    """
-
-    left: int
-    together: int
-    alone: bool
-
-    def spend(self, number: int) -> None:
-        """Count sets that are about to be tried.
-
-        Raises:
-            TooManySets: There are more than are left.
-        """
-        if number > self.left:
-            raise TooManySets
-        self.left -= number
-
-
-@dataclass(frozen=True, slots=True)
-class Lists:
-    """For each row what one Kleene variable can choose from.
-
-    Attributes:
-        begins: Where the list begins in `members`.
-        ends: Where it ends.
-        members: Events of the slice.
-        least: The fewest to choose from the list, the ends being members already.
-        most: The most.
-        firsts: The first member where it is bound; -1: it is not.
-        lasts: The last one where it is another one.
-    """
-
-    begins: Ints
-    ends: Ints
-    members: Ints
-    least: Ints
-    most: Ints
-    firsts: Ints
-    lasts: Ints
-
-    @property
-    def lengths(self) -> Ints:
-        """The length of each list."""
-        return self.ends - self.begins
-
-    def fitting(self) -> npt.NDArray[np.bool_]:
-        """Return for each row whether there is any set."""
-        return (self.lengths >= self.least) & (self.most >= self.least)
-
-    def take(self, at: npt.NDArray[np.integer] | slice) -> Lists:
-        """Return the lists of the rows at `at`."""
-        return Lists(
-            self.begins[at],
-            self.ends[at],
-            self.members,
-            self.least[at],
-            self.most[at],
-            self.firsts[at],
-            self.lasts[at],
-        )
-
-    @classmethod
-    def of(cls, members: Members) -> Lists:
-        """Return lists from which there is one choice: all of it."""
-        sizes, none = members.sizes.astype(np.int32), np.full(len(members.sizes), -1, np.int32)
-        starts = members.starts.astype(np.int32)
-        rows = members.rows.astype(np.int32, copy=False)
-        return cls(starts[:-1], starts[1:], rows, sizes, sizes, none, none)
-
-    def by_arrival(self, arrival: Times) -> Lists:
-        """Return the lists with their members in the order of these numbers of events."""
-        sizes = self.lengths.astype(np.int64)
-        starts = np.concatenate(([0], np.cumsum(sizes)))
-        places = np.repeat(self.begins - starts[:-1], sizes) + np.arange(starts[-1])
-        members = self.members[places]
-        order = np.lexsort((arrival[members], np.repeat(np.arange(len(sizes)), sizes)))
-        starts = starts.astype(np.int32)
-        return replace(self, begins=starts[:-1], ends=starts[1:], members=members[order])
-
-    def largest(self) -> Members:
-        """Return for each row its largest set, of the earliest members where there is a choice."""
-        sizes = np.minimum(self.lengths, self.most).astype(np.int64)
-        first, last = (self.firsts >= 0).astype(np.int64), (self.lasts >= 0).astype(np.int64)
-        starts = np.concatenate(([0], np.cumsum(sizes + first + last)))
-        rows = np.empty(starts[-1], dtype=np.int32)
-        rows[starts[:-1][self.firsts >= 0]] = self.firsts[self.firsts >= 0]
-        rows[starts[1:][self.lasts >= 0] - 1] = self.lasts[self.lasts >= 0]
-        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        places = np.repeat(starts[:-1] + first, sizes) + within
-        rows[places] = self.members[np.repeat(self.begins, sizes) + within]
-        return Members(starts, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +110,9 @@ class Sets:
             for block in self._timed(self._chosen(*listed))
         )
         if self._choice == "maximal":
-            found = self._largest(found)
+            program = self._bound.program
+            if self._conditions.variables or program.ends - {*program.owners}:
+                found = largest_of_each(program, found)
         for block in found:
             counters = self._counters[-1]
             counters.survivors += block.size
@@ -293,7 +144,7 @@ class Sets:
                 steps = tuple(of_variable[v] for v in self._bound.program.variables if v in needed)
                 chosen = tuple(named[s.repeated.variable] for s in steps)
                 marked = Chosen({**listed, "": np.arange(count, dtype=np.int32)}, {}, count)
-                number = _total(*_kinds(chosen, count))
+                number = total_of(*kinds_of(chosen, count))
                 if number <= tries.together:
                     tries.spend(number)
                     choices = self._enumerated(0, marked, chosen, steps)
@@ -454,7 +305,7 @@ class Sets:
         if self._choice in ("count", "bound", "tried"):
             yield from self._counted(rows, size, lists)
         elif free and self._choice == "maximal":
-            for part in _parts(lists, size):
+            for part in parts_of(lists, size):
                 chosen = {
                     step.repeated.variable: one.take(part).largest()
                     for step, one in zip(self._steps, lists, strict=True)
@@ -473,20 +324,20 @@ class Sets:
             counted = lists
             if self._choice == "tried":
                 counted = tuple(one for step, one in pairs if step.repeated.variable in needed)
-            yield SetBlock(_total(*_kinds(counted, size)), {}, {})
+            yield SetBlock(total_of(*kinds_of(counted, size)), {}, {})
             return
         free = [one for step, one in pairs if step.repeated.variable not in needed]
         held = [(step, one) for step, one in pairs if step.repeated.variable in needed]
         if not held:
-            yield SetBlock(_total(*_kinds(free, size)), {}, {})
+            yield SetBlock(total_of(*kinds_of(free, size)), {}, {})
             return
         # What is free is the same for all sets of a row: its number, looked up by the row.
         marked = {**rows, "": np.arange(size, dtype=np.int32)}
-        numbers, which = _kinds(free, size)
+        numbers, which = kinds_of(free, size)
         steps = tuple(step for step, _ in held)
         chosen = tuple(one for _, one in held)
         for some in self._enumerated(0, Chosen(marked, {}, size), chosen, steps):
-            yield SetBlock(_total(numbers, which[some.rows[""]]), {}, {})
+            yield SetBlock(total_of(numbers, which[some.rows[""]]), {}, {})
 
     def _enumerated(
         self,
@@ -523,7 +374,7 @@ class Sets:
         state = np.array([0, -1], dtype=np.int64)
         stack = np.zeros(longest + 1, dtype=np.int32)
         sums = np.zeros((len(step.caps), longest + 2))
-        weights, caps = self._weighed(step, chosen, lists)
+        weights, caps = weighed(self._bound.candidates, step, chosen, lists)
         while state[0] < len(lists.begins):
             parents = np.empty(room, dtype=np.int32)
             starts = np.empty(room + 1, dtype=np.int64)
@@ -550,51 +401,13 @@ class Sets:
                 tries.spend(count)
                 room = min(SETS, 4 * room)
             if count:
-                self._tried += count
+                if step.repeated.variable in self._conditions.variables:
+                    self._tried += count
                 if self._tried > MOST_TRIED:
                     tried = f"more than {MOST_TRIED:,} sets tried, and not all, as every one for"
-                    raise _refusal(self._bound.program, tried, MOST_TRIED)
+                    raise too_many_sets(self._bound.program, tried, MOST_TRIED)
                 starts = starts[: count + 1]
                 yield parents[:count], Members(starts, rows[: starts[-1]])
-
-    def _weighed(
-        self, step: SetStep, chosen: Partials, lists: Lists
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return for each cap what each listed member weighs, and what those of a row may weigh."""
-        candidates = self._bound.candidates
-        weights = np.zeros((len(step.caps), len(lists.members)))
-        caps = np.full((len(step.caps), len(lists.begins)), np.inf)
-
-        def read(variable: str, attribute: str) -> Column:
-            return candidates[variable].column(attribute).take(chosen[variable])
-
-        for k, cap in enumerate(step.caps):
-            assert cap.function.attribute is not None
-            column = candidates[step.repeated.variable].attribute(cap.function.attribute)
-
-            def weigh(
-                rows: npt.NDArray[np.integer], column: Column = column, cap: Cap = cap
-            ) -> npt.NDArray[np.float64]:
-                own = column.take(rows)
-                if cap.function.function == "count":
-                    return (~own.missing()).astype(np.float64)
-                return np.nan_to_num(as_floats(own), nan=0.0, posinf=np.inf, neginf=-np.inf)
-
-            own = weigh(lists.members)
-            # A sum that may fall again says nothing of larger sets.
-            if (own < 0).any():
-                continue
-            weights[k] = own
-            limit = np.broadcast_to(as_floats(value(cap.limit, read)), len(lists.begins))
-            # What is missing bounds nothing, and makes no condition true.
-            limit = np.where(np.isnan(limit), -np.inf, limit + 1e-9 * np.abs(limit))
-            for ends in (lists.firsts, lists.lasts):
-                bound = ends >= 0
-                held = np.zeros(len(ends))
-                held[bound] = weigh(ends[bound])
-                limit = np.where(held < 0, np.inf, limit - held)
-            caps[k] = limit
-        return weights, caps
 
     def _block(self, chosen: Chosen) -> SetBlock:
         return SetBlock(chosen.size, self._events(chosen.rows), chosen.members)
@@ -602,110 +415,9 @@ class Sets:
     def _events(self, rows: Partials) -> dict[str, Ints]:
         return {v: self._bound.candidates[v].rows[at] for v, at in rows.items()}
 
-    def _bound_single(self) -> list[str]:
-        """Return the variables that tell one choice of the single events from another."""
-        program = self._bound.program
-        ends = program.ends - {*program.owners}
-        return [variable for variable in program.bound if variable not in ends]
-
-    def _largest(self, blocks: Iterable[SetBlock]) -> Iterator[SetBlock]:
-        """Yield of the matches with the same single events, which come together, the largest."""
-        ends = self._bound.program.ends - {*self._bound.program.owners}
-        if not ends and not self._conditions.variables:
-            yield from blocks
-            return
-        best: SetBlock | None = None
-        for block in blocks:
-            joined = block if best is None else best.followed_by(block)
-            single = [joined.events(v) for v in self._bound_single()]
-            changes = np.zeros(joined.size, dtype=np.bool_)
-            for events in single:
-                changes[1:] |= events[1:] != events[:-1]
-            firsts = self._first_of_largest(joined, np.cumsum(changes))
-            # The last group may go on in the next block.
-            if len(firsts) > 1:
-                yield joined.take(firsts[:-1])
-            best = joined.take(firsts[-1:])
-        if best is not None:
-            yield best
-
-    def _first_of_largest(
-        self, block: SetBlock, groups: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
-        """Return of each group the match with the most members, the earliest of such."""
-        sets = []
-        for variable in self._bound.program.variables:
-            members = block.members(variable)
-            if members is not None:
-                sets.append(members)
-        sizes = np.sum([members.sizes for members in sets], axis=0)
-        most = np.zeros(int(groups[-1]) + 1, dtype=np.int64)
-        np.maximum.at(most, groups, sizes)
-        best: dict[int, int] = {}
-        for match in np.flatnonzero(sizes == most[groups]).tolist():
-            rival = best.setdefault(int(groups[match]), match)
-            if rival != match and _events(sets, match) < _events(sets, rival):
-                best[int(groups[match])] = match
-        return np.array([best[group] for group in range(len(most))])
-
-
-def _events(sets: Sequence[Members], match: int) -> list[list[int]]:
-    """Return the members of all sets of a match, for comparison with another."""
-    return [
-        members.rows[members.starts[match] : members.starts[match + 1]].tolist() for members in sets
-    ]
-
-
-def _codes(lists: Lists) -> npt.NDArray[np.int64]:
-    """Return a number for each row that tells its number of sets: by length and ends."""
-    given = (lists.firsts >= 0).astype(np.int64) + (lists.lasts >= 0)
-    return lists.lengths.astype(np.int64) * 3 + given
-
-
-def _parts(lists: Sequence[Lists], size: int) -> Iterator[slice]:
-    """Yield stretches of rows whose lists together can be held; of one row at least."""
-    lengths = np.cumsum(np.sum([one.lengths.astype(np.int64) for one in lists], axis=0))
-    begin = 0
-    while begin < size:
-        before = int(lengths[begin - 1]) if begin else 0
-        end = int(np.searchsorted(lengths, before + MEMBERS, side="right"))
-        end = min(size, max(end, begin + 1))
-        yield slice(begin, end)
-        begin = end
-
 
 def _is_range(bound: BoundStep) -> bool:
     """Whether the list of a row is a range of candidates as they are."""
     step = bound.step
     checked = bound.bands or bound.residues or step.distinct or step.follows or step.precedes
     return not checked
-
-
-@cache
-def _choices(length: int, least: int, most: int) -> int:
-    """Return how many sets of `least` to `most` members there are of `length`."""
-    if least <= 1 and most >= length:
-        return (1 << length) - (least == 1)
-    return sum(math.comb(length, size) for size in range(least, min(most, length) + 1))
-
-
-def _kinds(lists: Sequence[Lists], size: int) -> tuple[list[int], npt.NDArray[np.int64]]:
-    """Return how many ways there are to choose all sets of a row, exactly.
-
-    Returns:
-        The different numbers, and for each row which of them is its own.
-    """
-    numbers, which = [1], np.zeros(size, dtype=np.int64)
-    for one in lists:
-        _, at, codes = np.unique(_codes(one), return_index=True, return_inverse=True)
-        choices = [_choices(int(one.lengths[i]), int(one.least[i]), int(one.most[i])) for i in at]
-        both, which = np.unique(which * len(choices) + codes, return_inverse=True)
-        pairs = (divmod(int(pair), len(choices)) for pair in both)
-        numbers = [numbers[before] * choices[code] for before, code in pairs]
-    return numbers, which
-
-
-def _total(numbers: Sequence[int], which: npt.NDArray[np.int64]) -> int:
-    times = np.bincount(which, minlength=len(numbers)).tolist()
-    total: int = sum(number * count for number, count in zip(numbers, times, strict=True))
-    return total

@@ -27,7 +27,7 @@ from cepkit.columnar.detection import counters_for, detect_columns, detect_slice
 from cepkit.columnar.next_match import next_matches
 from cepkit.columnar.output import Writer
 from cepkit.columnar.program import Clock, Program
-from cepkit.columnar.sets import MOST_SETS, SetChoice, check_number_of_sets, size_choice
+from cepkit.columnar.set_limits import MOST_SETS, SetChoice, check_number_of_sets, size_choice
 from cepkit.errors import StreamError
 from cepkit.pattern.functions import register_function
 from cepkit.pattern.normal_form import Branch

@@ -146,3 +146,12 @@ def test_what_the_ends_weigh_counts_as_well() -> None:
     text = "PATTERN AND(A a, KL(B b)) WHERE sum(b.x) <= a.x WITHIN 99 s"
     found = ck.detect(stream("ABBB", 5, 1, 3, 2), text)
     assert sorted(sets(found)) == [[1], [1, 2], [1, 3], [2], [2, 3], [3]]
+
+
+def test_only_sets_that_conditions_are_about_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cepkit.columnar.sets.MOST_TRIED", 10)
+    free = ck.detect(stream("ABBBBC"), "PATTERN SEQ(A a, KL(B b), C c) WITHIN 9 s")
+    assert len(free.to_arrow()) == 15
+    text = "PATTERN SEQ(A a, KL(B b), C c) WHERE avg(b.x) > 0 WITHIN 9 s"
+    with pytest.raises(LimitError, match="more than 10 sets tried"):
+        ck.detect(stream("ABBBBC"), text, limit=100).to_arrow()
