@@ -131,6 +131,8 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         head, rows = self._rows()
+        # HTML would drop what sets a step in.
+        rows = [[row[0].replace("  ", "\N{NO-BREAK SPACE}" * 2), *row[1:]] for row in rows]
         order = "; ".join(map(str, self.plan.branches))
         return html_table(head, rows, caption=f"plan {order} ({self.plan.planner})")
 

@@ -288,6 +288,7 @@ def test_the_steps_of_a_subtree_stand_set_in_before_the_one_that_joins_it() -> N
     assert lines[0] == "plan (a ⋈ b) ⋈ (c ⋈ d) (by hand)"
     assert [line[:9].rstrip() for line in lines[2:]] == ["a", "b", "  c", "  d", "(c ⋈ d)"]
     assert [step.survivors for step in found.explain().steps] == [1, 1, 1, 1, 1]
+    assert "\N{NO-BREAK SPACE}d</td>" in found.explain()._repr_html_()
 
 
 def test_what_must_be_absent_has_no_column() -> None:
