@@ -230,18 +230,18 @@ def bind(
         )
     )
     return BoundProgram(
-        program,
-        steps,
-        sets,
-        absences,
-        late,
-        tuple(otherwise),
-        candidates,
-        possible,
-        owned,
-        owners_of(program, columns, owned.clock),
-        binder.in_order,
-        binder,
+        program=program,
+        steps=steps,
+        sets=sets,
+        absences=absences,
+        late=late,
+        otherwise=tuple(otherwise),
+        candidates=candidates,
+        possible=possible,
+        owned=owned,
+        owners=owners_of(program, columns, owned.clock),
+        in_order=binder.in_order,
+        binder=binder,
     )
 
 

@@ -128,30 +128,31 @@ def compile_branch(
     steps = _with_absences(steps, inner)
     otherwise = tuple(compiler.absences(other) for other in same)
     conditions = [c for one in (branch, *same) for c in one.conditions]
-    core = compiler.core
     single = [v for v in branch.variables if v not in listed]
     if branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         single += [r.last for r in repeated if r.last is not None]
     single = single or [next(end for r in repeated for end in r.ends)]
+    # What follows the owners: what must be absent, and sets with nothing single behind them.
+    followed = any(not branch.after(variable) & set(single) for variable in listed)
     return Program(
-        branch.variables,
-        steps,
-        tuple(listed[v] for v in variables_of_plan(plan) if v in listed),
-        compiler.on_sets,
-        compiler.overlapping(),
-        gapless_clock(branch) if repeated else None,
-        _chain(branch),
-        absences,
-        otherwise,
-        tuple(compiler.classes),
-        compiler.linked,
-        tuple(v for v in single if not core.after(v) & set(single)),
-        bool(absences or any(otherwise)) or any(not branch.after(v) & set(single) for v in listed),
-        window_length(branch),
-        windows_of(branch),
-        frozenset(name for c in conditions for _, name in attributes_of(c)),
-        branch.partition_by,
-        tuple(part for part in compiler.parts if not variables_of(part)),
+        variables=branch.variables,
+        steps=steps,
+        sets=tuple(listed[v] for v in variables_of_plan(plan) if v in listed),
+        on_sets=compiler.on_sets,
+        overlapping=compiler.overlapping(),
+        side_by_side=gapless_clock(branch) if repeated else None,
+        chain=_chain(branch),
+        absences=absences,
+        otherwise=otherwise,
+        classes=tuple(compiler.classes),  # those of absences too, so after them
+        linked=compiler.linked,
+        owners=tuple(v for v in single if not compiler.core.after(v) & set(single)),
+        looks_ahead=bool(absences or any(otherwise)) or followed,
+        window=window_length(branch),
+        windows=windows_of(branch),
+        attributes=frozenset(name for c in conditions for _, name in attributes_of(c)),
+        partition_by=branch.partition_by,
+        constants=tuple(part for part in compiler.parts if not variables_of(part)),
     )
 
 
