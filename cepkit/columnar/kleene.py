@@ -36,6 +36,9 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.rewrite import MIRRORED, replaced
 
+MOST_MEMBERS = 2**31 - 1
+"""More events than a slice can have: what allows so many, or asks for them, is not told apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
@@ -173,7 +176,7 @@ def _bounds(
         counted = _count_bound(variable, part)
         if counted is not None:
             minimum, most = max(minimum, counted[0]), min(most, counted[1])
-    return minimum, None if most == math.inf else int(most)
+    return min(minimum, MOST_MEMBERS), None if most >= MOST_MEMBERS else int(most)
 
 
 def _count_bound(variable: str, part: Expression) -> tuple[int, float] | None:
@@ -212,10 +215,8 @@ def deal(parts: Iterable[Expression], repeated: Sequence[Repeated]) -> Parts:
     single: list[Expression] = []
     members: list[Expression] = []
     sets: list[Expression] = []
-    for part in parts:
-        if any(_count_bound(r.variable, part) is not None for r in repeated):
-            continue
-        part = with_ends(part, repeated)  # noqa: PLW2901
+    sized = (p for p in parts if all(_count_bound(r.variable, p) is None for r in repeated))
+    for part in (with_ends(p, repeated) for p in sized):
         each = [r for r in repeated if r.variable in _read_of_members(part)]
         whole = {node.variable for node in walk(part) if isinstance(node, Aggregate)}
         if whole or len(each) > 1:
@@ -223,15 +224,15 @@ def deal(parts: Iterable[Expression], repeated: Sequence[Repeated]) -> Parts:
             # Ends that fail against each other spoil every set between them.
             if not whole:
                 single += _on_ends(part, each)
-            part_of_members = _of_members(part, repeated)
-            if part_of_members is None:
-                continue
-            part, each = part_of_members  # noqa: PLW2901
-        if not each:
-            single.append(part)
-        else:
+            of_members = _of_members(part, repeated)
+            if of_members is not None:
+                members.append(of_members[0])
+                single += _on_ends(*of_members)
+        elif each:
             members.append(part)
             single += _on_ends(part, each)
+        else:
+            single.append(part)
     return Parts(tuple(single), tuple(members), tuple(sets))
 
 
@@ -361,4 +362,5 @@ def size_of(branch: Branch) -> int | None:
     """Return the most events that a match of `branch` has, None for any number."""
     sizes = {variable: maximum for variable, _, maximum in branch.repeated}
     parts = [sizes.get(variable, 1) for variable in branch.variables]
-    return None if None in parts else sum(part for part in parts if part is not None)
+    size = sum(MOST_MEMBERS if part is None else part for part in parts)
+    return None if size >= MOST_MEMBERS else size

@@ -93,7 +93,7 @@ class SetConditions:
 
     def hold(self, chosen: Chosen) -> Mask:
         """Return which rows pass what can be checked now and could not before the newest set."""
-        newest = next(reversed(chosen.members.keys()))  # type: ignore[call-overload]
+        newest = [*chosen.members][-1]
         held = np.ones(chosen.size, dtype=np.bool_)
         for check in self._checks:
             if newest in check.variables and check.variables <= chosen.members.keys():

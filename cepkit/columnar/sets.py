@@ -24,6 +24,7 @@ from cepkit.columnar.binding import BoundProgram, BoundStep
 from cepkit.columnar.blocks import Members, SetBlock
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.join import Join, Partials
+from cepkit.columnar.kleene import MOST_MEMBERS
 from cepkit.columnar.program import SetStep
 from cepkit.columnar.set_caps import weighed
 from cepkit.columnar.set_conditions import Chosen, SetConditions
@@ -42,6 +43,9 @@ Times = npt.NDArray[np.int64]
 
 SETS = 1 << 15
 """Sets chosen at a time."""
+
+_SPAN = 1 << 32
+"""More than the events of a slice."""
 
 FEW_SETS = 1 << 4
 """Sets chosen at first, where the first that fulfils the conditions is enough."""
@@ -89,6 +93,7 @@ class Sets:
         self._steps = bound.program.sets
         self._conditions = SetConditions(bound, join)
         self._tried = 0
+        self._ranges: dict[int, Times] = {}
         # Where nothing may lie between its ends, a set has all candidates there: unless two sets
         # could share them, or the order of arrival is another one.
         program = bound.program
@@ -232,10 +237,10 @@ class Sets:
             since, until = int(heads[begin]), int(heads[end])
             lists = np.repeat(np.arange(end - begin), np.diff(heads[begin : end + 1]))
             some = {v: column[since:until] for v, column in rows.items()}
-            inner = self._inner(number, some, lists, begins, ends, members)
-            yield since, until, self._between(number, some, *inner)
+            low, high = self._between_ends(number, some, lists, begins, ends, members)
+            yield since, until, self._between(number, some, low, high, members)
 
-    def _inner(
+    def _between_ends(
         self,
         number: int,
         rows: Partials,
@@ -243,25 +248,42 @@ class Sets:
         begins: Ints,
         ends: Ints,
         members: Ints,
-    ) -> tuple[Ints, Ints, Ints]:
-        """Return of the list of each row the stretch between the ends of the row."""
-        repeated = self._steps[number].repeated
-        # The members of list after list, so that one number orders by list and event.
-        lengths = (ends - begins).astype(np.int64)
-        starts = np.concatenate(([0], np.cumsum(lengths)))
-        places = np.repeat(begins - starts[:-1], lengths) + np.arange(starts[-1])
-        members = members[places]
-        span = np.int64(1) << 32
-        ordered = np.repeat(np.arange(len(lengths)), lengths) * span + members
-        low, high = starts[:-1][lists], starts[1:][lists]
-        shared = self._steps[number].shared
-        if repeated.first is not None and repeated.first in shared:
-            first = self._bound.candidates[repeated.first].rows[rows[repeated.first]]
-            low = np.searchsorted(ordered, lists * span + first, side="right")
-        if repeated.last is not None and repeated.last in shared:
-            last = self._bound.candidates[repeated.last].rows[rows[repeated.last]]
-            high = np.searchsorted(ordered, lists * span + last, side="left")
-        return low.astype(np.int32), np.maximum(low, high).astype(np.int32), members
+    ) -> tuple[Ints, Ints]:
+        """Return of the list of each row where the stretch between the ends of the row lies."""
+        step = self._steps[number]
+        repeated, candidates = step.repeated, self._bound.candidates
+        groups, ordered = self._ascending(number, begins, ends, members)
+        low, high, own = begins[lists], ends[lists], groups[lists]
+        if repeated.first is not None and repeated.first in step.shared:
+            first = candidates[repeated.first].rows[rows[repeated.first]]
+            low = np.maximum(low, np.searchsorted(ordered, own + first, side="right"))
+        if repeated.last is not None and repeated.last in step.shared:
+            last = candidates[repeated.last].rows[rows[repeated.last]]
+            high = np.minimum(high, np.searchsorted(ordered, own + last, side="left"))
+        return low.astype(np.int32), np.maximum(low, high).astype(np.int32)
+
+    def _ascending(
+        self, number: int, begins: Ints, ends: Ints, members: Ints
+    ) -> tuple[Times, Times]:
+        """Return what to add to an event of each list, and numbers by which members ascend.
+
+        Ranges of candidates ascend by key and event, so that no list of theirs is copied; lists
+        that stand one behind the other by list and event.
+        """
+        bound = self._bound.sets[number]
+        if not _is_range(bound):
+            lists = np.arange(len(begins)) * _SPAN
+            return lists, np.repeat(lists, ends - begins) + members
+        key = bound.candidates.key_class
+        codes = None if key is None else bound.candidates.keys[key]
+        own = np.zeros(len(begins), dtype=np.int64)
+        if codes is not None:
+            filled = begins < ends  # of an empty list nothing is looked for
+            own[filled] = codes[begins[filled]]
+        if number not in self._ranges:
+            keys = np.int64(0) if codes is None else codes.astype(np.int64) * _SPAN
+            self._ranges[number] = members + keys
+        return own * _SPAN, self._ranges[number]
 
     def _stretches(
         self, number: int, rows: Partials, size: int
@@ -296,7 +318,7 @@ class Sets:
         lengths = ends - begins
         most = lengths if repeated.maximum is None else (repeated.maximum - given).astype(np.int32)
         if self._whole:
-            least = np.where(lengths < least, np.int32(2**30), lengths)
+            least = np.where(lengths < least, np.int32(MOST_MEMBERS), lengths)
         return Lists(begins, ends, members, least, np.minimum(most, lengths), firsts, lasts)
 
     def _chosen(self, rows: Partials, size: int, lists: tuple[Lists, ...]) -> Iterator[SetBlock]:

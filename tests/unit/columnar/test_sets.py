@@ -155,3 +155,23 @@ def test_only_sets_that_conditions_are_about_are_tried(monkeypatch: pytest.Monke
     text = "PATTERN SEQ(A a, KL(B b), C c) WHERE avg(b.x) > 0 WITHIN 9 s"
     with pytest.raises(LimitError, match="more than 10 sets tried"):
         ck.detect(stream("ABBBBC"), text, limit=100).to_arrow()
+
+
+@pytest.mark.parametrize("size", ["{1,99999999999}", "{1,}", "{1,1000000000000000000000000000000}"])
+def test_bounds_beyond_any_stream_bound_nothing(size: str) -> None:
+    text = f"PATTERN SEQ(A a, KL(B b){size}, C c) WHERE count(b) <= 1e15 WITHIN 9 s"
+    assert ck.detect(stream("ABBC"), text).count() == 3
+    never = "PATTERN SEQ(A a, KL(B b), C c) WHERE count(b) >= 3e300 WITHIN 9 s"
+    assert ck.detect(stream("ABBC"), never).count() == 0
+    contiguous = f"PATTERN SEQ(A a, KL(B b){size}, C c) STRATEGY strict-contiguity"
+    assert sets(ck.detect(stream("ABBC"), contiguous)) == [[1, 2]]
+
+
+def test_sets_between_ends_are_found_in_their_own_partition() -> None:
+    kinds, hosts = "ABBNCABBC", [1, 1, 2, 2, 1, 2, 1, 2, 2]
+    rows = pd.DataFrame({"t": range(9), "kind": list(kinds), "host": hosts})
+    events = ck.events(rows, time="t", type="kind", unit="s")
+    text = "PATTERN SEQ(A a, KL(B b), NOT(N n), C c) PARTITION BY host WITHIN 9 s"
+    assert sorted(sets(ck.detect(events, text))) == [[1], [7]]
+    text = "PATTERN SEQ(KL(B b), KL(C c)) PARTITION BY host WITHIN 9 s"
+    assert ck.detect(events, text).count() == len(ck.detect(events, text).to_arrow()) == 4

@@ -15,7 +15,7 @@ def stream_of(rows, columns=("at", "kind", "price"), **options):
 def failing(why):
     """What fails, as pairs of the requirement and what was found."""
     table = why.requirements.to_pandas()
-    table = table[table["holds"] == False]  # noqa: E712
+    table = table[table["holds"].eq(False)]
     return list(zip(table["requirement"], table["told"], strict=True))
 
 
