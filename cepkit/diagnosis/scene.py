@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.program import Clock
-from cepkit.diagnosis.sets import of_members, of_single, set_function
+from cepkit.diagnosis.sets import function_named, of_members, of_single
 from cepkit.pattern.evaluation import Read
 from cepkit.statistics.sampling import partition_of
 from cepkit.stream.columns import Column, EventColumns
@@ -129,7 +129,7 @@ class Scene:
         """
 
         def read(variable: str, attribute: str) -> Column:
-            function = set_function(attribute)
+            function = function_named(attribute)
             if function is None:
                 return self.columns.attributes[attribute].take(rows[variable])
             events = np.sort(np.asarray((sets or rows)[variable], dtype=np.int64))
