@@ -253,7 +253,7 @@ def difference(one: Column, other: Column) -> Floats:
     """Return what two columns of numbers or times differ by."""
     if one.kind == other.kind != "float" and not (one.has_missing or other.has_missing):
         # Times as floats would be good to some microseconds only.
-        return (one.values - other.values).astype(np.float64)  # type: ignore[operator]
+        return np.asarray(np.subtract(one.values, other.values), dtype=np.float64)
     with np.errstate(invalid="ignore"):
         return as_floats(one) - as_floats(other)
 

@@ -121,8 +121,9 @@ def layout(why: WhyNot, width: float = WIDTH) -> Canvas:
         text = f"{text_of(finding.requirement)}: {finding.told}"
         lines = tuple(wrapped(text, SIZE, width - _LEFT - 84, 3))
         items.append(Text(_LEFT, y, (word,), "left", SIZE, True, VERMILLION))
-        items.append(Text(_LEFT + 52, y, lines, "left", SIZE, hover=text))
-        y += items[-1].height + 5  # type: ignore[union-attr]
+        told = Text(_LEFT + 52, y, lines, "left", SIZE, hover=text)
+        items.append(told)
+        y += told.height + 5
     for finding in holding[:_HOLDING]:
         text = f"{text_of(finding.requirement)}: {finding.told}"
         items.append(Text(_LEFT, y, ("holds",), "left", SMALL, False, GREEN))

@@ -264,7 +264,7 @@ def _check_numbers(job: Job, table: pa.Table) -> None:
 
 def numbers_of(table: pa.Table, clock: Clock) -> Integers:
     """Return the numbers that rows were sent with."""
-    return raw(single(table.column(NUMBERS[clock])), np.int64)  # type: ignore[return-value]
+    return np.asarray(raw(single(table.column(NUMBERS[clock])), np.int64), dtype=np.int64)
 
 
 def _slices(layout: Layout, readings: Integers) -> Iterator[tuple[Integers, Integers | None]]:
