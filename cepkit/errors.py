@@ -98,8 +98,8 @@ def _rebuild(kind: type[CepkitError], state: dict[str, object]) -> CepkitError:
     return error
 
 
-class PatternError(CepkitError, ValueError):
-    """A pattern that cannot be meant; knows the place in the text where there is one.
+class PlacedError(CepkitError):
+    """An error that knows the place in a pattern's text where there is one.
 
     Args:
         found: What was found.
@@ -127,11 +127,15 @@ class PatternError(CepkitError, ValueError):
         return f"{place}\n{self.span.underlined()}\n{message}"
 
 
+class PatternError(PlacedError, ValueError):
+    """A pattern that cannot be meant; knows the place in the text where there is one."""
+
+
 class PatternSyntaxError(PatternError):
     """The pattern's text does not follow the grammar (docs/pattern-language.md)."""
 
 
-class UnsupportedError(CepkitError, NotImplementedError):
+class UnsupportedError(PlacedError, NotImplementedError):
     """The pattern is right, but what runs it cannot do a named part of it."""
 
 

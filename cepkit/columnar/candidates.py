@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.backend import Kernels, loops
-from cepkit.columnar.keys import dense_keys, partition_keys
 from cepkit.columnar.program import RUN, Clock, Member, Program, Step
 from cepkit.pattern.evaluation import truth
+from cepkit.pattern.keys import dense_keys, partition_keys
 from cepkit.stream.columns import Column, EventColumns
 
 Ints = npt.NDArray[np.int32]

@@ -396,6 +396,11 @@ def _check_together(condition: Expression, query: Query) -> None:
 
 
 def _check_aggregates(query: Query, names: list[str]) -> None:
+    absent = {
+        node.item.variable
+        for node in walk_structure(query.structure)
+        if isinstance(node, Not) and isinstance(node.item, Event)
+    }
     for aggregate in query.aggregates:
         variable = aggregate.variable
         if variable is None and aggregate.attribute is not None:
@@ -409,6 +414,12 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
                 f"'{variable}' is no variable of the pattern",
                 expected=f"one of {', '.join(names)}",
                 hint=nearest(variable, names),
+                span=aggregate.span,
+            )
+        if variable is not None and variable in absent:
+            raise PatternError(
+                f"AGG {aggregate.function.upper()} of '{variable}', which is under NOT",
+                expected="an event that matches have",
                 span=aggregate.span,
             )
         if aggregate.function in ("first", "last"):

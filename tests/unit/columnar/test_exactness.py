@@ -10,8 +10,8 @@ import pytest
 
 from cepkit.columnar import sources
 from cepkit.columnar.backend import Backend
-from cepkit.columnar.keys import dense_keys, partition_keys
 from cepkit.columnar.matches import Matches
+from cepkit.pattern.keys import dense_keys, partition_keys
 from cepkit.pattern.parser import parse
 from cepkit.plan.checks import as_plan
 from cepkit.stream.columns import MISSING_INTEGER, Column
