@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from cepkit.api import profile as profile
     from cepkit.api import register_function as register_function
     from cepkit.api import sample_stocks as sample_stocks
+    from cepkit.api import simulate as simulate
     from cepkit.api import why_not as why_not
+    from cepkit.automata.trace import Trace as Trace
     from cepkit.errors import CepkitError as CepkitError
     from cepkit.spark.session import get_session as get_session
     from cepkit.statistics.model import Statistics as Statistics
@@ -48,8 +50,10 @@ _HOMES = {
         "profile",
         "register_function",
         "sample_stocks",
+        "simulate",
         "why_not",
     ),
+    "cepkit.automata.trace": ("Trace",),
     "cepkit.errors": ("CepkitError",),
     "cepkit.spark.session": ("get_session",),
     "cepkit.statistics.model": ("Statistics",),

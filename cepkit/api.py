@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from cepkit.errors import StatisticsError, StreamError, UnsupportedError
+from cepkit.errors import LimitError, PlanError, StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.checks import check_attributes
 from cepkit.pattern.functions import register_function as register_function
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
+    from cepkit.automata.trace import Trace
     from cepkit.columnar.matches import Matches
     from cepkit.diagnosis.result import WhyNot
     from cepkit.plan.nodes import OrderPlan, Plan
@@ -233,6 +234,71 @@ def why_not(
         stream, query, events_named, plan=chosen, id=id, violations=violations, limit=limit
     )
     return replace(answer, notes=(*notes, *answer.notes))
+
+
+def simulate(
+    stream: Stream,
+    pattern: Pattern,
+    mechanism: str = "chain-nfa",
+    plan: Plan | OrderPlan | Sequence[Any] | None = None,
+    *,
+    limit: int | None = None,
+    max_steps: int = 2_000,
+) -> Trace:
+    """Run a published mechanism event by event, and keep what it did at each step.
+
+    It finds what `detect` finds, far more slowly: it is for seeing how, and for counting.
+
+    Args:
+        stream: From `events`; from Spark the first `limit` events are fetched.
+        pattern: The query, or its text.
+        mechanism: "eager-nfa" takes events in the order in which they come, "chain-nfa" in the
+            order of a plan, "tree-nfa" in an order chosen anew at each step, "evaluation-tree"
+            joins partial matches along a tree.
+        plan: From `choose_plan`; or an order, as ["c", "b", "a"]; or a tree, as
+            ("a", ("b", "c")). None: rare events first, as measured in the stream; an order is a
+            tree that leans left. Only for mechanisms that follow a plan.
+        limit: How many events to take, from the beginning of the stream; None for all.
+        max_steps: How many steps to keep, 20,000 at most. Longer streams run to their end all
+            the same: the totals are those of all.
+
+    Returns:
+        A trace: `steps`, `counters` after each, `matches`, `totals`.
+
+    Raises:
+        PatternError: The pattern reads a column that the stream does not have.
+        PlanError: There is no such mechanism, or it does not follow such a plan.
+        UnsupportedError: AGG, a strategy other than skip-till-any-match, or events in Spark
+            without a `limit`.
+        LimitError: More steps than a trace can hold.
+    """
+    from cepkit.automata.choice import choose, follow, refuse_unsupported
+    from cepkit.automata.simulation import MOST_STEPS, attributes_read
+    from cepkit.automata.simulation import simulate as run
+    from cepkit.stream.warnings import warn_of_dropped
+
+    query = _checked(stream, pattern)
+    refuse_unsupported(query)
+    chosen = choose(mechanism)
+    if not 1 <= max_steps <= MOST_STEPS:
+        raise LimitError(
+            f"a trace of {max_steps:,} steps",
+            expected=f"1 to {MOST_STEPS:,}; the totals count the whole stream whatever it is",
+        )
+    if limit is not None:
+        stream = stream.head(limit)
+    elif stream.place == "spark":
+        raise UnsupportedError(
+            "mechanisms run event by event in this process, and the events are in Spark",
+            hint="limit=1000 takes the first thousand; detect runs on Spark",
+        )
+    if chosen.follows == "nothing" and plan is not None:
+        raise PlanError(f"'{mechanism}' follows no plan", expected="no plan")
+    if chosen.follows != "nothing" and plan is None:
+        plan = choosing.choose_plan(query, _measured(stream, query, seed=0), "by-frequency")
+    columns = stream.columns(attributes_read(query))
+    warn_of_dropped(columns.dropped)
+    return run(chosen, columns, query, follow(chosen, plan, query), max_steps)
 
 
 def _measured(stream: Stream, query: Query, seed: int) -> Statistics:

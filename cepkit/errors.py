@@ -151,6 +151,10 @@ class PlanError(CepkitError, ValueError):
     """A plan that does not belong to the pattern, or an unknown planner."""
 
 
+class TraceError(CepkitError, ValueError):
+    """What should be a trace of a run is none, or one of another stream."""
+
+
 class LimitError(CepkitError, RuntimeError):
     """A result or a search that would grow past its limit."""
 

@@ -1,0 +1,82 @@
+"""The clauses of a pattern and where they stand in its printed text, so that one can be shown.
+
+The text is read again, and the nodes that come of it know their places.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from cepkit.errors import Span
+from cepkit.pattern import nodes
+from cepkit.pattern.conditions import Expression, conjuncts
+from cepkit.pattern.parser import parse
+from cepkit.pattern.query import Query
+
+ClauseKind: TypeAlias = Literal["event", "absence", "condition", "window", "partition"]
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A part of a pattern: the characters from `begin` up to, not including, `end`."""
+
+    kind: ClauseKind
+    begin: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """The clauses of a query.
+
+    Attributes:
+        text: The query, printed.
+        rows: The clauses, in the order of the text.
+        events: For each variable, absent ones too, the number of its clause.
+        conditions: For each conjunct of WHERE the number of its clause.
+    """
+
+    text: str
+    rows: tuple[Clause, ...]
+    events: dict[str, int]
+    conditions: dict[Expression, int]
+
+    @classmethod
+    def of(cls, query: Query) -> Clauses:
+        """Return the clauses of `query`."""
+        text = str(query)
+        again = parse(text)
+        rows: list[Clause] = []
+
+        def add(kind: ClauseKind, begin: int, end: int) -> int:
+            rows.append(Clause(kind, begin, end, text[begin:end]))
+            return len(rows) - 1
+
+        events: dict[str, int] = {}
+        inside: set[int] = set()
+        for node in nodes.walk(again.structure):
+            match node:
+                case nodes.Not(nodes.Event(variable) as event, span):
+                    events[variable] = add("absence", *_ends(span))
+                    inside.add(id(event))
+                case nodes.Kleene(nodes.Event(variable) as event, _, _, span):
+                    events[variable] = add("event", *_ends(span))
+                    inside.add(id(event))
+                case nodes.Event(variable, _, span) if id(node) not in inside:
+                    events[variable] = add("event", *_ends(span))
+        conditions = {c: add("condition", *_ends(c.span)) for c in conjuncts(again.where)}
+        begin = 0
+        for line in text.split("\n"):
+            if line.startswith("WITHIN "):
+                add("window", begin, begin + len(line))
+            if line.startswith("PARTITION BY "):
+                add("partition", begin, begin + len(line))
+            begin += len(line) + 1
+        return cls(text, tuple(rows), events, conditions)
+
+
+def _ends(span: Span | None) -> tuple[int, int]:
+    assert span is not None, "what was read from a text knows its place"
+    return span.start, span.end

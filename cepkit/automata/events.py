@@ -1,0 +1,114 @@
+"""The events of a stream one at a time, in stream order, with what a query reads of each.
+
+O(events), from columns. Missing values are None, texts are texts, times are microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.pattern.correlation import standardised
+from cepkit.pattern.policies import CountWindow
+from cepkit.pattern.query import Query
+from cepkit.stream.columns import Column, EventColumns
+
+Place: TypeAlias = "Event | tuple[Event, ...] | None"
+"""What a variable is bound to: an event, the members of a set in stream order, or nothing."""
+
+Binding: TypeAlias = tuple[Place, ...]
+"""One place for each variable."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class History:
+    """The value of an array attribute.
+
+    Attributes:
+        values: The array, NaN where there is nothing.
+        unit: What correlations are computed of (`correlation.standardised`).
+    """
+
+    values: npt.NDArray[np.float64]
+    unit: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Event:
+    """An event as mechanisms see it.
+
+    Attributes:
+        number: Its number in stream order, from 0.
+        ts: Its time in microseconds since 1970 UTC.
+        clock: What the window counts in: `ts`, its arrival number, or that inside its partition.
+        type: Its type.
+        values: The attributes that the query reads, in the order of their names.
+        key: What PARTITION BY reads; empty without it.
+    """
+
+    number: int
+    ts: int
+    clock: int
+    type: str
+    values: tuple[Any, ...]
+    key: tuple[Hashable, ...] = ()
+
+
+def events_of(columns: EventColumns, query: Query, names: Sequence[str]) -> Iterator[Event]:
+    """Yield the events of a stream in stream order.
+
+    Args:
+        columns: The stream.
+        query: What is asked of it.
+        names: The attributes that go to `Event.values`.
+    """
+    arrivals = columns.arrival()
+    keyed = [plain_values(columns.attributes[name]) for name in query.partition_by]
+    keys: list[tuple[Hashable, ...]] = [()] * len(columns)
+    if keyed:
+        keys = list(zip(*keyed, strict=True))
+    clock = columns.ts
+    if isinstance(query.window, CountWindow):
+        clock = _places(arrivals, keys) if query.partition_by else arrivals
+    read = [plain_values(columns.attributes[name]) for name in names]
+    rows = zip(*read, strict=True) if read else iter([()] * len(columns))
+    types = [columns.type_names[code] for code in columns.types.tolist()]
+    numbers = range(len(columns))
+    for number, ts, at, kind, values, key in zip(
+        numbers, columns.ts.tolist(), clock.tolist(), types, rows, keys, strict=True
+    ):
+        yield Event(number, ts, at, kind, tuple(values), key)
+
+
+def plain_values(column: Column) -> list[Any]:
+    """Return the values of a column as Python's own, None where one is missing."""
+    missing = column.missing().tolist()
+    match column.kind:
+        case "float" | "null" | "integer" | "timestamp":
+            values: list[Any] = column.values.tolist()
+        case "boolean":
+            values = [value == 1 for value in column.values.tolist()]
+        case "text":
+            texts = column.dictionary
+            values = [None if code < 0 else texts[code] for code in column.values.tolist()]
+        case "array":
+            matrix: Any = column.values
+            values = [History(*pair) for pair in zip(matrix, standardised(column), strict=True)]
+    return [None if gone else value for value, gone in zip(values, missing, strict=True)]
+
+
+def _places(
+    arrivals: npt.NDArray[np.int64], keys: list[tuple[Hashable, ...]]
+) -> npt.NDArray[np.int64]:
+    """Return for each event how many of its partition came before it."""
+    counts: dict[tuple[Hashable, ...], int] = {}
+    places = np.empty(len(arrivals), dtype=np.int64)
+    for row in np.argsort(arrivals, kind="stable").tolist():
+        key = keys[row]
+        places[row] = counts.get(key, 0)
+        counts[key] = counts.get(key, 0) + 1
+    return places

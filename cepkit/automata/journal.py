@@ -1,0 +1,190 @@
+"""What a run did: counters always, operations while somebody listens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from cepkit.automata.events import Binding, Event
+from cepkit.automata.operations import (
+    Checked,
+    Close,
+    Create,
+    Discard,
+    Evaluate,
+    Forget,
+    Match,
+    Operation,
+    Reason,
+    Refuse,
+    Store,
+)
+from cepkit.automata.rules import Test
+
+
+class Counts(NamedTuple):
+    """The counters at one moment; all but `instances` and `stored` only grow.
+
+    Attributes:
+        evaluations: How often a take edge (or a join) was evaluated on an instance and a
+            candidate that is in scope.
+        instances: Instances alive.
+        stored: Events in the input buffers; one that is kept for two variables counts twice.
+        created: Instances created.
+        expired: Instances dropped because their window closed.
+        forgotten: Events dropped from the buffers because the window had passed them.
+        matches: Matches.
+    """
+
+    evaluations: int
+    instances: int
+    stored: int
+    created: int
+    expired: int
+    forgotten: int
+    matches: int
+
+
+@dataclass(slots=True, eq=False)
+class Instance:
+    """A partial match that waits for more: a token on a node of the diagram.
+
+    Attributes:
+        number: Its number, in order of creation.
+        node: Where it is.
+        bound: The variables that it binds, as a mask.
+        binding: What they are bound to.
+        low: The least clock of its events.
+        high: The greatest.
+        alive: Whether it still exists.
+        homes: The tables that it stands in, to be taken out of when it ends.
+    """
+
+    number: int
+    node: int
+    bound: int
+    binding: Binding
+    low: int
+    high: int
+    alive: bool = True
+    homes: list[dict[int, Instance]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Journal:
+    """Counts what happens, numbers instances and matches, and writes operations down.
+
+    Attributes:
+        recording: Whether operations are written down.
+        operations: Those of the step under way.
+        found: The matches of the step under way: instance, branch and binding of each.
+    """
+
+    recording: bool = True
+    operations: list[Operation] = field(default_factory=list)
+    found: list[tuple[int, int, Binding]] = field(default_factory=list)
+    evaluations: int = 0
+    instances: int = 0
+    stored: int = 0
+    created: int = 0
+    expired: int = 0
+    forgotten: int = 0
+    matches: int = 0
+    peak_instances: int = 0
+    peak_stored: int = 0
+
+    def counts(self) -> Counts:
+        """Return the counters as they are now."""
+        return Counts(
+            self.evaluations,
+            self.instances,
+            self.stored,
+            self.created,
+            self.expired,
+            self.forgotten,
+            self.matches,
+        )
+
+    def create(
+        self, parents: tuple[int, ...], node: int, variable: str | None, event: Event | None
+    ) -> int:
+        """Return the number of a new instance."""
+        number = self.created
+        self.created += 1
+        self.instances += 1
+        self.peak_instances = max(self.peak_instances, self.instances)
+        if self.recording:
+            bound = None if event is None else event.number
+            self.operations.append(Create(number, parents, node, variable, bound))
+        return number
+
+    def discard(self, number: int, reason: Reason, event: Event | None = None) -> None:
+        """Note that an instance has ended."""
+        self.instances -= 1
+        if reason == "expired":
+            self.expired += 1
+        if self.recording:
+            by = None if event is None else event.number
+            self.operations.append(Discard(number, reason, by))
+
+    def store(self, event: Event, variable: str) -> None:
+        """Note that an event went into a buffer."""
+        self.stored += 1
+        self.peak_stored = max(self.peak_stored, self.stored)
+        if self.recording:
+            self.operations.append(Store(event.number, variable))
+
+    def forget(self, event: Event, variable: str) -> None:
+        """Note that an event left a buffer."""
+        self.stored -= 1
+        self.forgotten += 1
+        if self.recording:
+            self.operations.append(Forget(event.number, variable))
+
+    def match(self, instance: Instance, branch: int) -> None:
+        """Note a match."""
+        self.found.append((instance.number, branch, instance.binding))
+        if self.recording:
+            self.operations.append(Match(instance.number, self.matches))
+        self.matches += 1
+
+    def evaluate(
+        self,
+        instance: Instance,
+        edge: int,
+        event: Event | None,
+        tests: tuple[Test, ...],
+        binding: Binding,
+        other: Instance | None = None,
+    ) -> bool:
+        """Write an evaluation down, and return whether all tests hold of `binding`."""
+        checked = checks(tests, binding)
+        held = len(checked) == len(tests) and all(one.held for one in checked)
+        by = None if event is None else event.number
+        sibling = None if other is None else other.number
+        self.operations.append(Evaluate(instance.number, edge, by, checked, held, sibling))
+        return held
+
+    def close(
+        self, number: int, tests: tuple[Test, ...], binding: Binding, by: Event | None
+    ) -> None:
+        """Write down whether a set may end; `by` is an event that must not be there."""
+        checked = checks(tests, binding)
+        held = by is None and all(one.held for one in checked)
+        event = None if by is None else by.number
+        self.operations.append(Close(number, checked, held, event))
+
+    def refuse(self, event: Event, variable: str, tests: tuple[Test, ...]) -> None:
+        """Write down that an event fails the conditions on it alone."""
+        self.operations.append(Refuse(event.number, variable, checks(tests, (event,))))
+
+
+def checks(tests: tuple[Test, ...], binding: Binding) -> tuple[Checked, ...]:
+    """Return what came of each test, none after the first that does not hold."""
+    made = []
+    for test in tests:
+        held = test.holds(binding)
+        made.append(Checked(test.clause, test.shown(binding), held))
+        if not held:
+            break
+    return tuple(made)

@@ -1,0 +1,304 @@
+"""One branch in one partition: what all mechanisms have in common.
+
+A lane gets the events of its partition. It keeps instances and buffers, decides absences, and
+holds matches back until nothing can come any more that must not be there. How events are taken is
+what mechanisms differ in.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from cepkit.automata.buffers import Buffer, Clock
+from cepkit.automata.events import Binding, Event, Place
+from cepkit.automata.journal import Instance, Journal
+from cepkit.automata.operations import Reason
+from cepkit.automata.rules import Absence, Rules, Stage, Test, begin_of, end_of
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a lane is told of the run that it is part of.
+
+    Attributes:
+        rules: What its branch demands.
+        branch: The number of the branch, from 0.
+        journal: Where it says what it does.
+        clock: When instances and events expire.
+        seen: The matches of branches that can find the same ones; None where none can.
+    """
+
+    rules: Rules
+    branch: int
+    journal: Journal
+    clock: Clock
+    seen: set[Hashable] | None
+
+
+class Lane(ABC):
+    """A branch in a partition; mechanisms say what happens to an event."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.rules = setting.rules
+        self.branch = setting.branch
+        self.journal = setting.journal
+        self.clock = setting.clock
+        self._seen = setting.seen
+        self.alive: dict[int, Instance] = {}
+        self.pending: dict[int, Instance] = {}
+        self._absent = tuple(Buffer(e.variable) for e in self.rules.branch.negated)
+        self._awaited = tuple(a for a in self.rules.absences if a.awaited)
+        self._limit = self.rules.limit
+
+    @abstractmethod
+    def arrive(self, event: Event, slots: Sequence[int]) -> None:
+        """Take in an event that may stand for each of some variables."""
+
+    def feed(self, event: Event) -> None:
+        """Take in an event of this partition."""
+        positive, negative = self.rules.roles(event.type)
+        for index in negative:
+            if self._passes(event, self._absent[index].variable, self.rules.absent_filters[index]):
+                self.clock.keep(event, self._absent[index])
+                self._break(self.rules.absences[index], event)
+        slots = [
+            slot
+            for slot in positive
+            if self._passes(event, self.rules.variables[slot], self.rules.filters[slot])
+        ]
+        if slots:
+            self.arrive(event, slots)
+
+    def finish(self) -> None:
+        """The stream has ended: what waited only for that is a match, the rest ends."""
+        for instance in list(self.pending.values()):
+            self._mature(instance)
+        for instance in list(self.alive.values()):
+            self.discard(instance, "ended")
+
+    def create(
+        self,
+        parents: tuple[int, ...],
+        node: int,
+        bound: int,
+        binding: Binding,
+        low: int,
+        high: int,
+        variable: str | None = None,
+        event: Event | None = None,
+    ) -> Instance:
+        """Return a new instance."""
+        number = self.journal.create(parents, node, variable, event)
+        instance = Instance(number, node, bound, binding, low, high, homes=[self.alive])
+        self.alive[number] = instance
+        return instance
+
+    def extended(
+        self, parent: Instance, node: int, slot: int, place: Place, event: Event
+    ) -> Instance:
+        """Return a child that binds `place`, of which `event` is new, besides what `parent` does.
+
+        A variable that is bound already is bound anew: its set has grown.
+        """
+        low = min(parent.low, event.clock) if parent.bound else event.clock
+        high = max(parent.high, event.clock) if parent.bound else event.clock
+        return self.create(
+            (parent.number,),
+            node,
+            parent.bound | 1 << slot,
+            with_place(parent.binding, slot, place),
+            low,
+            high,
+            self.rules.variables[slot],
+            event,
+        )
+
+    def stay(self, instance: Instance, *homes: dict[int, Instance]) -> None:
+        """Let an instance wait in some tables until its window closes."""
+        if len(instance.homes) == 1:
+            self.clock.wait(instance, self._expire)
+        for home in homes:
+            home[instance.number] = instance
+            instance.homes.append(home)
+
+    def discard(self, instance: Instance, reason: Reason, event: Event | None = None) -> None:
+        """End an instance."""
+        instance.alive = False
+        for home in instance.homes:
+            home.pop(instance.number, None)
+        self.journal.discard(instance.number, reason, event)
+
+    def complete(self, instance: Instance) -> bool:
+        """Make a match of an instance that binds everything, now or when it is safe to.
+
+        Returns:
+            Whether it is a match now; if not, it waits in `pending`, or was found before.
+        """
+        if self._awaited:
+            self.stay(instance, self.pending)
+            return False
+        return self._report(instance)
+
+    def may_end(
+        self,
+        instance: Instance,
+        slot: int,
+        closing: tuple[Test, ...],
+        absences: tuple[Absence, ...],
+    ) -> bool:
+        """Say whether the set at `slot` may end with the members that it has."""
+        members = instance.binding[slot]
+        assert isinstance(members, tuple)
+        if len(members) < self.rules.bounds[slot][0]:
+            return False
+        held = all(test.holds(instance.binding) for test in closing)
+        by = self.breaker(absences, instance) if held else None
+        if self.journal.recording and (closing or by):
+            self.journal.close(instance.number, closing, instance.binding, by)
+        return held and by is None
+
+    def breaker(self, absences: Iterable[Absence], instance: Instance) -> Event | None:
+        """Return an event that must not be there, beside what an instance binds, or None."""
+        for absence in absences:
+            for event in self._between(absence, instance):
+                if self._breaks(absence, instance, event):
+                    return event
+        return None
+
+    def candidates(self, buffer: Buffer, stage: Stage, instance: Instance) -> list[Event]:
+        """Return the buffered events that are in scope for an instance, in stream order."""
+        first, last = self._range(buffer, stage.after, stage.before, instance, windowed=True)
+        found = buffer.events[first:last]
+        if not self.rules.timed and self._limit is not None and instance.bound:
+            found = [event for event in found if self._in_window(instance, event)]
+        if stage.rivals:
+            found = [event for event in found if not _own(event, instance, stage.rivals)]
+        return found
+
+    def in_scope(self, stage: Stage, instance: Instance, event: Event) -> bool:
+        """Return whether an event that has just come is in scope for an instance."""
+        binding, ts = instance.binding, event.ts
+        for slot in stage.after:
+            if end_of(binding[slot]) >= ts:
+                return False
+        if stage.rivals and _own(event, instance, stage.rivals):
+            return False
+        return not instance.bound or self._in_window(instance, event)
+
+    def holds(
+        self, instance: Instance, edge: int, event: Event, tests: tuple[Test, ...], binding: Binding
+    ) -> bool:
+        """Evaluate an edge on an instance and a candidate, and count it."""
+        journal = self.journal
+        journal.evaluations += 1
+        if journal.recording:
+            return journal.evaluate(instance, edge, event, tests, binding)
+        return all(test.holds(binding) for test in tests)
+
+    def _in_window(self, instance: Instance, event: Event) -> bool:
+        low, high = min(instance.low, event.clock), max(instance.high, event.clock)
+        return self._limit is None or high - low <= self._limit
+
+    def _range(
+        self,
+        buffer: Buffer,
+        after: tuple[int, ...],
+        before: tuple[int, ...],
+        instance: Instance,
+        *,
+        windowed: bool,
+    ) -> tuple[int, int]:
+        """Return where in a buffer the events between some places of an instance are."""
+        times, binding = buffer.times, instance.binding
+        first, last = buffer.begin, len(times)
+        if after:
+            first = bisect_right(times, max(end_of(binding[slot]) for slot in after), first)
+        if before:
+            last = bisect_left(times, min(begin_of(binding[slot]) for slot in before), first)
+        if windowed and self._limit is not None and self.rules.timed and instance.bound:
+            first = bisect_left(times, instance.high - self._limit, first)
+            last = bisect_right(times, instance.low + self._limit, first, max(first, last))
+        return first, last
+
+    def _between(self, absence: Absence, instance: Instance) -> list[Event]:
+        buffer = self._absent[absence.index]
+        first, last = self._range(
+            buffer, absence.after, absence.before, instance, windowed=absence.windowed
+        )
+        return buffer.events[first:last]
+
+    def _breaks(self, absence: Absence, instance: Instance, event: Event) -> bool:
+        if absence.windowed and not self._in_window(instance, event):
+            return False
+        if _own(event, instance, range(len(self.rules.variables))):
+            return False
+        binding = (*instance.binding, event)
+        return all(test.holds(binding) for test in absence.tests)
+
+    def _break(self, absence: Absence, event: Event) -> None:
+        """End what waits and must not see an event like this."""
+        if not absence.awaited:
+            return
+        for instance in list(self.pending.values()):
+            late = all(end_of(instance.binding[slot]) < event.ts for slot in absence.after)
+            if late and self._breaks(absence, instance, event):
+                # A set that may grow still has other matches before it.
+                if len(instance.homes) > 2:
+                    self.pending.pop(instance.number)
+                    instance.homes.remove(self.pending)
+                    if self.journal.recording:
+                        self.journal.close(instance.number, (), instance.binding, event)
+                else:
+                    self.discard(instance, "absence", event)
+
+    def _mature(self, instance: Instance) -> None:
+        if self._report(instance):
+            self.discard(instance, "matched")
+
+    def _expire(self, instance: Instance) -> None:
+        if instance.number in self.pending:
+            self._mature(instance)
+        else:
+            self.discard(instance, "expired")
+
+    def _report(self, instance: Instance) -> bool:
+        """Make a match of an instance, unless another branch has found it."""
+        if self._seen is not None:
+            identity = tuple(_numbers(place) for place in instance.binding)
+            if identity in self._seen:
+                self.discard(instance, "duplicate")
+                return False
+            self._seen.add(identity)
+        self.journal.match(instance, self.branch)
+        return True
+
+    def _passes(self, event: Event, variable: str, filters: tuple[Test, ...]) -> bool:
+        for test in filters:
+            if not test.holds((event,)):
+                if self.journal.recording:
+                    self.journal.refuse(event, variable, filters)
+                return False
+        return True
+
+
+def with_place(binding: Binding, slot: int, place: Place) -> Binding:
+    """Return a binding with one place changed."""
+    return (*binding[:slot], place, *binding[slot + 1 :])
+
+
+def _own(event: Event, instance: Instance, slots: Iterable[int]) -> bool:
+    """Whether an event is bound already, at one of some places."""
+    for slot in slots:
+        place = instance.binding[slot]
+        if place is event or (isinstance(place, tuple) and event in place):
+            return True
+    return False
+
+
+def _numbers(place: Place) -> Hashable:
+    if isinstance(place, tuple):
+        return tuple(event.number for event in place)
+    return None if place is None else place.number

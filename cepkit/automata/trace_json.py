@@ -1,0 +1,294 @@
+"""Traces as JSON and back: `cepkit.trace/1`, described in docs/trace.md.
+
+Columns instead of records, and operations as short lists: a step is some hundred bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any, assert_never
+
+from cepkit.automata.chart import Edge, Node
+from cepkit.automata.clauses import Clause
+from cepkit.automata.diagram import Diagram, PlacedNode
+from cepkit.automata.journal import Counts
+from cepkit.automata.operations import (
+    Checked,
+    Close,
+    Create,
+    Discard,
+    Evaluate,
+    Forget,
+    Leave,
+    Match,
+    Operation,
+    Refuse,
+    Store,
+    Visit,
+)
+from cepkit.automata.trace import EventTable, Step, Totals, Trace, TracedMatch, Truncated
+from cepkit.errors import TraceError
+
+SCHEMA = "cepkit.trace/1"
+
+
+def encode(trace: Trace) -> dict[str, Any]:
+    """Return a trace as what JSON can hold."""
+    events = trace.events
+    return {
+        "schema": SCHEMA,
+        "pattern": trace.pattern,
+        "clauses": [
+            {"kind": c.kind, "begin": c.begin, "end": c.end, "text": c.text} for c in trace.clauses
+        ],
+        "variables": list(trace.variables),
+        "events": {
+            "id": list(events.id),
+            "time": list(events.time),
+            "type": list(events.type),
+            "attributes": {
+                name: [_finite(value) for value in column]
+                for name, column in events.attributes.items()
+            },
+        },
+        "mechanism": trace.mechanism,
+        "plan": trace.plan,
+        "name": trace.name,
+        "diagram": _encode_diagram(trace.diagram),
+        "steps": [[encode_operation(o) for o in step.operations] for step in trace.steps],
+        "counters": {
+            name: [count[i] for count in trace.counters] for i, name in enumerate(Counts._fields)
+        },
+        "matches": [
+            {
+                "step": match.step,
+                "instance": match.instance,
+                "events": {v: _listed(events) for v, events in match.events.items()},
+            }
+            for match in trace.matches
+        ],
+        "final": trace.final,
+        "truncated": trace.truncated and {"shown": trace.truncated.shown, "of": trace.truncated.of},
+        "totals": {
+            **trace.totals.counts._asdict(),
+            "peak_instances": trace.totals.peak_instances,
+            "peak_stored": trace.totals.peak_stored,
+            "events": trace.totals.events,
+        },
+    }
+
+
+def encode_operation(operation: Operation) -> list[Any]:
+    """Return an operation as a list whose first item names it."""
+    match operation:
+        case Evaluate(instance, edge, event, checked, held, other):
+            row = ["evaluate", instance, edge, event, _checks(checked), int(held)]
+            return row if other is None else [*row, other]
+        case Create(instance, parents, node, variable, event):
+            return ["create", instance, list(parents), node, variable, event]
+        case Discard(instance, reason, event):
+            row = ["discard", instance, reason]
+            return row if event is None else [*row, event]
+        case Close(instance, checked, held, event):
+            row = ["close", instance, _checks(checked), int(held)]
+            return row if event is None else [*row, event]
+        case Refuse(event, variable, checked):
+            return ["refuse", event, variable, _checks(checked)]
+        case Store(event, variable):
+            return ["store", event, variable]
+        case Forget(event, variable):
+            return ["forget", event, variable]
+        case Match(instance, number):
+            return ["match", instance, number]
+        case Visit(node):
+            return ["visit", node]
+        case Leave(node):
+            return ["leave", node]
+        case _:
+            assert_never(operation)
+
+
+def decode_operation(row: list[Any]) -> Operation:
+    """Return the operation that `encode_operation` made a list of."""
+    match row:
+        case ["evaluate", instance, edge, event, checked, held, *other]:
+            parts = _checked(checked)
+            return Evaluate(instance, edge, event, parts, bool(held), other[0] if other else None)
+        case ["create", instance, parents, node, variable, event]:
+            return Create(instance, tuple(parents), node, variable, event)
+        case ["discard", instance, reason, *event]:
+            return Discard(instance, reason, event[0] if event else None)
+        case ["close", instance, checked, held, *event]:
+            return Close(instance, _checked(checked), bool(held), event[0] if event else None)
+        case ["refuse", event, variable, checked]:
+            return Refuse(event, variable, _checked(checked))
+        case ["store", event, variable]:
+            return Store(event, variable)
+        case ["forget", event, variable]:
+            return Forget(event, variable)
+        case ["match", instance, number]:
+            return Match(instance, number)
+        case ["visit", node]:
+            return Visit(node)
+        case ["leave", node]:
+            return Leave(node)
+        case _:
+            raise TraceError(f"an operation {row!r} that is not known")
+
+
+def load(source: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what a JSON text, or a file of one, holds.
+
+    Raises:
+        TraceError: It holds no object.
+    """
+    text = source if isinstance(source, str) and source.lstrip().startswith("{") else None
+    try:
+        found = json.loads(Path(source).read_text(encoding="utf-8") if text is None else text)
+    except OSError as error:
+        raise TraceError(f"'{source}' cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise TraceError(f"this is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise TraceError("this is JSON, but no trace", expected=f"an object with schema {SCHEMA}")
+    return found
+
+
+def decode(data: dict[str, Any]) -> Trace:
+    """Return the trace that `encode` made an object of.
+
+    Raises:
+        TraceError: It is of another schema, or something is missing.
+    """
+    if data.get("schema") != SCHEMA:
+        raise TraceError(f"the schema {data.get('schema')!r}", expected=f"'{SCHEMA}'")
+    try:
+        return _decode(data)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise TraceError(f"this trace lacks something: {error}") from error
+
+
+def _decode(data: dict[str, Any]) -> Trace:
+    events = data["events"]
+    count = len(events["id"])
+    steps = tuple(
+        Step(i, i if i < count else None, tuple(map(decode_operation, step)))
+        for i, step in enumerate(data["steps"])
+    )
+    totals = data["totals"]
+    return Trace(
+        data["pattern"],
+        tuple(Clause(**clause) for clause in data["clauses"]),
+        EventTable(
+            tuple(events["id"]),
+            tuple(events["time"]),
+            tuple(events["type"]),
+            {name: tuple(map(_value, column)) for name, column in events["attributes"].items()},
+        ),
+        data["mechanism"],
+        data["plan"],
+        _decode_diagram(data["diagram"]),
+        steps,
+        tuple(
+            Counts(*row)
+            for row in zip(*(data["counters"][name] for name in Counts._fields), strict=True)
+        ),
+        tuple(
+            TracedMatch(
+                match["step"],
+                match["instance"],
+                {v: tuple(e) if isinstance(e, list) else e for v, e in match["events"].items()},
+            )
+            for match in data["matches"]
+        ),
+        Totals(
+            Counts(*(totals[name] for name in Counts._fields)),
+            totals["peak_instances"],
+            totals["peak_stored"],
+            totals["events"],
+        ),
+        data["truncated"] and Truncated(**data["truncated"]),
+        tuple(data["variables"]),
+    )
+
+
+def _encode_diagram(diagram: Diagram) -> dict[str, Any]:
+    return {
+        "kind": diagram.kind,
+        "nodes": [
+            {
+                "id": p.node.id,
+                "branch": p.node.branch,
+                "label": p.node.label,
+                "kind": p.node.kind,
+                "variables": list(p.node.variables),
+                "x": p.x,
+                "y": p.y,
+            }
+            for p in diagram.nodes
+        ],
+        "edges": [
+            {
+                "id": e.id,
+                "from": e.begin,
+                "to": e.end,
+                "kind": e.kind,
+                "label": e.label,
+                "conditions": list(e.conditions),
+                "scope": e.scope,
+            }
+            for e in diagram.edges
+        ],
+    }
+
+
+def _decode_diagram(data: dict[str, Any]) -> Diagram:
+    return Diagram(
+        data["kind"],
+        tuple(
+            PlacedNode(
+                Node(n["id"], n["branch"], n["label"], n["kind"], tuple(n["variables"])),
+                n["x"],
+                n["y"],
+            )
+            for n in data["nodes"]
+        ),
+        tuple(
+            Edge(
+                e["id"],
+                e["from"],
+                e["to"],
+                e["kind"],
+                e["label"],
+                tuple(e["conditions"]),
+                e["scope"],
+            )
+            for e in data["edges"]
+        ),
+    )
+
+
+def _checks(checked: tuple[Checked, ...]) -> list[list[Any]]:
+    return [[one.clause, one.text, int(one.held)] for one in checked]
+
+
+def _checked(rows: list[list[Any]]) -> tuple[Checked, ...]:
+    return tuple(Checked(clause, text, bool(held)) for clause, text, held in rows)
+
+
+def _listed(events: int | tuple[int, ...]) -> int | list[int]:
+    return list(events) if isinstance(events, tuple) else events
+
+
+def _finite(value: Any) -> Any:
+    """Return a value that JSON has: no infinities, lists for arrays."""
+    if isinstance(value, float) and math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _value(item: Any) -> Any:
+    return tuple(item) if isinstance(item, list) else item
