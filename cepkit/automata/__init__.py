@@ -5,10 +5,16 @@ from types import MappingProxyType
 
 from cepkit.automata.chain import ChainNFA
 from cepkit.automata.contract import Mechanism
+from cepkit.automata.eager import EagerNFA
+from cepkit.automata.evaluation_tree import EvaluationTree
+from cepkit.automata.tree_nfa import TreeNFA
 
-__all__ = ["MECHANISMS", "ChainNFA", "Mechanism"]
+__all__ = ["MECHANISMS", "ChainNFA", "EagerNFA", "EvaluationTree", "Mechanism", "TreeNFA"]
 
 MECHANISMS: Mapping[str, Mechanism] = MappingProxyType(
-    {mechanism.name: mechanism for mechanism in (ChainNFA(),)}
+    {
+        mechanism.name: mechanism
+        for mechanism in (EagerNFA(), ChainNFA(), TreeNFA(), EvaluationTree())
+    }
 )
 """Every mechanism by name."""

@@ -20,6 +20,7 @@ from cepkit.automata.contract import DiagramKind, Follows
 from cepkit.automata.events import Event
 from cepkit.automata.journal import Instance
 from cepkit.automata.lane import Lane, Setting, with_place
+from cepkit.automata.operations import Reason
 from cepkit.automata.rules import Rules, Stage
 from cepkit.plan.checks import variables_of_plan
 from cepkit.plan.nodes import BranchPlan
@@ -74,12 +75,13 @@ class ChainProgram:
             if slot in rules.bounds
         }
         for i, node in enumerate(self.nodes[:-1]):
-            for j in range(i, len(slots)):
-                if self.stored[j]:
-                    chart.edge(node, node, "store", rules.label(slots[j]))
-            for taken in slots[:i]:
-                if taken not in rules.bounds or self.position[taken] < i - 1:
-                    chart.edge(node, node, "ignore", rules.label(taken))
+            stored = [slot for j, slot in enumerate(slots) if j >= i and self.stored[j]]
+            # A set that has just been taken may still grow: its events are not passed over.
+            ignored = [s for j, s in enumerate(slots[:i]) if j < i - 1 or s not in rules.bounds]
+            if stored:
+                chart.edge(node, node, "store", ", ".join(map(rules.label, stored)))
+            if ignored:
+                chart.edge(node, node, "ignore", ", ".join(map(rules.label, ignored)))
 
     def lane(self, setting: Setting) -> ChainLane:
         """Return a lane with its initial instance."""
@@ -118,8 +120,7 @@ class ChainLane(Lane):
         self._growing: tuple[dict[int, Instance], ...] = tuple({} for _ in range(count))
         empty = (None,) * count
         root = self.create((), program.nodes[0], 0, empty, 0, 0)
-        self._waiting[0][root.number] = root
-        root.homes.append(self._waiting[0])
+        self.stay(root, self._waiting[0])
 
     def arrive(self, event: Event, slots: Sequence[int]) -> None:
         """Store the event where it may be wanted later, and offer it to all who wait for it."""
@@ -167,32 +168,33 @@ class ChainLane(Lane):
     def _settle(self, instance: Instance, i: int, stage: Stage) -> None:
         """Let an instance that has just bound the variable at `i` do all that it can do now."""
         slot = stage.slot
-        matched = False
+        reason: Reason = "exhausted"
         if slot in self.rules.bounds:
             if self.may_end(instance, slot, stage.closing, stage.absences):
-                matched = self._go_on(instance, i + 1)
-            if instance.alive:
-                self._grow_from_buffer(instance, i, stage)
+                self._go_on(instance, i + 1)
+            else:
+                reason = "unfinished"
+            self._grow_from_buffer(instance, i, stage)
         else:
             by = self.breaker(stage.absences, instance)
             if by is not None:
                 self.discard(instance, "absence", by)
                 return
-            matched = self._go_on(instance, i + 1)
-        if instance.alive and len(instance.homes) == 1:
-            self.discard(instance, "matched" if matched else "exhausted")
+            self._go_on(instance, i + 1)
+        if len(instance.homes) == 1:
+            self.discard(instance, instance.outcome or reason)
 
-    def _go_on(self, instance: Instance, i: int) -> bool:
-        """Take the variable at position `i`; return whether the instance is a match now."""
+    def _go_on(self, instance: Instance, i: int) -> None:
+        """Take the variable at position `i`, or make a match where there is none left."""
         if i == len(self._program.stages):
-            return self.complete(instance)
+            self.complete(instance)
+            return
         stage, buffer = self._program.stages[i], self._buffers[i]
         if buffer is not None:
             for event in self.candidates(buffer, stage, instance):
                 self._take(instance, i, event)
         if not stage.before:
             self.stay(instance, self._waiting[i])
-        return False
 
     def _grow_from_buffer(self, instance: Instance, i: int, stage: Stage) -> None:
         members = instance.binding[stage.slot]

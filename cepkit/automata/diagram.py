@@ -7,11 +7,15 @@ have their leaves below. O(nodes + edges).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from cepkit.automata.chart import Chart, Edge, Node
 from cepkit.automata.contract import DiagramKind
+
+Places: TypeAlias = dict[int, tuple[float, float]]
+"""For each node x and y."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ def diagram(kind: DiagramKind, chart: Chart) -> Diagram:
     top = 0.0
     for number in sorted(branches):
         nodes = branches[number]
-        found = _tree(nodes, chart.edges) if kind == "evaluation-tree" else _layers(nodes)
+        found = _PLACES[kind](nodes, chart.edges)
         least = min(y for _, y in found.values())
         for node in nodes:
             x, y = found[node.id]
@@ -56,8 +60,8 @@ def diagram(kind: DiagramKind, chart: Chart) -> Diagram:
     return Diagram(kind, tuple(placed[node.id] for node in chart.nodes), tuple(chart.edges))
 
 
-def _layers(nodes: Sequence[Node]) -> dict[int, tuple[float, float]]:
-    """Return places by layers: a node stands where the paths to it have come to."""
+def _layers(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:  # noqa: ARG001 - as others
+    """Return places by layers, each in the middle of the height."""
     layers: defaultdict[int, list[Node]] = defaultdict(list)
     for node in nodes:
         layers[len(node.variables)].append(node)
@@ -69,30 +73,64 @@ def _layers(nodes: Sequence[Node]) -> dict[int, tuple[float, float]]:
     return places
 
 
-def _tree(nodes: Sequence[Node], edges: Sequence[Edge]) -> dict[int, tuple[float, float]]:
+def _orders(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
+    """Return places in a tree that branches to the right and ends in one final state."""
+    ends = {node.id for node in nodes if node.kind == "final"}
+    own = {node.id for node in nodes} - ends
+    parts: defaultdict[int, list[int]] = defaultdict(list)
+    for edge in edges:
+        if edge.kind == "take" and edge.begin in own - {edge.end} and edge.end not in ends:
+            parts[edge.begin].append(edge.end)
+    (root,) = (node.id for node in nodes if node.kind == "start")
+    found = {node: (-y, x) for node, (x, y) in _below(root, parts, from_top=True).items()}
+    middle = found[root][1]
+    deepest = max((len(node.variables) for node in nodes), default=0)
+    return {**found, **{end: (float(deepest), middle) for end in ends}}
+
+
+def _tree(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
     """Return places by the tree: leaves side by side at the bottom, others between their parts."""
     own = {node.id for node in nodes}
     parts: defaultdict[int, list[int]] = defaultdict(list)
     for edge in edges:
         if edge.kind == "join" and edge.begin in own:
             parts[edge.end].append(edge.begin)
-    below = {edge.begin for edge in edges if edge.kind == "join"}
-    (root,) = (node.id for node in nodes if node.id not in below)
-    places: dict[int, tuple[float, float]] = {}
+    inner = {part for below in parts.values() for part in below}
+    (root,) = (node.id for node in nodes if node.id not in inner)
+    return _below(root, parts, from_top=False)
+
+
+def _below(root: int, parts: Mapping[int, Sequence[int]], *, from_top: bool) -> Places:
+    """Return places of a tree: leaves at 0, 1, 2 ..., others in the middle of their parts.
+
+    Args:
+        root: Its root.
+        parts: What is directly below each node.
+        from_top: Whether a node's height is counted from the root, or from its lowest leaf.
+    """
+    places: Places = {}
     leaves = 0
 
-    def place(node: int) -> int:
+    def place(node: int, depth: int) -> int:
         """Place a subtree and return its height."""
         nonlocal leaves
-        heights = [place(part) for part in parts[node]]
-        if not heights:
-            places[node] = (float(leaves), 0.0)
+        heights = [place(part, depth + 1) for part in parts.get(node, ())]
+        height = max(heights, default=-1) + 1
+        y = float(-depth if from_top else -height)
+        if heights:
+            x = sum(places[part][0] for part in parts[node]) / len(parts[node])
+        else:
+            x = float(leaves)
             leaves += 1
-            return 0
-        height = max(heights) + 1
-        x = sum(places[part][0] for part in parts[node]) / len(parts[node])
-        places[node] = (x, float(-height))
+        places[node] = (x, y)
         return height
 
-    place(root)
+    place(root, 0)
     return places
+
+
+_PLACES: dict[DiagramKind, Callable[[Sequence[Node], Sequence[Edge]], Places]] = {
+    "chain": _layers,
+    "tree-nfa": _orders,
+    "evaluation-tree": _tree,
+}

@@ -57,6 +57,8 @@ class Instance:
         low: The least clock of its events.
         high: The greatest.
         alive: Whether it still exists.
+        outcome: What it has become, while its set may still grow; None: nothing yet.
+        timed: Whether it is known when its window closes.
         homes: The tables that it stands in, to be taken out of when it ends.
     """
 
@@ -67,6 +69,8 @@ class Instance:
     low: int
     high: int
     alive: bool = True
+    outcome: Reason | None = None
+    timed: bool = False
     homes: list[dict[int, Instance]] = field(default_factory=list)
 
 

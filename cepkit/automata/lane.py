@@ -77,7 +77,7 @@ class Lane(ABC):
         for instance in list(self.pending.values()):
             self._mature(instance)
         for instance in list(self.alive.values()):
-            self.discard(instance, "ended")
+            self.discard(instance, instance.outcome or "ended")
 
     def create(
         self,
@@ -118,7 +118,8 @@ class Lane(ABC):
 
     def stay(self, instance: Instance, *homes: dict[int, Instance]) -> None:
         """Let an instance wait in some tables until its window closes."""
-        if len(instance.homes) == 1:
+        if instance.bound and not instance.timed:
+            instance.timed = True
             self.clock.wait(instance, self._expire)
         for home in homes:
             home[instance.number] = instance
@@ -131,16 +132,12 @@ class Lane(ABC):
             home.pop(instance.number, None)
         self.journal.discard(instance.number, reason, event)
 
-    def complete(self, instance: Instance) -> bool:
-        """Make a match of an instance that binds everything, now or when it is safe to.
-
-        Returns:
-            Whether it is a match now; if not, it waits in `pending`, or was found before.
-        """
+    def complete(self, instance: Instance) -> None:
+        """Make a match of an instance that binds everything, or let it wait until that is safe."""
         if self._awaited:
             self.stay(instance, self.pending)
-            return False
-        return self._report(instance)
+        else:
+            self._report(instance)
 
     def may_end(
         self,
@@ -173,7 +170,7 @@ class Lane(ABC):
         first, last = self._range(buffer, stage.after, stage.before, instance, windowed=True)
         found = buffer.events[first:last]
         if not self.rules.timed and self._limit is not None and instance.bound:
-            found = [event for event in found if self._in_window(instance, event)]
+            found = [event for event in found if self.in_window(instance, event)]
         if stage.rivals:
             found = [event for event in found if not _own(event, instance, stage.rivals)]
         return found
@@ -186,7 +183,7 @@ class Lane(ABC):
                 return False
         if stage.rivals and _own(event, instance, stage.rivals):
             return False
-        return not instance.bound or self._in_window(instance, event)
+        return not instance.bound or self.in_window(instance, event)
 
     def holds(
         self, instance: Instance, edge: int, event: Event, tests: tuple[Test, ...], binding: Binding
@@ -198,7 +195,23 @@ class Lane(ABC):
             return journal.evaluate(instance, edge, event, tests, binding)
         return all(test.holds(binding) for test in tests)
 
-    def _in_window(self, instance: Instance, event: Event) -> bool:
+    def joins(
+        self,
+        instance: Instance,
+        other: Instance,
+        edge: int,
+        tests: tuple[Test, ...],
+        binding: Binding,
+    ) -> bool:
+        """Evaluate an edge on two instances, and count it."""
+        journal = self.journal
+        journal.evaluations += 1
+        if journal.recording:
+            return journal.evaluate(instance, edge, None, tests, binding, other)
+        return all(test.holds(binding) for test in tests)
+
+    def in_window(self, instance: Instance, event: Event) -> bool:
+        """Whether an event lies in one window with those of an instance."""
         low, high = min(instance.low, event.clock), max(instance.high, event.clock)
         return self._limit is None or high - low <= self._limit
 
@@ -231,7 +244,7 @@ class Lane(ABC):
         return buffer.events[first:last]
 
     def _breaks(self, absence: Absence, instance: Instance, event: Event) -> bool:
-        if absence.windowed and not self._in_window(instance, event):
+        if absence.windowed and not self.in_window(instance, event):
             return False
         if _own(event, instance, range(len(self.rules.variables))):
             return False
@@ -255,25 +268,25 @@ class Lane(ABC):
                     self.discard(instance, "absence", event)
 
     def _mature(self, instance: Instance) -> None:
-        if self._report(instance):
-            self.discard(instance, "matched")
+        self._report(instance)
+        self.discard(instance, instance.outcome or "ended")
 
     def _expire(self, instance: Instance) -> None:
         if instance.number in self.pending:
             self._mature(instance)
         else:
-            self.discard(instance, "expired")
+            self.discard(instance, instance.outcome or "expired")
 
-    def _report(self, instance: Instance) -> bool:
+    def _report(self, instance: Instance) -> None:
         """Make a match of an instance, unless another branch has found it."""
         if self._seen is not None:
             identity = tuple(_numbers(place) for place in instance.binding)
             if identity in self._seen:
-                self.discard(instance, "duplicate")
-                return False
+                instance.outcome = "duplicate"
+                return
             self._seen.add(identity)
+        instance.outcome = "matched"
         self.journal.match(instance, self.branch)
-        return True
 
     def _passes(self, event: Event, variable: str, filters: tuple[Test, ...]) -> bool:
         for test in filters:

@@ -9,12 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Reason: TypeAlias = Literal["expired", "absence", "exhausted", "matched", "duplicate", "ended"]
+Reason: TypeAlias = Literal[
+    "expired", "absence", "exhausted", "unfinished", "matched", "duplicate", "ended"
+]
 
 REASONS: dict[Reason, str] = {
     "expired": "the window closed before it was complete",
     "absence": "an event came that must not be there",
     "exhausted": "what it waits for could only have come before now",
+    "unfinished": "its set can neither end nor grow",
     "matched": "it became a match",
     "duplicate": "another branch of the OR found the same match",
     "ended": "the stream ended before it was complete",

@@ -189,11 +189,7 @@ class Rules:
         after = self.nearest_before(bound & self.earlier(slot))
         before = self.nearest_after(bound & self.later(slot))
         ordered = self.earlier(slot) | self.later(slot)
-        rivals = tuple(
-            other
-            for other in places(bound & ~ordered)
-            if _overlap(self.branch.positive[slot], self.branch.positive[other])
-        )
+        rivals = tuple(other for other in places(bound & ~ordered) if self.overlap(slot, other))
         due = [t for t in self.tests if t.mask & bit and not t.mask & ~whole]
         return Stage(
             slot,
@@ -205,6 +201,10 @@ class Rules:
             tuple(a for a in self.absences if a.needs & bit and not a.needs & ~whole),
             self.scope(after, before),
         )
+
+    def overlap(self, slot: int, other: int) -> bool:
+        """Whether one event could be of the types of two variables."""
+        return _overlap(self.branch.positive[slot], self.branch.positive[other])
 
     def nearest_before(self, mask: int) -> tuple[int, ...]:
         """Return those of some variables that no other of them comes after."""
