@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from cepkit.api import register_function as register_function
     from cepkit.api import sample_stocks as sample_stocks
     from cepkit.api import simulate as simulate
+    from cepkit.api import weigh_plans as weigh_plans
+    from cepkit.api import what_if as what_if
     from cepkit.api import why_not as why_not
     from cepkit.automata.trace import Trace as Trace
     from cepkit.errors import CepkitError as CepkitError
@@ -51,6 +53,8 @@ _HOMES = {
         "register_function",
         "sample_stocks",
         "simulate",
+        "weigh_plans",
+        "what_if",
         "why_not",
     ),
     "cepkit.automata.trace": ("Trace",),

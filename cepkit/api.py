@@ -6,15 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from cepkit.costs import CostModel, get_cost_model
+from cepkit.costs.latency import NOTHING_KNOWN
 from cepkit.errors import LimitError, PlanError, StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.checks import check_attributes
 from cepkit.pattern.functions import register_function as register_function
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
-from cepkit.plan.checks import as_plan
+from cepkit.plan.checks import as_plan, check_plan
 from cepkit.planners import choose as choosing
-from cepkit.planners import compare, contract
+from cepkit.planners import compare, contract, tradeoff
+from cepkit.planners import what_if as asking
+from cepkit.planners.tradeoff import ALPHAS
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
 from cepkit.stream.stream import events as events
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from cepkit.diagnosis.result import WhyNot
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.planners.compare import PlanComparison
+    from cepkit.planners.tradeoff import Tradeoff
+    from cepkit.planners.what_if import WhatIf
     from cepkit.spark.result import SparkMatches
 
 Pattern: TypeAlias = "str | Query | Any"
@@ -75,7 +81,9 @@ def profile(stream: Stream, pattern: Pattern, *, seed: int = 0) -> Statistics:
 def choose_plan(
     pattern: Pattern,
     statistics: Statistics,
-    planner: str | contract.Planner = "greedy",
+    planner: str | contract.Planner = "dp-order",
+    *,
+    cost: str | CostModel = "partial-matches",
 ) -> Plan:
     """Return the plan that a planner makes.
 
@@ -83,27 +91,115 @@ def choose_plan(
         pattern: The query, or its text.
         statistics: From `profile`, or made by hand.
         planner: A name, as `compare_plans` shows them, or a planner of one's own.
+        cost: What makes one plan better than another: "partial-matches", "latency", "work"
+            (candidates and partial matches: what the engine does), or a model with settings, as
+            `cepkit.costs.Blend(alpha=0.5)` of partial matches and latency.
 
     Raises:
-        PlanError: No planner has that name.
+        PlanError: No planner, or no cost model, has that name.
         StatisticsError: The statistics are not about the pattern's variables.
+        LimitError: The planner is exact and the pattern too large for it.
     """
-    return choosing.choose_plan(as_query(pattern), _statistics(statistics), planner)
+    return choosing.choose_plan(
+        as_query(pattern), _statistics(statistics), planner, get_cost_model(cost)
+    )
 
 
 def compare_plans(
     pattern: Pattern,
     statistics: Statistics,
     planners: Sequence[str | contract.Planner] | None = None,
+    *,
+    cost: str | CostModel = "partial-matches",
+    run: bool = False,
+    stream: Stream | None = None,
+    events: int = 100_000,
 ) -> PlanComparison:
-    """Return the plans of several planners with their costs, the cheapest marked.
+    """Return the plans of several planners with their costs and how long each planned.
 
     Args:
         pattern: The query, or its text.
         statistics: From `profile`, or made by hand.
         planners: Which; None for all.
+        cost: What makes one plan better than another, as for `choose_plan`.
+        run: Whether to run each plan over the beginning of the stream as well, and to count its
+            candidates, its partial matches and the time.
+        stream: For `run`: the stream; from Spark its beginning is fetched.
+        events: For `run`: how many events.
+
+    Raises:
+        PlanError: A planner or cost model that does not exist.
+        StreamError: Plans are to be run, but over what?
     """
-    return compare.compare_plans(as_query(pattern), _statistics(statistics), planners)
+    query = as_query(pattern)
+    if run and stream is None:
+        raise StreamError(
+            "plans are to be run, and no stream is given",
+            hint="compare_plans(pattern, statistics, run=True, stream=stream)",
+        )
+    if events < 1:
+        raise StreamError(f"plans run over {events} events", expected="1 or more")
+    found = compare.compare_plans(query, _statistics(statistics), planners, get_cost_model(cost))
+    if not run or stream is None:
+        return found
+    from cepkit.columnar.measuring import run_plans
+
+    check_detectable(stream, query)
+    return run_plans(found, stream.head(events))
+
+
+def weigh_plans(
+    pattern: Pattern,
+    statistics: Statistics,
+    planners: Sequence[str | contract.Planner] = ("dp-order", "dp-tree"),
+    *,
+    alphas: Sequence[float] = ALPHAS,
+    matches: Matches | None = None,
+) -> Tradeoff:
+    """Return the best plans for each weight of latency against throughput.
+
+    Args:
+        pattern: The query, or its text.
+        statistics: From `profile`, or made by hand.
+        planners: Which.
+        alphas: What a unit of latency is worth in partial matches; 0 for nothing.
+        matches: Of a local stream; they tell which event comes last under AND. Without them
+            that is what independent arrivals would make it.
+    """
+    query = as_query(pattern)
+    output = NOTHING_KNOWN
+    if matches is not None:
+        from cepkit.columnar.output_profile import output_profile
+
+        output = output_profile(matches)
+    return tradeoff.weigh(query, _statistics(statistics), planners, alphas, output)
+
+
+def what_if(
+    pattern: Pattern,
+    statistics: Statistics,
+    plans: PlanComparison | Sequence[Plan],
+    variable: str,
+    *,
+    rates: Sequence[float] | None = None,
+    cost: str | CostModel = "partial-matches",
+) -> WhatIf:
+    """Return what each plan would cost if the rate of one variable were another.
+
+    Args:
+        pattern: The query, or its text.
+        statistics: From `profile`, or made by hand.
+        plans: From `compare_plans` or `choose_plan`.
+        variable: Whose rate changes.
+        rates: In events per second; None for a hundredth to the hundredfold of the present one.
+        cost: The cost model, as for `choose_plan`.
+    """
+    query = as_query(pattern)
+    chosen = [r.plan for r in plans.rows] if isinstance(plans, compare.PlanComparison) else plans
+    for plan in chosen:
+        check_plan(plan, query)
+    model = get_cost_model(cost)
+    return asking.what_if(query, _statistics(statistics), chosen, variable, rates, model)
 
 
 def detect(
@@ -156,7 +252,7 @@ def detect(
         raise StreamError(f"slices of {slice_events} events", expected="1 or more")
     check_detectable(stream, query)
     if plan is None and query.strategy is Strategy.SKIP_TILL_ANY_MATCH:
-        chosen = compare.compare_plans(query, _measured(stream, query, seed=0)).best
+        chosen = choosing.plan_to_run(query, _measured(stream, query, seed=0))
     else:
         # Of events side by side there are so few that their order does not matter.
         chosen = as_plan(plan, query)

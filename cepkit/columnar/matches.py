@@ -196,12 +196,15 @@ class Matches:
             Path(name).unlink(missing_ok=True)
         return written
 
-    def explain(self) -> Explanation:
+    def explain(self, *, anew: bool = False) -> Explanation:
         """Return what each step of the plan did, beside what was expected.
 
         The numbers are those of the last whole run; where there was none, one is made.
+
+        Args:
+            anew: Make another run in any case.
         """
-        if self._counters is None:
+        if self._counters is None or anew:
             self._count_all()
         assert self._counters is not None
         return Explanation.of(self.plan, self._counters)

@@ -1,30 +1,138 @@
-"""What a cost model must be.
+"""What a cost model must be, and what it makes of a branch.
 
-The cost of an order is a sum over its steps, and what a step costs depends only on the set of
-variables bound before it and on the one it binds. Greedy and dynamic programming need just that.
+A plan is work in steps: an order binds one variable after the other, a tree joins two sets of
+partial matches at each node. What a step costs depends only on the sets that it joins, so greedy
+search and dynamic programming need to know nothing else. Costs are logarithms: numbers of Kleene
+sets overflow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
+from cepkit.costs.set_functions import SetFunction
 from cepkit.pattern.normal_form import Branch
-from cepkit.plan.logarithms import log_sum
+from cepkit.plan.logarithms import log, log_sum
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Tree, leaves
 from cepkit.statistics.model import Statistics
 
 
-class BranchCost(Protocol):
-    """A cost model made ready for one branch."""
+@dataclass(frozen=True)
+class Looked:
+    """The pairs that joining two sets L and R looks at: between(L and R) * side(L) * side(R)."""
 
-    def node(self, variables: frozenset[str]) -> float:
-        """Return the logarithm of the cost of a node of a tree with these leaves."""
-        ...
+    between: SetFunction
+    side: SetFunction
 
-    def step(self, bound: frozenset[str], variable: str) -> float:
-        """Return the logarithm of the cost of binding `variable` after those in `bound`."""
-        ...
+
+@dataclass(frozen=True)
+class Waited:
+    """What is looked at when the last event of a match has arrived.
+
+    Attributes:
+        last: For each variable the probability that its event is the last.
+        held: What a set costs that the set with the last variable is compared with.
+    """
+
+    last: tuple[float, ...]
+    held: SetFunction
+
+    def probability(self, mask: int) -> float:
+        """Return how probable it is that the last event is one of this set."""
+        return sum(p for i, p in enumerate(self.last) if mask >> i & 1)
+
+    def joined(self, left: int, right: int) -> Iterator[float]:
+        """Yield the logarithms of what joining two sets costs."""
+        for one, other in ((left, right), (right, left)):
+            yield log(self.probability(one)) + self.held(other)
+
+
+@dataclass(frozen=True)
+class BranchCost:
+    """The costs of one branch; sets of variables are bit masks, bit i for the i-th variable.
+
+    Attributes:
+        variables: Those of the branch, in pattern order.
+        kept: What a set of partial matches costs; None for nothing.
+        looked: What looking at pairs costs; None for nothing.
+        waited: What costs time after the last event; None for nothing.
+    """
+
+    variables: tuple[str, ...]
+    kept: SetFunction | None = None
+    looked: Looked | None = None
+    waited: Waited | None = None
+
+    @cached_property
+    def full(self) -> int:
+        """The set of all variables."""
+        return (1 << len(self.variables)) - 1
+
+    def mask(self, variables: Iterable[str]) -> int:
+        """Return a set of variables as a bit mask."""
+        return sum(1 << self.variables.index(v) for v in variables)
+
+    def step(self, bound: int, new: int) -> float:
+        """Return the logarithm of the cost of binding one more variable of an order.
+
+        Args:
+            bound: The variables bound before.
+            new: The one that is bound, as a mask as well.
+        """
+        return log_sum((self._work(bound, new), self._waiting_step(bound, new)))
+
+    def leaf(self, variable: int) -> float:
+        """Return the logarithm of the cost of a leaf of a tree; the variable is a mask."""
+        return self._work(0, variable)
+
+    def join(self, left: int, right: int) -> float:
+        """Return the logarithm of the cost of a node of a tree that joins these two sets."""
+        return log_sum((self._work(left, right), self._waiting_join(left, right)))
+
+    def _work(self, left: int, right: int) -> float:
+        kept = [] if self.kept is None else [self.kept(left | right)]
+        if self.looked is not None:
+            both, side = self.looked.between(left | right), self.looked.side
+            kept.append(both + side(left) + side(right))
+        return log_sum(kept)
+
+    def _waiting_step(self, bound: int, new: int) -> float:
+        if self.waited is None:
+            return log(0)
+        return log(self.waited.probability(bound)) + self.waited.held(new)
+
+    def _waiting_join(self, left: int, right: int) -> float:
+        return log(0) if self.waited is None else log_sum(self.waited.joined(left, right))
+
+    def steps(self, plan: BranchPlan) -> list[tuple[int, int]]:
+        """Return what a plan joins, one after the other: of a tree the nodes above the leaves."""
+        if isinstance(plan, OrderPlan):
+            masks = [self.mask((v,)) for v in plan.order]
+            return [(sum(masks[:i]), mask) for i, mask in enumerate(masks)]
+        return [(self.mask(left), self.mask(right)) for left, right in _joins(plan.root)]
+
+    def parts(self, plan: BranchPlan) -> tuple[float, float]:
+        """Return the logarithms of what a plan costs in work and in waiting."""
+        steps = self.steps(plan)
+        work = [self._work(*step) for step in steps]
+        if isinstance(plan, OrderPlan):
+            return log_sum(work), log_sum(self._waiting_step(*step) for step in steps)
+        work += [self.leaf(self.mask((v,))) for v in leaves(plan.root)]
+        return log_sum(work), log_sum(self._waiting_join(*step) for step in steps)
+
+    def of(self, plan: BranchPlan) -> float:
+        """Return the logarithm of the cost of a plan."""
+        return log_sum(self.parts(plan))
+
+
+def _joins(tree: Tree) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    if not isinstance(tree, str):
+        yield from _joins(tree.left)
+        yield from _joins(tree.right)
+        yield leaves(tree.left), leaves(tree.right)
 
 
 class CostModel(Protocol):
@@ -40,24 +148,18 @@ class CostModel(Protocol):
 
         Raises:
             StatisticsError: The statistics lack a variable of the branch.
-            UnsupportedError: The model does not know a part of the branch.
+            PlanError: The model was made for other variables.
         """
         ...
 
 
-def plan_cost(cost: BranchCost, plan: BranchPlan) -> float:
-    """Return the logarithm of the cost of a plan: of an order by steps, of a tree by nodes."""
-    if isinstance(plan, OrderPlan):
-        return order_cost(cost, plan.order)
-    return log_sum(cost.node(frozenset(names)) for names in _nodes(plan.root))
+def query_cost(costs: Sequence[BranchCost], plans: Sequence[BranchPlan]) -> float:
+    """Return the logarithm of the cost of a plan for all branches of a query.
 
-
-def _nodes(tree: Tree) -> list[tuple[str, ...]]:
-    if isinstance(tree, str):
-        return [(tree,)]
-    return [*_nodes(tree.left), *_nodes(tree.right), leaves(tree)]
-
-
-def order_cost(cost: BranchCost, order: Sequence[str]) -> float:
-    """Return the logarithm of the cost of an order of variables: the sum over its steps."""
-    return log_sum(cost.step(frozenset(order[:i]), v) for i, v in enumerate(order))
+    Work adds up; of waiting the longest counts, for a match is found in one branch.
+    Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
+    (VLDB 2018), section 6.1.
+    """
+    parts = [cost.parts(plan) for cost, plan in zip(costs, plans, strict=True)]
+    work, waiting = zip(*parts, strict=True)
+    return log_sum((log_sum(work), max(waiting)))

@@ -22,12 +22,14 @@ Source: *Join Query Optimization Techniques for Complex Event Processing Applica
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import assert_never
 
 from cepkit.costs.kleene import log_sets
-from cepkit.costs.ordering import ordering_share
+from cepkit.costs.ordering import Factorial, share_factorials
+from cepkit.costs.set_functions import SetFunction
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.plan.logarithms import log
@@ -37,7 +39,7 @@ TICK_SECONDS = 1e-6
 """Times are whole microseconds: no window and no stream is shorter than one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Expectation:
     """The numbers of one branch, made ready by `Expectation.of`.
 
@@ -85,10 +87,28 @@ class Expectation:
         events = log(self.window_seconds * statistics.rate(variable))
         return replace(self, log_counts={**self.log_counts, variable: events})
 
+    def mask(self, variables: Iterable[str]) -> int:
+        """Return a set of variables as the bit mask that set functions take."""
+        return sum(1 << self.branch.variables.index(v) for v in variables)
+
+    @cached_property
+    def factorials(self) -> tuple[Factorial, ...]:
+        """The share of the orderings that the branch allows: see ordering.py."""
+        return share_factorials(self.branch.variables, self.branch.order)
+
+    @cached_property
+    def alive(self) -> SetFunction:
+        """The function PM: partial matches of a set of variables in one window."""
+        return SetFunction(
+            tuple(self.log_counts[v] for v in self.branch.variables),
+            tuple((self.mask(names), share) for names, share in self.log_shares.items()),
+            self.factorials,
+            further=self.log_same_key,
+        )
+
     def log_alive(self, variables: frozenset[str]) -> float:
         """Return ln PM(S), the partial matches of these variables in one window."""
-        counts = (self.log_counts[v] for v in variables)
-        return math.fsum((*counts, *self._log_factors(variables, lambda _: True)))
+        return self.alive(self.mask(variables))
 
     def log_total(
         self,
@@ -107,21 +127,11 @@ class Expectation:
         size = len(variables)
         window = min(self.window_seconds, length)
         placed = (size - 1) * math.log(window) + math.log(size * length - (size - 1) * window)
-        per_second = -math.log(self.window_seconds)
-        rates = (self.log_counts[v] + per_second for v in variables)
-        return math.fsum((placed, *rates, *self._log_factors(variables, applied)))
-
-    def _log_factors(
-        self, variables: frozenset[str], applied: Callable[[frozenset[str]], bool]
-    ) -> list[float]:
-        share = ordering_share(variables, self.branch.order)
-        factors = [
-            s for names, s in self.log_shares.items() if names <= variables and applied(names)
-        ]
-        factors.append(math.log(share.numerator) - math.log(share.denominator))
-        if len(variables) > 1:
-            factors.append((len(variables) - 1) * self.log_same_key)
-        return factors
+        groups = tuple(
+            (self.mask(names), share) for names, share in self.log_shares.items() if applied(names)
+        )
+        in_window = replace(self.alive, groups=groups)(self.mask(variables))
+        return math.fsum((placed, in_window, -size * math.log(self.window_seconds)))
 
 
 def window_seconds(branch: Branch, statistics: Statistics) -> float:

@@ -1,11 +1,16 @@
-"""The cost of an order as the partial matches that are alive in a window, summed over its steps.
+"""The cost of a plan as the partial matches that are alive in a window.
 
-    Cost(O) = sum over k of PM({O_1 .. O_k})
-    Cost(T) = sum over the nodes N of the tree of PM(leaves of N)
+    Cost(O) = sum over k of PM({O_1 .. O_k})              of an order
+    Cost(T) = sum over the nodes N of PM(leaves of N)     of a tree
 
-PM is defined in expectation.py. O(number of selectivities) a step.
+PM is defined in expectation.py for skip-till-any-match. Under the other strategies an event is
+in one match at most, so the rarest variable bounds them:
+
+    PM(S) = W * min of r * product of selectivities
+
+It counts what is kept, not what is looked at. O(number of selectivities) a step.
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
-(VLDB 2018), section 4.1. It counts what is kept, not what is looked at.
+(VLDB 2018), sections 4.1, 4.2 and 6.2; the latter multiplies by W once more, which is not meant.
 """
 
 from __future__ import annotations
@@ -14,37 +19,33 @@ from dataclasses import dataclass
 
 from cepkit.costs.contract import BranchCost
 from cepkit.costs.expectation import Expectation
-from cepkit.errors import UnsupportedError
+from cepkit.costs.set_functions import SetFunction
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
+from cepkit.plan.logarithms import log
 from cepkit.statistics.model import Statistics
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
-    expectation: Expectation
-
-    def node(self, variables: frozenset[str]) -> float:
-        return self.expectation.log_alive(variables)
-
-    def step(self, bound: frozenset[str], variable: str) -> float:
-        return self.expectation.log_alive(bound | {variable})
-
-
-@dataclass(frozen=True, slots=True)
 class PartialMatches:
-    """Expected number of partial matches alive in a window, under skip-till-any-match."""
+    """Expected number of partial matches alive in a window."""
 
     name: str = "partial-matches"
 
     def on(self, branch: Branch, statistics: Statistics) -> BranchCost:
         """Return the model made ready for `branch` (see `contract.CostModel`)."""
-        if branch.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
-            raise UnsupportedError(
-                f"the cost model '{self.name}' does not know the strategy {branch.strategy.value}",
-                expected=Strategy.SKIP_TILL_ANY_MATCH.value,
-            )
-        return _Ready(Expectation.of(branch, statistics))
+        return BranchCost(branch.variables, kept=alive(branch, statistics))
+
+
+def alive(branch: Branch, statistics: Statistics) -> SetFunction:
+    """Return PM, as the strategy of the branch lets it be."""
+    expected = Expectation.of(branch, statistics)
+    if branch.strategy is Strategy.SKIP_TILL_ANY_MATCH:
+        return expected.alive
+    # A repeated variable takes all events that it can: one set, of which one event must come.
+    counts = (log(expected.window_seconds * statistics.rate(v)) for v in branch.variables)
+    shares = expected.alive
+    return SetFunction(tuple(counts), shares.groups, further=shares.further, least=True)
 
 
 PARTIAL_MATCHES = PartialMatches()

@@ -84,7 +84,7 @@ def expected_steps(
         plan = OrderPlan(tuple(plan))
     repeated = {variable for variable, _, _ in branch.repeated}
     sets = (Unit((v,), (), v) for v in variables_of_plan(plan) if v in repeated)
-    expectation, looked_up = Expectation.of(branch, statistics), _linked_by_equality(branch)
+    expectation, looked_up = Expectation.of(branch, statistics), linked_by_equality(branch)
 
     def steps_of(units: Sequence[Unit]) -> Iterator[ExpectedStep]:
         bound: frozenset[str] = frozenset()
@@ -115,7 +115,7 @@ def expected_steps(
     return tuple(steps_of((*work_of(plan, repeated), *sets)))
 
 
-def _linked_by_equality(branch: Branch) -> frozenset[frozenset[str]]:
+def linked_by_equality(branch: Branch) -> frozenset[frozenset[str]]:
     """Return the pairs of variables of which two attributes must be equal."""
     return frozenset(
         frozenset((left, right))

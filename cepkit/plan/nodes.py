@@ -86,6 +86,14 @@ def leaves(tree: Tree) -> tuple[str, ...]:
             assert_never(tree)
 
 
+def leaning_left(plan: OrderPlan) -> TreePlan:
+    """Return the tree that binds one variable after the other: what an order is as a tree."""
+    tree: Tree = plan.order[0]
+    for variable in plan.order[1:]:
+        tree = Pair(tree, variable)
+    return TreePlan(tree)
+
+
 def pruned(tree: Tree, without: Collection[str]) -> Tree | None:
     """Return the tree without some variables; None where nothing is left."""
     match tree:

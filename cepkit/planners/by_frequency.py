@@ -13,6 +13,8 @@ from cepkit.costs.contract import CostModel
 from cepkit.costs.expectation import Expectation
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import OrderPlan
+from cepkit.planners.contract import Observer
+from cepkit.planners.search import tell_of
 from cepkit.statistics.model import Statistics
 
 
@@ -26,8 +28,11 @@ class ByFrequency:
         self,
         branch: Branch,
         statistics: Statistics,
-        cost: CostModel,  # noqa: ARG002 - what the contract gives
+        cost: CostModel,
+        observe: Observer | None = None,
     ) -> OrderPlan:
         """Return the order of ascending rates (see `contract.Planner`)."""
         counts = Expectation.of(branch, statistics).log_counts
-        return OrderPlan(tuple(sorted(branch.variables, key=counts.__getitem__)))
+        order = OrderPlan(tuple(sorted(branch.variables, key=counts.__getitem__)))
+        tell_of(order, branch, statistics, cost, observe)
+        return order

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from cepkit.costs.contract import CostModel, plan_cost
+import math
+
+from cepkit.costs.contract import CostModel, query_cost
 from cepkit.costs.partial_matches import PARTIAL_MATCHES
 from cepkit.costs.steps import expected_steps
+from cepkit.costs.work import WORK
 from cepkit.errors import PlanError, nearest
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import check_plan
-from cepkit.plan.logarithms import log_sum
-from cepkit.plan.nodes import Plan
+from cepkit.plan.nodes import OrderPlan, Plan, leaning_left
 from cepkit.planners import PLANNERS
 from cepkit.planners.contract import Planner
 from cepkit.statistics.model import Statistics
@@ -37,7 +39,7 @@ def get_planner(planner: str | Planner) -> Planner:
 def choose_plan(
     query: Query,
     statistics: Statistics,
-    planner: str | Planner = "greedy",
+    planner: str | Planner = "dp-order",
     cost: CostModel = PARTIAL_MATCHES,
 ) -> Plan:
     """Return the plan that `planner` finds for `query`, with its cost and expected numbers.
@@ -51,11 +53,35 @@ def choose_plan(
     Raises:
         PlanError: There is no planner of that name.
         StatisticsError: The statistics lack a variable of the query.
-        UnsupportedError: The cost model does not know a part of the query.
+        LimitError: The planner is exact, and the query is too large for it.
     """
     chosen = get_planner(planner)
     orders = (chosen.plan(branch, statistics, cost) for branch in normal_form(query))
     return cost_plan(Plan(tuple(orders), chosen.name), query, statistics, cost)
+
+
+_MOST_FOR_ORDERS, _MOST_FOR_TREES = 18, 10
+"""Variables of a branch for which the best plan is found within some milliseconds."""
+_WORTH = math.log(2)
+"""A tree writes down what its subtrees find; it must promise to halve the work."""
+
+
+def plan_to_run(query: Query, statistics: Statistics) -> Plan:
+    """Return the plan with which the engine has least work, as far as that is quickly found.
+
+    Orders are preferred to trees that promise little more.
+    """
+    branches = normal_form(query)
+    most = max(len(branch.variables) for branch in branches)
+    exact = most <= _MOST_FOR_ORDERS
+    order = choose_plan(query, statistics, "dp-order" if exact else "ii-greedy", WORK)
+    if not 4 <= most <= _MOST_FOR_TREES:
+        return order
+    tree = choose_plan(query, statistics, "dp-tree", WORK)
+    assert tree.log_cost is not None
+    as_trees = [leaning_left(p) if isinstance(p, OrderPlan) else p for p in order.branches]
+    work = query_cost([WORK.on(branch, statistics) for branch in branches], as_trees)
+    return tree if tree.log_cost + _WORTH < work else order
 
 
 def cost_plan(
@@ -63,14 +89,14 @@ def cost_plan(
 ) -> Plan:
     """Return the same plan with the cost and the expected numbers that `statistics` give it.
 
-    The cost is the sum over the branches. Raises as `choose_plan`, and PlanError where the plan
-    does not belong to the query.
+    Work is added up over the branches, of waiting the longest counts. Raises as `choose_plan`, and
+    PlanError where the plan does not belong to the query.
     """
-    pairs = list(zip(check_plan(plan, query).branches, normal_form(query), strict=True))
+    plans, branches = check_plan(plan, query).branches, normal_form(query)
     return Plan(
         plan.branches,
         plan.planner,
-        log_sum(plan_cost(cost.on(branch, statistics), p) for p, branch in pairs),
+        query_cost([cost.on(branch, statistics) for branch in branches], plans),
         statistics,
-        tuple(expected_steps(branch, statistics, p) for p, branch in pairs),
+        tuple(map(expected_steps, branches, (statistics,) * len(branches), plans)),
     )

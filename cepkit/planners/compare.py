@@ -1,31 +1,50 @@
-"""Planners side by side: the plan that each finds, its cost, and how long it took."""
+"""Planners side by side: the plan that each finds, what it costs, and how long that took."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from cepkit.costs.contract import CostModel
-from cepkit.costs.partial_matches import PARTIAL_MATCHES
-from cepkit.errors import PlanError
-from cepkit.pattern.normal_form import normal_form
+from cepkit.costs import LATENCY, PARTIAL_MATCHES
+from cepkit.costs.contract import CostModel, query_cost
+from cepkit.errors import LimitError, PlanError
+from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log, log_text
-from cepkit.plan.nodes import Plan
+from cepkit.plan.nodes import BranchPlan, OrderPlan, Plan, TreePlan, leaning_left
 from cepkit.plan.printer import one_line
 from cepkit.planners import PLANNERS
 from cepkit.planners.choose import cost_plan, get_planner
-from cepkit.planners.contract import Planner
+from cepkit.planners.contract import Observed, Planner
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import html_table, number, text_table
+from cepkit.statistics.tables import html_table, number, text_table, whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_HEAD = ("planner", "plan", "cost", "relative", "seconds")
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a plan did on a part of the stream.
+
+    Attributes:
+        events: How many events that part has, of all types.
+        candidates: Pairs of a partial match and an event that were looked at.
+        partial_matches: Partial matches that came out of its steps, matches included.
+        matches: How many there are.
+        peak_rows: The most partial matches that its steps held at once, added up.
+        seconds: Wall time of the fastest run.
+    """
+
+    events: int
+    candidates: int
+    partial_matches: int
+    matches: int
+    peak_rows: int
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,45 +53,150 @@ class ComparedPlan:
 
     Attributes:
         plan: The plan that it found, with its cost.
-        relative: The cost as a multiple of the best plan's.
+        log_tree_cost: The logarithm of its cost as a tree: an order is a tree that leans left, of
+            which the leaves cost as well.
+        log_latency: The logarithm of its cost by the model `latency`.
+        relative: The cost as a multiple of the best plan's; where there are trees, as trees.
         seconds: How long it planned.
+        observed: What the search told while it went on; for each branch.
+        measured: What it did on a part of the stream; None where it was not run.
+        not_run: Why it was not, though asked for.
     """
 
     plan: Plan
+    log_tree_cost: float
+    log_latency: float
     relative: float
     seconds: float
+    observed: tuple[tuple[Observed, ...], ...] = ()
+    measured: Measured | None = None
+    not_run: str = ""
+
+    @property
+    def tree_cost(self) -> float:
+        """The cost as a tree; infinity where a float cannot hold it."""
+        return from_log(self.log_tree_cost)
+
+    @property
+    def latency(self) -> float:
+        """The latency cost; infinity where a float cannot hold it."""
+        return from_log(self.log_latency)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanComparison:
-    """The answers of several planners to one query, in the order in which they were asked."""
+    """The answers of several planners to one query, in the order in which they were asked.
 
+    Attributes:
+        query: What the plans are for.
+        rows: One for each planner that found a plan.
+        cost_model: The name of what made one plan better than another.
+        refused: The planners that found none, and why.
+        notes: What a reader should know of the measured numbers.
+    """
+
+    query: Query
     rows: tuple[ComparedPlan, ...]
     cost_model: str
+    refused: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def best(self) -> Plan:
         """The cheapest plan, the first of equals."""
-        return min(self.rows, key=lambda row: _log_cost(row.plan)).plan
+        return min(self.rows, key=self.log_cost).plan
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether one of the plans is a tree, so that all are compared as trees."""
+        return any(isinstance(p, TreePlan) for row in self.rows for p in row.plan.branches)
+
+    def plan(self, planner: str) -> Plan:
+        """Return the plan of one planner, by its name.
+
+        Raises:
+            PlanError: It was not asked, or found none.
+        """
+        for row in self.rows:
+            if row.plan.planner == planner:
+                return row.plan
+        names = ", ".join(row.plan.planner for row in self.rows)
+        raise PlanError(f"the comparison has no plan of '{planner}'", expected=f"one of {names}")
+
+    def log_cost(self, row: ComparedPlan) -> float:
+        """Return the logarithm of the cost by which plans are compared here."""
+        return row.log_tree_cost if self.has_trees else _log_cost(row.plan)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a DataFrame with the columns planner, plan, cost, relative and seconds."""
+        """Return a row for each plan.
+
+        Columns: planner, plan, cost, tree_cost, relative, latency, seconds; where plans were run
+        also candidates, partial_matches, matches, peak_rows and run_seconds.
+        """
         import pandas as pd
 
-        return pd.DataFrame.from_records(
-            [
-                (r.plan.planner, one_line(r.plan), r.plan.cost, r.relative, r.seconds)
-                for r in self.rows
-            ],
-            columns=list(_HEAD),
-        )
+        records = []
+        for row in self.rows:
+            record: dict[str, object] = {
+                "planner": row.plan.planner,
+                "plan": one_line(row.plan),
+                "cost": row.plan.cost,
+                "tree_cost": row.tree_cost,
+                "relative": row.relative,
+                "latency": row.latency,
+                "seconds": row.seconds,
+            }
+            if self._was_run:
+                done = row.measured
+                record |= {
+                    "candidates": math.nan if done is None else done.candidates,
+                    "partial_matches": math.nan if done is None else done.partial_matches,
+                    "matches": math.nan if done is None else done.matches,
+                    "peak_rows": math.nan if done is None else done.peak_rows,
+                    "run_seconds": math.nan if done is None else done.seconds,
+                }
+            records.append(record)
+        return pd.DataFrame.from_records(records)
+
+    @property
+    def _was_run(self) -> bool:
+        return any(row.measured is not None or row.not_run for row in self.rows)
+
+    def _head(self) -> tuple[str, ...]:
+        head = ["planner", "plan", "cost"]
+        if self.has_trees:
+            head.append("as a tree")
+        head += ["relative", "latency", "planning s"]
+        if self._was_run:
+            head += ["candidates", "partial matches", "run s"]
+        return tuple(head)
+
+    def _cells(self, row: ComparedPlan) -> tuple[str, ...]:
+        cells = [row.plan.planner, one_line(row.plan), log_text(_log_cost(row.plan))]
+        if self.has_trees:
+            cells.append(log_text(row.log_tree_cost))
+        cells += [number(row.relative), log_text(row.log_latency), number(row.seconds)]
+        if self._was_run:
+            done = row.measured
+            cells += (
+                ["", "", row.not_run]
+                if done is None
+                else [whole(done.candidates), whole(done.partial_matches), number(done.seconds)]
+            )
+        return tuple(cells)
+
+    def _remarks(self) -> tuple[str, ...]:
+        by_tree = "relative: by the cost as a tree; an order is a tree that leans left"
+        refused = (f"{planner}: {reason}" for planner, reason in self.refused)
+        return (*((by_tree,) if self.has_trees else ()), *refused, *self.notes)
 
     def __str__(self) -> str:
-        return f"cost: {self.cost_model}\n{text_table(_HEAD, map(_cells, self.rows), left=2)}"
+        table = text_table(self._head(), map(self._cells, self.rows), left=2)
+        return "\n".join((f"cost: {self.cost_model}", table, *self._remarks()))
 
     def _repr_html_(self) -> str:
-        caption = f"cost: {self.cost_model}"
-        return html_table(_HEAD, map(_cells, self.rows), caption, left=2)
+        caption = "; ".join((f"cost: {self.cost_model}", *self._remarks()))
+        return html_table(self._head(), map(self._cells, self.rows), caption, left=2)
 
 
 def compare_plans(
@@ -92,21 +216,57 @@ def compare_plans(
     Raises:
         PlanError: No planner is given, or there is none of a given name.
         StatisticsError: The statistics lack a variable of the query.
-        UnsupportedError: The cost model does not know a part of the query.
+        LimitError: Every one of the planners refused, as the query is too large for it.
     """
     asked = tuple(PLANNERS) if planners is None else tuple(planners)
     if not asked:
         raise PlanError("no planner to compare", expected=f"some of {', '.join(PLANNERS)}")
     branches = normal_form(query)
-    timed = []
+    found: list[ComparedPlan] = []
+    refused: list[tuple[str, LimitError]] = []
     for planner in map(get_planner, asked):
-        begin = perf_counter()
-        orders = tuple(planner.plan(branch, statistics, cost) for branch in branches)
-        seconds = perf_counter() - begin
-        timed.append((cost_plan(Plan(orders, planner.name), query, statistics, cost), seconds))
-    best = min(_log_cost(plan) for plan, _ in timed)
-    rows = (ComparedPlan(plan, _multiple(_log_cost(plan), best), s) for plan, s in timed)
-    return PlanComparison(tuple(rows), cost.name)
+        try:
+            found.append(_compared(planner, query, branches, statistics, cost))
+        except LimitError as reason:
+            refused.append((planner.name, reason))
+    if not found:
+        raise refused[0][1]
+    reasons = tuple((name, reason.found) for name, reason in refused)
+    comparison = PlanComparison(query, tuple(found), cost.name, reasons)
+    costs = [comparison.log_cost(row) for row in found]
+    rows = (
+        replace(row, relative=_multiple(log_cost, min(costs)))
+        for row, log_cost in zip(found, costs, strict=True)
+    )
+    return replace(comparison, rows=tuple(rows))
+
+
+def _compared(
+    planner: Planner,
+    query: Query,
+    branches: tuple[Branch, ...],
+    statistics: Statistics,
+    cost: CostModel,
+) -> ComparedPlan:
+    observed: list[tuple[Observed, ...]] = []
+    plans: list[BranchPlan] = []
+    begin = perf_counter()
+    for branch in branches:
+        told: list[Observed] = []
+        plans.append(planner.plan(branch, statistics, cost, told.append))
+        observed.append(tuple(told))
+    seconds = perf_counter() - begin
+    trees = [leaning_left(p) if isinstance(p, OrderPlan) else p for p in plans]
+    costs = [cost.on(branch, statistics) for branch in branches]
+    waiting = [LATENCY.on(branch, statistics) for branch in branches]
+    return ComparedPlan(
+        cost_plan(Plan(tuple(plans), planner.name), query, statistics, cost),
+        query_cost(costs, trees),
+        query_cost(waiting, plans),
+        1.0,
+        seconds,
+        tuple(observed),
+    )
 
 
 def _log_cost(plan: Plan) -> float:
@@ -119,14 +279,3 @@ def _multiple(log_cost: float, best: float) -> float:
     if math.isinf(best):
         return 1.0 if log_cost == best else math.inf
     return from_log(log_cost - best)
-
-
-def _cells(row: ComparedPlan) -> tuple[str, ...]:
-    assert row.plan.log_cost is not None
-    return (
-        row.plan.planner,
-        one_line(row.plan),
-        log_text(row.plan.log_cost),
-        number(row.relative),
-        number(row.seconds),
-    )

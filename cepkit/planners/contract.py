@@ -6,30 +6,66 @@ seed are its fields), a line in `PLANNERS`, and tests/contracts/test_planners.py
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 from cepkit.costs.contract import CostModel
 from cepkit.pattern.normal_form import Branch
-from cepkit.plan.nodes import OrderPlan
+from cepkit.plan.nodes import BranchPlan
 from cepkit.statistics.model import Statistics
 
 
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Where a search stands.
+
+    Attributes:
+        seconds: Since it began.
+        examined: The plans that it has looked at; for dynamic programming the sets of variables
+            for which it knows the best plan.
+        plan: The best plan so far; None as long as there is none.
+        log_cost: The logarithm of its cost.
+        done: The share of an exact search that is done; None where there is no end to foresee.
+    """
+
+    seconds: float
+    examined: int
+    plan: BranchPlan | None
+    log_cost: float
+    done: float | None = None
+
+
+Observer: TypeAlias = Callable[[Observed], None]
+"""Is told where a search stands, when it has found something better and at its end."""
+
+
 class Planner(Protocol):
-    """Finds a plan for one branch. A pure function: equal arguments give equal plans."""
+    """Finds a plan for one branch. Equal arguments give equal plans, unless a time limit cuts."""
 
     @property
     def name(self) -> str:
         """How users and tables call it."""
         ...
 
-    def plan(self, branch: Branch, statistics: Statistics, cost: CostModel) -> OrderPlan:
-        """Return an order of the positive variables of `branch`.
+    def plan(
+        self,
+        branch: Branch,
+        statistics: Statistics,
+        cost: CostModel,
+        observe: Observer | None = None,
+    ) -> BranchPlan:
+        """Return a plan over the positive variables of `branch`.
 
         Ties are broken by the order of the pattern.
 
         Args:
             branch: A branch of a query's normal form.
             statistics: They have a rate for each of its positive variables.
-            cost: What makes one order better than another.
+            cost: What makes one plan better than another.
+            observe: Is told where the search stands.
+
+        Raises:
+            LimitError: The planner is exact and cannot be within its limit of time or memory.
         """
         ...

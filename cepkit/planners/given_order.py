@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from cepkit.costs.contract import CostModel
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import OrderPlan
+from cepkit.planners.contract import Observer
+from cepkit.planners.search import tell_of
 from cepkit.statistics.model import Statistics
 
 
@@ -23,8 +25,11 @@ class GivenOrder:
     def plan(
         self,
         branch: Branch,
-        statistics: Statistics,  # noqa: ARG002 - what the contract gives
-        cost: CostModel,  # noqa: ARG002
+        statistics: Statistics,
+        cost: CostModel,
+        observe: Observer | None = None,
     ) -> OrderPlan:
         """Return the order of the pattern (see `contract.Planner`)."""
-        return OrderPlan(branch.variables)
+        order = OrderPlan(branch.variables)
+        tell_of(order, branch, statistics, cost, observe)
+        return order

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cepkit.costs.contract import CostModel
+from cepkit.costs.contract import BranchCost, CostModel
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import OrderPlan
+from cepkit.planners.contract import Observer
+from cepkit.planners.search import Search
 from cepkit.statistics.model import Statistics
 
 
@@ -21,15 +23,32 @@ class Greedy:
 
     name: str = "greedy"
 
-    def plan(self, branch: Branch, statistics: Statistics, cost: CostModel) -> OrderPlan:
+    def plan(
+        self,
+        branch: Branch,
+        statistics: Statistics,
+        cost: CostModel,
+        observe: Observer | None = None,
+    ) -> OrderPlan:
         """Return the order of cheapest next steps (see `contract.Planner`)."""
-        ready = cost.on(branch, statistics)
-        order: list[str] = []
-        left = list(branch.variables)
-        while left:
-            costs = [ready.step(frozenset(order), variable) for variable in left]
-            # The first of equals: the order of the pattern.
-            cheapest = left[costs.index(min(costs))]
-            order.append(cheapest)
-            left.remove(cheapest)
-        return OrderPlan(tuple(order))
+        search = Search(cost.on(branch, statistics), observe)
+        order = OrderPlan(greedy_order(search.cost))
+        search.examined = 1
+        search.found(order)
+        search.end()
+        return order
+
+
+def greedy_order(cost: BranchCost) -> tuple[str, ...]:
+    """Return the order of cheapest next steps."""
+    order: list[str] = []
+    left = list(cost.variables)
+    bound = 0
+    while left:
+        costs = [cost.step(bound, cost.mask((variable,))) for variable in left]
+        # The first of equals: the order of the pattern.
+        cheapest = left[costs.index(min(costs))]
+        order.append(cheapest)
+        left.remove(cheapest)
+        bound |= cost.mask((cheapest,))
+    return tuple(order)

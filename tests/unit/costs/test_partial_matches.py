@@ -9,18 +9,18 @@ from cepkit.costs import (
     expected_candidates,
     expected_matches,
     expected_steps,
-    order_cost,
 )
 from cepkit.costs.expectation import window_seconds
-from cepkit.errors import StatisticsError, UnsupportedError
+from cepkit.errors import StatisticsError
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.plan.logarithms import from_log
+from cepkit.plan.nodes import OrderPlan, Pair, TreePlan
 from cepkit.statistics import Selectivity, Statistics
 from tests.unit.costs.cases import absent, branch, compare, conjunction, repeated, seq
 
 
 def cost(one, statistics, order):
-    return from_log(order_cost(PARTIAL_MATCHES.on(one, statistics), tuple(order)))
+    return from_log(PARTIAL_MATCHES.on(one, statistics).of(OrderPlan(tuple(order))))
 
 
 def test_conjunction_by_hand():
@@ -86,16 +86,30 @@ def test_a_type_that_never_occurs_costs_nothing_from_its_step_on():
 def test_costs_that_overflow_are_infinite_and_their_logarithms_are_not():
     statistics = Statistics.assumed({"a": 1, "b": 1000})
     one = branch(conjunction("a", repeated("b")), seconds=10)
-    logarithm = order_cost(PARTIAL_MATCHES.on(one, statistics), ("a", "b"))
+    logarithm = PARTIAL_MATCHES.on(one, statistics).of(OrderPlan(("a", "b")))
     assert from_log(logarithm) == math.inf
     assert logarithm == pytest.approx(1e4 * math.log(2) + math.log(10))
 
 
 @pytest.mark.parametrize("strategy", [s for s in Strategy if "any" not in s.value])
-def test_other_strategies_are_refused_by_name(strategy):
-    one = branch(seq("a", "b"), strategy=strategy)
-    with pytest.raises(UnsupportedError, match=strategy.value):
-        PARTIAL_MATCHES.on(one, Statistics.assumed({"a": 1, "b": 1}))
+def test_under_other_strategies_the_rarest_variable_bounds_partial_matches(strategy):
+    """PM(S) = W * min r * product of selectivities: W counts once."""
+    statistics = Statistics.assumed({"a": 3, "b": 2, "c": 5}, {("a", "b"): 0.1, ("b", "c"): 0.5})
+    one = branch(seq("a", "b", "c"), strategy=strategy, seconds=10)
+    assert cost(one, statistics, "abc") == pytest.approx(30 + 20 * 0.1 + 20 * 0.05)
+    assert cost(one, statistics, "cab") == pytest.approx(50 + 30 + 20 * 0.05)
+
+
+def test_a_tree_by_hand():
+    statistics = Statistics.assumed({"a": 2, "b": 3, "c": 0.5}, {("a", "b"): 0.1})
+    ready = PARTIAL_MATCHES.on(branch(conjunction("a", "b", "c"), seconds=10), statistics)
+    leaves, all_three = 20 + 30 + 5, 20 * 30 * 5 * 0.1
+    assert from_log(ready.of(TreePlan(Pair(Pair("a", "b"), "c")))) == pytest.approx(
+        leaves + 20 * 30 * 0.1 + all_three
+    )
+    assert from_log(ready.of(TreePlan(Pair("b", Pair("c", "a"))))) == pytest.approx(
+        leaves + 5 * 20 + all_three
+    )
 
 
 def test_a_variable_without_a_rate_is_named():

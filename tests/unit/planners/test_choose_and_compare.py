@@ -1,11 +1,11 @@
 import math
+import re
 
 import pytest
 
-from cepkit.errors import PlanError, StatisticsError, UnsupportedError
-from cepkit.pattern.policies import Strategy
+from cepkit.errors import LimitError, PlanError, StatisticsError
 from cepkit.plan import as_plan
-from cepkit.planners import PLANNERS, Greedy
+from cepkit.planners import PLANNERS, DpTree, Greedy
 from cepkit.planners.choose import choose_plan, cost_plan
 from cepkit.planners.compare import compare_plans
 from cepkit.statistics import Statistics
@@ -18,7 +18,7 @@ EITHER = query(seq("a", choice("b", "c")), seconds=10)
 
 def test_a_plan_with_cost_statistics_and_expected_numbers():
     plan = choose_plan(QUERY, STATISTICS)
-    assert plan.planner == "greedy"
+    assert plan.planner == "dp-order"
     assert plan.branches[0].order == ("c", "a", "b")
     assert plan.cost == pytest.approx(5 + 5 * 50 / 2 + 5 * 50 * 50 * 0.1 / 6)
     assert plan.statistics == STATISTICS
@@ -47,9 +47,6 @@ def test_errors_are_those_of_the_parts():
         choose_plan(QUERY, STATISTICS, "best")
     with pytest.raises(StatisticsError, match="'c'"):
         choose_plan(QUERY, Statistics.assumed({"a": 1, "b": 1}))
-    other = query(seq("a", "b"), strategy=Strategy.STRICT_CONTIGUITY)
-    with pytest.raises(UnsupportedError, match="strict-contiguity"):
-        choose_plan(other, STATISTICS)
     with pytest.raises(PlanError, match="no planner to compare"):
         compare_plans(QUERY, STATISTICS, [])
 
@@ -60,11 +57,31 @@ def test_all_planners_side_by_side():
     assert [row.plan for row in comparison.rows] == [
         choose_plan(QUERY, STATISTICS, name) for name in PLANNERS
     ]
-    assert comparison.best.planner == "by-frequency"  # as cheap as greedy, and before it
+    assert comparison.has_trees
     assert min(row.relative for row in comparison.rows) == 1
+    cheapest = min(row.tree_cost for row in comparison.rows)
+    for row in comparison.rows:
+        assert row.tree_cost == pytest.approx(cheapest * row.relative)
+        assert row.seconds >= 0
+        assert row.observed[-1][-1].plan == row.plan.branches[-1]
+    assert comparison.plan("dp-tree").planner == "dp-tree"
+    with pytest.raises(PlanError, match=r"no plan of 'best'(.|\n)*given-order, by-frequency"):
+        comparison.plan("best")
+
+
+def test_orders_among_themselves_are_compared_by_their_own_cost():
+    comparison = compare_plans(QUERY, STATISTICS, ["given-order", "by-frequency", "greedy"])
+    assert not comparison.has_trees
+    assert comparison.best.planner == "by-frequency"  # as cheap as greedy, and before it
     for row in comparison.rows:
         assert row.plan.cost == pytest.approx(comparison.best.cost * row.relative)
-        assert row.seconds >= 0
+
+
+def test_an_order_as_a_tree_has_leaves_that_cost():
+    comparison = compare_plans(QUERY, STATISTICS)
+    greedy = next(row for row in comparison.rows if row.plan.planner == "greedy")
+    assert greedy.tree_cost == pytest.approx(greedy.plan.cost + 50 + 50)
+    assert greedy.latency == pytest.approx(50 + 50)
 
 
 def test_some_planners():
@@ -72,19 +89,35 @@ def test_some_planners():
     assert [row.plan.planner for row in comparison.rows] == ["greedy", "mine"]
 
 
+def test_a_planner_that_refuses_is_told_below_the_others():
+    quick = DpTree(seconds=1e-12)
+    comparison = compare_plans(QUERY, STATISTICS, ["greedy", quick])
+    assert [row.plan.planner for row in comparison.rows] == ["greedy"]
+    assert comparison.refused[0][0] == "dp-tree"
+    assert "dp-tree: an exact search over 3 variables may take" in str(comparison)
+    assert "dp-tree: an exact search" in comparison._repr_html_()
+    with pytest.raises(LimitError, match="an exact search"):
+        compare_plans(QUERY, STATISTICS, [quick])
+
+
 def test_as_a_table():
     comparison = compare_plans(EITHER, STATISTICS)
     lines = str(comparison).splitlines()
     assert lines[0] == "cost: partial-matches"
-    assert lines[1].split() == ["planner", "plan", "cost", "relative", "seconds"]
+    assert re.split(r"  +", lines[1].strip()) == [
+        *("planner", "plan", "cost", "as a tree", "relative", "latency", "planning s")
+    ]
     assert "a → b | c → a" in lines[4]
-    starts = [lines[1].index("plan  "), *(line.index("→") - 2 for line in lines[2:])]
+    starts = [lines[1].index("plan  "), *(re.search("[→⋈]", i).start() - 2 for i in lines[2:-1])]
     assert len(set(starts)) == 1
+    assert lines[-1].startswith("relative: by the cost as a tree")
     frame = comparison.to_pandas()
-    assert list(frame.columns) == ["planner", "plan", "cost", "relative", "seconds"]
+    assert list(frame.columns) == [
+        *("planner", "plan", "cost", "tree_cost", "relative", "latency", "seconds")
+    ]
     assert frame.planner.tolist() == list(PLANNERS)
     assert frame.cost.dtype == float
-    assert comparison._repr_html_().count("<tr>") == 4
+    assert comparison._repr_html_().count("<tr>") == len(PLANNERS) + 1
 
 
 def test_html_is_escaped():
@@ -93,7 +126,9 @@ def test_html_is_escaped():
 
 
 def test_a_cost_of_zero_and_costs_that_overflow_can_be_compared():
-    never = compare_plans(QUERY, STATISTICS.with_rate("c", 0))
+    never = compare_plans(
+        QUERY, STATISTICS.with_rate("c", 0), ["given-order", "by-frequency", "greedy"]
+    )
     assert [row.relative for row in never.rows] == [math.inf, 1, 1]
     huge = query(conjunction(repeated("a"), "b", "c"), seconds=1000)
     comparison = compare_plans(huge, STATISTICS)

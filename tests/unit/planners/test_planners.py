@@ -1,9 +1,19 @@
+from time import perf_counter
+
 import numpy as np
 import pytest
 
-from cepkit.costs import PARTIAL_MATCHES
-from cepkit.errors import PlanError
-from cepkit.planners import PLANNERS, ByFrequency, GivenOrder, Greedy
+from cepkit.costs import PARTIAL_MATCHES, WORK
+from cepkit.errors import LimitError, PlanError
+from cepkit.planners import (
+    PLANNERS,
+    ByFrequency,
+    DpOrder,
+    DpTree,
+    GivenOrder,
+    Greedy,
+    IterativeImprovement,
+)
 from cepkit.planners.choose import get_planner
 from cepkit.statistics import Statistics
 from tests.unit.costs.cases import branch, conjunction, repeated, seq
@@ -46,11 +56,11 @@ def test_greedy_can_be_misled():
     assert order(Greedy(), one, statistics)[0] == "c"
 
 
-@pytest.mark.parametrize("planner", [ByFrequency(), Greedy()])
-def test_a_repeated_variable_is_last(planner):
+@pytest.mark.parametrize("name", ["by-frequency", "greedy", "ii-random", "ii-greedy", "dp-order"])
+def test_a_repeated_variable_is_last(name):
     """AND(A, KL(B), C), 5 events/s each, W = 10 s: B is last in every sensible plan."""
     one = branch(conjunction("a", repeated("b"), "c"), seconds=10)
-    assert order(planner, one, Statistics.assumed(dict.fromkeys("abc", 5.0))) == "acb"
+    assert order(PLANNERS[name], one, Statistics.assumed(dict.fromkeys("abc", 5.0)))[-1] == "b"
 
 
 def test_greedy_breaks_ties_by_the_pattern_whatever_the_numbers():
@@ -63,8 +73,94 @@ def test_greedy_breaks_ties_by_the_pattern_whatever_the_numbers():
             assert Greedy().plan(one, statistics, PARTIAL_MATCHES).order == tuple(names)
 
 
+def tree(planner, one, statistics, cost=PARTIAL_MATCHES):
+    return str(planner.plan(one, statistics, cost))
+
+
+def test_trees_over_the_given_leaves_cannot_bring_the_ends_together():
+    """A very selective condition between A and C: the best tree is ((A, C), B)."""
+    one = branch(seq("a", "b", "c"), seconds=10)
+    statistics = Statistics.assumed(dict.fromkeys("abc", 5.0), {("a", "c"): 0.001})
+    assert tree(PLANNERS["dp-tree"], one, statistics) == "(a ⋈ c) ⋈ b"
+    assert tree(PLANNERS["zstream"], one, statistics) in ("(a ⋈ b) ⋈ c", "a ⋈ (b ⋈ c)")
+    assert tree(PLANNERS["zstream-ord"], one, statistics) == "(a ⋈ c) ⋈ b"
+
+
+def test_two_selective_pairs_are_joined_before_they_meet():
+    one = branch(conjunction("a", "b", "c", "d"), seconds=10)
+    pairs = {("a", "c"): 0.001, ("b", "d"): 0.001}
+    statistics = Statistics.assumed(dict.fromkeys("abcd", 5.0), pairs)
+    for model in (PARTIAL_MATCHES, WORK):
+        assert tree(PLANNERS["dp-tree"], one, statistics, model) == "(a ⋈ c) ⋈ (b ⋈ d)"
+
+
+def test_local_search_leaves_the_greedy_order_when_a_move_helps():
+    one = branch(conjunction("a", "b", "c"), seconds=1)
+    statistics = Statistics.assumed({"a": 10, "b": 10, "c": 9}, {("a", "b"): 0.001})
+    assert order(PLANNERS["ii-greedy"], one, statistics) == "abc"
+    assert order(PLANNERS["dp-order"], one, statistics) == "abc"
+
+
+def many(size, seed=0):
+    """A conjunction with random rates and many conditions."""
+    rng = np.random.default_rng(seed)
+    names = [f"v{i}" for i in range(size)]
+    shares = {
+        (x, y): float(rng.uniform(0.002, 0.88))
+        for i, x in enumerate(names)
+        for y in names[:i]
+        if rng.random() < 0.3
+    }
+    rates = {v: float(rng.uniform(1, 45)) for v in names}
+    return branch(conjunction(*names), seconds=1), Statistics.assumed(rates, shares)
+
+
+def test_at_the_time_limit_local_search_has_a_plan():
+    one, statistics = many(18)
+    begun = IterativeImprovement("ii-random", greedy=False, starts=10**6, seconds=0.05)
+    began = perf_counter()
+    plan = begun.plan(one, statistics, PARTIAL_MATCHES)
+    assert perf_counter() - began < 10
+    assert sorted(plan.order) == sorted(one.variables)
+
+
+def test_another_seed_searches_elsewhere():
+    one, statistics = many(16)
+
+    def seen(seed):
+        orders = []
+        searching = IterativeImprovement("ii-random", greedy=False, starts=1, seed=seed)
+        searching.plan(one, statistics, PARTIAL_MATCHES, lambda told: orders.append(told.plan))
+        return tuple(orders)
+
+    assert seen(1) == seen(1)
+    assert len({seen(seed) for seed in range(4)}) > 1
+
+
+@pytest.mark.parametrize("planner", [DpTree(seconds=0.001), DpOrder(seconds=0.0001)])
+def test_exact_planners_refuse_what_they_cannot_do_in_time_and_say_how_long_it_takes(planner):
+    one, statistics = many(16)
+    with pytest.raises(LimitError, match=r"16 variables may take \d+ s(.|\n)*Hint: .*greedy"):
+        planner.plan(one, statistics, PARTIAL_MATCHES)
+
+
+@pytest.mark.parametrize("planner", [DpTree(seconds=1e30), DpOrder(seconds=1e30)])
+def test_exact_planners_refuse_what_they_have_no_memory_for(planner):
+    one, statistics = many(28)
+    with pytest.raises(LimitError, match="28 variables needs 12 GB"):
+        planner.plan(one, statistics, PARTIAL_MATCHES)
+
+
+def test_a_search_from_no_order_is_refused():
+    with pytest.raises(PlanError, match="from 0 orders"):
+        IterativeImprovement("ii-random", greedy=False, starts=0)
+
+
 def test_planners_by_name():
-    assert tuple(PLANNERS) == ("given-order", "by-frequency", "greedy")
+    assert tuple(PLANNERS) == (
+        *("given-order", "by-frequency", "greedy", "ii-random", "ii-greedy", "kbz", "dp-order"),
+        *("zstream", "zstream-ord", "dp-tree"),
+    )
     assert get_planner("greedy") == Greedy()
     assert get_planner(Greedy()) == Greedy()
     with pytest.raises(PlanError, match=r"'gredy'(.|\n)*did you mean 'greedy'"):

@@ -1,0 +1,96 @@
+"""The cost of a plan as what is left to do when the last event of a match has arrived.
+
+    Cost(O) = sum of W r over the variables bound after the last one       of an order
+    Cost(T) = sum of PM(sibling of N) over the ancestors N of its leaf     of a tree
+
+the leaf included, the root not. In a SEQ the last variable is known. Under AND each of several
+may be the last: an output profile, counted from matches (`OutputProfile`), says how often each is;
+without one each is taken to be the last as often as independent arrivals make it, and the cost is
+the expected one.
+Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
+(VLDB 2018), section 6.1, which takes the most frequent order alone; the expectation is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from cepkit.costs.contract import BranchCost, Waited
+from cepkit.costs.ordering import share_factorials
+from cepkit.costs.partial_matches import alive
+from cepkit.costs.set_functions import SetFunction
+from cepkit.errors import PlanError
+from cepkit.pattern.normal_form import Branch
+from cepkit.statistics.model import Statistics
+
+
+@dataclass(frozen=True)
+class OutputProfile:
+    """How often which variable had the last event of a match.
+
+    Attributes:
+        last: The number of matches for each variable; a variable that is not there had none.
+    """
+
+    last: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        if any(not (math.isfinite(n) and n >= 0) for n in self.last.values()):
+            raise PlanError("an output profile with a number below zero", expected="counts")
+        object.__setattr__(self, "last", MappingProxyType(dict(self.last)))
+
+    def probabilities(self, branch: Branch) -> tuple[float, ...] | None:
+        """Return the probability of each variable of a branch to be last; None if not known."""
+        counts = [self.last.get(variable, 0.0) for variable in branch.variables]
+        total = math.fsum(counts)
+        return tuple(n / total for n in counts) if total else None
+
+
+NOTHING_KNOWN = OutputProfile()
+
+
+@dataclass(frozen=True)
+class Latency:
+    """What is looked at between the last event of a match and the match.
+
+    Attributes:
+        output: What is known of the matches found so far.
+    """
+
+    output: OutputProfile = NOTHING_KNOWN
+    name: str = "latency"
+
+    def on(self, branch: Branch, statistics: Statistics) -> BranchCost:
+        """Return the model made ready for `branch` (see `contract.CostModel`)."""
+        return BranchCost(branch.variables, waited=waited(branch, statistics, self.output))
+
+
+def waited(branch: Branch, statistics: Statistics, output: OutputProfile) -> Waited:
+    """Return what costs time after the last event of a match of the branch."""
+    last = output.probabilities(branch) or last_by_chance(branch)
+    return Waited(last, alive(branch, statistics))
+
+
+def last_by_chance(branch: Branch) -> tuple[float, ...]:
+    """Return for each variable how probably it is the last of independent uniform arrivals.
+
+    That is the share of the allowed orderings that end with it: all of them in a SEQ for its last
+    variable, as many for each under an AND of events.
+    """
+    everything = (1 << len(branch.variables)) - 1
+    nothing = (0.0,) * len(branch.variables)
+    share = SetFunction(nothing, factorials=share_factorials(branch.variables, branch.order))
+    possible = [v for v in branch.variables if not branch.after(v) & set(branch.variables)]
+    weights = [
+        math.exp(share(everything & ~(1 << i))) if v in possible else 0.0
+        for i, v in enumerate(branch.variables)
+    ]
+    total = math.fsum(weights)
+    return tuple(w / total for w in weights)
+
+
+LATENCY = Latency()
+"""Without an output profile."""

@@ -1,0 +1,162 @@
+"""Dynamic programming over all sets of variables: the tables that the exact planners fill in.
+
+The best plan of a set is made of best plans of its parts, as what a step costs depends on nothing
+but the sets that it joins. Costs are divided by that of a plan found quickly: a set whose partial
+matches alone cost more than that whole plan is in no better one, and is left out with all that
+would be made of it. What all plans have in common is left out of both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from cepkit.costs.contract import BranchCost
+from cepkit.costs.set_functions import Floats
+from cepkit.errors import LimitError
+from cepkit.plan.logarithms import log_sum
+from cepkit.plan.nodes import BranchPlan, OrderPlan
+from cepkit.planners.kernels import Choices
+from cepkit.planners.search import Search
+
+_STRETCHES = 128
+"""The tables are filled in in so many parts, with a look at the clock between."""
+_NOTHING = np.zeros(0)
+_DIGITS = 300.0
+"""Costs this much smaller than that of the known plan, as logarithms, are lost beside it."""
+_MOST_VARIABLES = 25
+"""More need more memory than 2 GB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The costs of all sets, as the loops in kernels.py take them."""
+
+    kept: Floats
+    between: Floats
+    side: Floats
+    last: Floats
+    held: Floats
+
+    @classmethod
+    def of(cls, cost: BranchCost, shift: float) -> Tables:
+        """Return the tables of a branch's costs.
+
+        Args:
+            cost: Of the branch.
+            shift: The logarithm of what to divide by: of the cost of a known plan, without what
+                the set of all variables costs to keep.
+        """
+        n = len(cost.variables)
+        kept = np.zeros(1 << n) if cost.kept is None else _divided(cost.kept.table(), shift)
+        kept[0] = kept[-1] = 0.0
+        between = side = last = held = _NOTHING
+        if cost.looked is not None:
+            between = cost.looked.between.table() - shift
+            side = cost.looked.side.table()
+        if cost.waited is not None:
+            # Finite, as it is multiplied by probabilities, which may be 0.
+            held = np.minimum(_divided(cost.waited.held.table(), shift), 1e300)
+            held[0] = 0.0
+            last = np.zeros(1 << n)
+            for i, probability in enumerate(cost.waited.last):
+                last[1 << i : 2 << i] = last[: 1 << i] + probability
+        return cls(kept, between, side, last, held)
+
+
+def _divided(logarithms: Floats, shift: float) -> Floats:
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(logarithms - shift))
+
+
+Loop = Callable[..., None]
+
+
+def best_plan(
+    known: BranchPlan,
+    loop: Loop,
+    made: Callable[[Choices], BranchPlan],
+    search: Search,
+    limit: float,
+    estimate: float,
+) -> BranchPlan:
+    """Return the best plan of its kind.
+
+    Args:
+        known: A plan of that kind that was found quickly.
+        loop: One of kernels.py.
+        made: Makes a plan of what the loop has chosen for each set of variables.
+        search: Is told how far it has come.
+        limit: The most seconds.
+        estimate: The seconds that it may take.
+
+    Raises:
+        LimitError: It would take, or takes, more time or memory than there is.
+    """
+    n = len(search.cost.variables)
+    if n > _MOST_VARIABLES:
+        raise LimitError(
+            f"an exact search over {n} variables needs {2.0**n * 44 / 1e9:.0f} GB",
+            expected=f"{_MOST_VARIABLES} variables or fewer",
+            hint="greedy, ii-greedy and zstream-ord plan any number",
+        )
+    _check_time(estimate, limit, n)
+    best, cost = known, -math.inf if n == 1 else _own_cost(search.cost, known)
+    while n > 1:
+        before = cost
+        best = made(_choices(search, loop, before, limit))
+        cost = _own_cost(search.cost, best)
+        # Divided by a cost that is very much greater, small ones could not be told apart.
+        if cost >= before - _DIGITS or cost == -math.inf:
+            break
+    search.examined = max(search.examined, 1)
+    search.found(best)
+    search.end()
+    return best
+
+
+def _own_cost(cost: BranchCost, plan: BranchPlan) -> float:
+    """Return what a plan costs without what it has in common with all plans of its kind."""
+    *inner, last = cost.steps(plan)
+    joining = cost.step if isinstance(plan, OrderPlan) else cost.join
+    whole = replace(cost, kept=None)
+    of_last = (whole.step if isinstance(plan, OrderPlan) else whole.join)(*last)
+    return log_sum([*(joining(*step) for step in inner), of_last])
+
+
+def _choices(search: Search, loop: Loop, known: float, limit: float) -> Choices:
+    """Fill in the tables; return for each set of variables what the best plan of it does last."""
+    n = len(search.cost.variables)
+    # A little more than that cost, as logarithms of large numbers have few digits behind the point.
+    # A plan that costs nothing is divided by next to nothing: all that costs is too dear then.
+    shift = known + 1e-9 + 1e-14 * abs(known) if known > -math.inf else -1e5
+    tables = Tables.of(search.cost, shift)
+    best = np.zeros(1 << n)
+    choice = np.full(1 << n, -1, dtype=np.int32)
+    size = (1 << n) - 1
+    edges = sorted({1 + size * i // _STRETCHES for i in range(_STRETCHES + 1)})
+    for begin, end in pairwise(edges):
+        loop(
+            begin, end, n, tables.kept, tables.between, tables.side, tables.last, tables.held,
+            best, choice,
+        )  # fmt: skip
+        search.examined = end
+        if search.out_of_time and end <= size:
+            _check_time(math.inf, limit, n)
+        search.tell(done=end / (size + 1))
+    return choice
+
+
+def _check_time(estimate: float, limit: float, variables: int) -> None:
+    if estimate <= limit:
+        return
+    may_take = f"may take {estimate:,.0f} s" if math.isfinite(estimate) else "takes longer"
+    raise LimitError(
+        f"an exact search over {variables} variables {may_take}",
+        expected=f"at most {limit:,.0f} s",
+        hint="give the planner more seconds, or take greedy, ii-greedy or zstream-ord",
+    )

@@ -1,0 +1,79 @@
+"""What planners have in common: the best plan so far, who is told of it, and the clock."""
+
+from __future__ import annotations
+
+import math
+from time import perf_counter
+
+from cepkit.costs.contract import BranchCost, CostModel
+from cepkit.pattern.normal_form import Branch
+from cepkit.plan.nodes import BranchPlan
+from cepkit.planners.contract import Observed, Observer
+from cepkit.statistics.model import Statistics
+
+TOLERANCE = 1e-12
+"""Costs that differ by less, relatively, are equal: their last digits are those of rounding."""
+
+
+class Search:
+    """A search for a plan that remembers the best one.
+
+    Attributes:
+        cost: What makes one plan better than another.
+        plan: The best plan so far.
+        log_cost: The logarithm of its cost.
+        examined: How many plans have been looked at: see `contract.Observed`.
+    """
+
+    def __init__(
+        self, cost: BranchCost, observe: Observer | None, seconds: float | None = None
+    ) -> None:
+        self.cost = cost
+        self.plan: BranchPlan | None = None
+        self.log_cost = math.inf
+        self.examined = 0
+        self._observe = observe
+        self._limit = math.inf if seconds is None else seconds
+        self._begin = perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """How long the search has taken."""
+        return perf_counter() - self._begin
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the time limit is over."""
+        return self.seconds >= self._limit
+
+    def found(self, plan: BranchPlan) -> None:
+        """Remember a plan if it is better than the best so far."""
+        log_cost = self.cost.of(plan)
+        if self.plan is None or log_cost < self.log_cost - TOLERANCE:
+            self.plan, self.log_cost = plan, log_cost
+            self.tell()
+
+    def tell(self, done: float | None = None) -> None:
+        """Say where the search stands."""
+        if self._observe is not None:
+            self._observe(Observed(self.seconds, self.examined, self.plan, self.log_cost, done))
+
+    def end(self) -> None:
+        """Say that nothing is left to do."""
+        self.tell(done=1.0)
+
+
+def tell_of(
+    plan: BranchPlan,
+    branch: Branch,
+    statistics: Statistics,
+    cost: CostModel,
+    observe: Observer | None,
+) -> None:
+    """Tell the observer of a plan that was not searched for, and that looks at no cost itself."""
+    if observe is None:
+        return
+    search = Search(cost.on(branch, statistics), observe)
+    search.examined = 1
+    search.found(plan)
+    search.end()

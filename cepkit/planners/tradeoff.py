@@ -1,0 +1,139 @@
+"""Throughput against latency: the best plan for each weight of the one against the other.
+
+With alpha = 0 only partial matches count, and the larger alpha is the more a plan is worth that has
+little left to do when the last event arrives. Plans that another one beats in both are marked.
+Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
+(VLDB 2018), section 6.1 and figure 18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cepkit.costs import PARTIAL_MATCHES, Blend, Latency, OutputProfile
+from cepkit.costs.latency import NOTHING_KNOWN
+from cepkit.errors import PlanError
+from cepkit.pattern.query import Query
+from cepkit.plan.logarithms import from_log, log_text
+from cepkit.plan.nodes import Plan
+from cepkit.plan.printer import one_line
+from cepkit.planners.choose import choose_plan, cost_plan
+from cepkit.planners.contract import Planner
+from cepkit.statistics.model import Statistics
+from cepkit.statistics.tables import html_table, number, text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALPHAS = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+_HEAD = ("planner", "alpha", "plan", "partial matches", "latency", "best")
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """The plan of one planner for one alpha.
+
+    Attributes:
+        planner: Its name.
+        alpha: What a unit of latency is worth in partial matches.
+        plan: The plan.
+        log_partial_matches: The logarithm of its cost by partial matches.
+        log_latency: The logarithm of its cost by latency, -infinity for 0.
+        best: Whether no other plan is as good in both and better in one.
+    """
+
+    planner: str
+    alpha: float
+    plan: Plan
+    log_partial_matches: float
+    log_latency: float
+    best: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Tradeoff:
+    """The plans of some planners over a range of alphas."""
+
+    rows: tuple[Weighed, ...]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row for each: planner, alpha, plan, partial_matches, latency, best."""
+        import pandas as pd
+
+        return pd.DataFrame.from_records(
+            [
+                (
+                    r.planner,
+                    r.alpha,
+                    one_line(r.plan),
+                    from_log(r.log_partial_matches),
+                    from_log(r.log_latency),
+                    r.best,
+                )
+                for r in self.rows
+            ],
+            columns=["planner", "alpha", "plan", "partial_matches", "latency", "best"],
+        )
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                r.planner,
+                number(r.alpha),
+                one_line(r.plan),
+                log_text(r.log_partial_matches),
+                log_text(r.log_latency),
+                "yes" if r.best else "",
+            )
+            for r in self.rows
+        ]
+
+    def __str__(self) -> str:
+        return text_table(_HEAD, self._cells(), left=3)
+
+    def _repr_html_(self) -> str:
+        return html_table(_HEAD, self._cells(), "partial matches against latency", left=3)
+
+
+def weigh(
+    query: Query,
+    statistics: Statistics,
+    planners: Sequence[str | Planner] = ("dp-order", "dp-tree"),
+    alphas: Sequence[float] = ALPHAS,
+    output: OutputProfile = NOTHING_KNOWN,
+) -> Tradeoff:
+    """Return the plans that planners find while alpha changes.
+
+    Args:
+        query: The query.
+        statistics: What is known of the stream.
+        planners: Names of the shelf, or planners with settings of their own.
+        alphas: What a unit of latency is worth in partial matches.
+        output: What is known of the matches found so far.
+
+    Raises:
+        PlanError: No planner or no alpha is given.
+    """
+    if not planners or not alphas:
+        raise PlanError("nothing to weigh", expected="at least one planner and one alpha")
+    rows = []
+    for planner in planners:
+        for alpha in alphas:
+            plan = choose_plan(query, statistics, planner, Blend(alpha, output))
+            work = cost_plan(plan, query, statistics, PARTIAL_MATCHES).log_cost
+            waiting = cost_plan(plan, query, statistics, Latency(output)).log_cost
+            assert work is not None
+            assert waiting is not None
+            rows.append(Weighed(plan.planner, alpha, plan, work, waiting))
+    return Tradeoff(tuple(_marked(row, rows) for row in rows))
+
+
+def _marked(row: Weighed, rows: Sequence[Weighed]) -> Weighed:
+    mine = (row.log_partial_matches, row.log_latency)
+    beaten = any(
+        theirs[0] <= mine[0] and theirs[1] <= mine[1] and theirs != mine
+        for theirs in ((other.log_partial_matches, other.log_latency) for other in rows)
+    )
+    return Weighed(row.planner, row.alpha, row.plan, *mine, best=not beaten)

@@ -1,0 +1,78 @@
+"""Plans that are run beside what they were expected to cost."""
+
+import pytest
+
+import cepkit as ck
+from cepkit.columnar.measuring import run_plans
+from cepkit.columnar.output_profile import output_profile
+from cepkit.errors import PlanError, StreamError
+
+TEXT = """PATTERN SEQ(MSFT a, GOOG b, AAPL c)
+          WHERE a.price < b.price AND b.price < c.price WITHIN 2 minutes"""
+
+
+@pytest.fixture(scope="module")
+def stream():
+    return ck.events(ck.sample_stocks(20_000), time="ts", type="ticker")
+
+
+@pytest.fixture(scope="module")
+def statistics(stream):
+    return ck.profile(stream, TEXT)
+
+
+def test_each_plan_is_run_over_the_beginning(stream, statistics):
+    found = ck.compare_plans(TEXT, statistics, run=True, stream=stream, events=5000)
+    matches = {row.measured.matches for row in found.rows}
+    assert matches == {ck.detect(stream.head(5000), TEXT, ["a", "b", "c"]).count()}
+    for row in found.rows:
+        done = row.measured
+        assert done.events == 5000
+        assert done.candidates >= done.matches
+        assert done.partial_matches >= done.matches
+        assert done.peak_rows > 0
+        assert done.seconds > 0
+        steps = ck.detect(stream.head(5000), TEXT, row.plan).explain().steps
+        assert done.candidates == sum(step.candidates for step in steps)
+    assert found.notes == ("measured on the first 5,000 events",)
+    assert "run s" in str(found)
+    assert "run_seconds" in found.to_pandas().columns
+
+
+def test_what_would_take_too_long_is_not_begun(stream, statistics):
+    comparison = ck.compare_plans(TEXT, statistics, ["greedy"])
+    (row,) = run_plans(comparison, stream.head(100), most_work=0.5).rows
+    assert row.measured is None
+    assert row.not_run.startswith("not run: ")
+    assert row.not_run.endswith(" candidates expected")
+
+
+def test_running_needs_a_stream(statistics):
+    with pytest.raises(StreamError, match=r"no stream is given(.|\n)*stream=stream"):
+        ck.compare_plans(TEXT, statistics, run=True)
+    with pytest.raises(PlanError, match=r"no cost model 'wrok'(.|\n)*did you mean 'work'"):
+        ck.compare_plans(TEXT, statistics, cost="wrok")
+
+
+def test_which_event_is_last_is_counted_from_matches(stream):
+    text = "PATTERN AND(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 5 seconds"
+    matches = ck.detect(stream, text, ["a", "b"])
+    frame = matches.to_pandas()
+    later = sum(a["ts"] > b["ts"] for a, b in zip(frame.a, frame.b, strict=True))
+    equal = sum(a["ts"] == b["ts"] for a, b in zip(frame.a, frame.b, strict=True))
+    found = output_profile(matches)
+    assert found.last["a"] == later + equal / 2
+    assert found.last["a"] + found.last["b"] == len(frame)
+    weighed = ck.weigh_plans(text, ck.profile(stream, text), matches=matches)
+    assert len(weighed.rows) == 18
+
+
+def test_without_matches_nothing_is_known(stream):
+    text = "PATTERN AND(MSFT a, GOOG b) WHERE a.price < 0 WITHIN 5 seconds"
+    assert dict(output_profile(ck.detect(stream, text, ["a", "b"])).last) == {}
+
+
+def test_what_if_takes_a_comparison(statistics):
+    comparison = ck.compare_plans(TEXT, statistics)
+    found = ck.what_if(TEXT, statistics, comparison, "c")
+    assert len(found.curves) == len({row.plan.branches for row in comparison.rows})

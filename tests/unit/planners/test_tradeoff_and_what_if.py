@@ -1,0 +1,82 @@
+import pytest
+
+from cepkit.costs import PARTIAL_MATCHES, OutputProfile
+from cepkit.errors import PlanError, StatisticsError
+from cepkit.planners.choose import choose_plan, cost_plan
+from cepkit.planners.compare import compare_plans
+from cepkit.planners.tradeoff import weigh
+from cepkit.planners.what_if import what_if
+from cepkit.statistics import Statistics
+from tests.unit.costs.cases import conjunction, query, seq
+
+QUERY = query(seq("a", "b", "c"), seconds=10)
+RARE_LAST = Statistics.assumed({"a": 5, "b": 5, "c": 0.5})
+
+
+def test_the_more_latency_is_worth_the_less_of_it_there_is():
+    found = weigh(QUERY, RARE_LAST, ["dp-order"], [0, 0.5, 1000])
+    assert [str(row.plan.branches[0])[0] for row in found.rows] == ["c", "c", "a"]
+    latencies = [row.log_latency for row in found.rows]
+    costs = [row.log_partial_matches for row in found.rows]
+    assert latencies == sorted(latencies, reverse=True)
+    assert costs == sorted(costs)
+    assert all(row.best for row in found.rows)
+    assert found.to_pandas().alpha.tolist() == [0, 0.5, 1000]
+    assert "partial matches" in str(found)
+    assert found._repr_html_().count("<tr>") == 4
+
+
+def test_a_plan_that_is_beaten_in_both_is_marked():
+    misled = Statistics.assumed({"a": 10, "b": 10, "c": 9}, {("a", "b"): 0.001})
+    both = query(conjunction("a", "b", "c"), seconds=1)
+    found = weigh(both, misled, ["greedy", "dp-order"], [0])
+    assert [row.best for row in found.rows] == [False, True]
+
+
+def test_an_output_profile_changes_what_is_best():
+    both = query(conjunction("a", "b"), seconds=10)
+    statistics = Statistics.assumed({"a": 5, "b": 4})
+    for last in "ab":
+        found = weigh(both, statistics, ["dp-order"], [100], OutputProfile({last: 1}))
+        assert found.rows[0].plan.branches[0].order[-1] == last
+
+
+def test_nothing_to_weigh_is_refused():
+    with pytest.raises(PlanError, match="nothing to weigh"):
+        weigh(QUERY, RARE_LAST, [], [0])
+
+
+def test_plans_cross_over_where_another_becomes_the_rarest():
+    plans = [choose_plan(QUERY, RARE_LAST.with_rate("c", rate)) for rate in (0.5, 50)]
+    found = what_if(QUERY, RARE_LAST, plans, "c", [0.5, 2, 4, 20, 50])
+    assert found.now == 0.5
+    assert [(low, high, str(p.branches[0])) for low, high, p in found.cheapest()] == [
+        (0.5, 4, "c → a → b"),
+        (20, 50, "a → b → c"),
+    ]
+    for curve in found.curves:
+        for rate, log_cost in zip(found.rates, curve.log_costs, strict=True):
+            at = cost_plan(curve.plan, QUERY, RARE_LAST.with_rate("c", rate), PARTIAL_MATCHES)
+            assert at.log_cost == pytest.approx(log_cost)
+    assert "now 0.5" in str(found)
+    assert found._repr_html_().count("<tr>") == 3
+    assert len(found.to_pandas()) == 10
+
+
+def test_rates_around_the_present_one():
+    comparison = compare_plans(QUERY, RARE_LAST)
+    plans = [row.plan for row in comparison.rows]
+    found = what_if(QUERY, RARE_LAST, plans, "a")
+    assert found.rates[0] == pytest.approx(0.05)
+    assert found.rates[-1] == pytest.approx(500)
+    assert len(found.curves) == len({plan.branches for plan in plans})
+
+
+def test_what_cannot_be_asked():
+    plan = choose_plan(QUERY, RARE_LAST)
+    with pytest.raises(PlanError, match="no plan"):
+        what_if(QUERY, RARE_LAST, [], "a")
+    with pytest.raises(StatisticsError, match="'q'"):
+        what_if(QUERY, RARE_LAST, [plan], "q")
+    with pytest.raises(StatisticsError, match="no rate"):
+        what_if(QUERY, RARE_LAST, [plan], "a", [])
