@@ -7,7 +7,6 @@ mailed, printed and read on a phone.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from cepkit.errors import CepkitError
 from cepkit.figures import automaton, page, timeline_canvas
 from cepkit.figures.chain import chains
 from cepkit.figures.explained import Counted, counted
+from cepkit.figures.files import write_whole
 from cepkit.figures.found import tidy_frame
 from cepkit.figures.plan_comparison import bars
 from cepkit.figures.stream_profile import rates, shares
@@ -78,7 +78,7 @@ def write_report(
         *_matches(matches_frame, query),
         *([_statistics(statistics)] if statistics is not None else []),
     ]
-    return _write(Path(path), page.page(title, facts or {}, sections))
+    return write_whole(Path(path), page.page(title, facts or {}, sections))
 
 
 def _plan(plan: Plan, query: Query) -> str:
@@ -220,20 +220,3 @@ def _statistics(statistics: Statistics) -> str:
         numbers=(1, 2, 3),
     )
     return page.section("The stream", arriving, fitting if found else "")
-
-
-def _write(target: Path, text: str) -> Path:
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        try:
-            with part.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise CepkitError(
-            f"'{target}' cannot be written: {error.strerror}",
-            hint="name a file in a folder that exists",
-        ) from error
-    return target
