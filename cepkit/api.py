@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cepkit.automata.trace import Trace
     from cepkit.columnar.matches import Matches
     from cepkit.diagnosis.result import WhyNot
+    from cepkit.figures.player import Player
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.planners.compare import PlanComparison
     from cepkit.planners.tradeoff import Tradeoff
@@ -446,12 +447,13 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
         )
 
 
-def draw(thing: object, **options: Any) -> Figure:
+def draw(thing: object, **options: Any) -> Figure | Player:
     """Return a figure of `thing`; it is returned, never shown as a side effect.
 
     Args:
         thing: A query, a plan, statistics, a comparison of plans, matches, an
-            explanation, the answer of `why_not` or a table of it.
+            explanation, the answer of `why_not` or a table of it; or a trace, or several of one
+            stream, which gives a player (docs/player.md).
         **options: Those of the figure: see `cepkit.figures`.
 
     Raises:

@@ -6,22 +6,26 @@ returned and never shown; no template or renderer of the session is touched.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import plotly.graph_objects as go
 
+from cepkit.automata.trace import Trace
 from cepkit.columnar.explanation import Explanation
 from cepkit.columnar.matches import Matches
 from cepkit.diagnosis.result import WhyNot
 from cepkit.diagnosis.tables import Funnel, NearMisses
-from cepkit.errors import CepkitError
+from cepkit.errors import CepkitError, TraceError
 from cepkit.figures.automaton import draw_plan, draw_query
+from cepkit.figures.counters import draw_counters
 from cepkit.figures.explained import draw_explanation
 from cepkit.figures.found import draw_matches, is_matches
 from cepkit.figures.funnel import draw_funnel
+from cepkit.figures.mechanism import draw_mechanism
 from cepkit.figures.near_misses import draw_near_misses
 from cepkit.figures.plan_comparison import draw_comparison
+from cepkit.figures.player import Player
 from cepkit.figures.report import write_report
 from cepkit.figures.stream_profile import draw_statistics
 from cepkit.figures.verdict import draw_verdict
@@ -32,11 +36,14 @@ from cepkit.planners.compare import PlanComparison
 from cepkit.statistics.model import Statistics
 
 __all__ = [
+    "Player",
     "draw",
     "draw_comparison",
+    "draw_counters",
     "draw_explanation",
     "draw_funnel",
     "draw_matches",
+    "draw_mechanism",
     "draw_near_misses",
     "draw_plan",
     "draw_query",
@@ -58,7 +65,30 @@ def _draw_why_not(why: WhyNot) -> go.Figure:
     return draw_verdict(why) if why.events else draw_funnel(why.funnel, why.reason)
 
 
-FIGURES: dict[type, Callable[..., go.Figure]] = {
+def _draw_traces(
+    traces: Sequence[Trace],
+    *,
+    kind: Literal["player", "diagram", "counters"] = "player",
+    **options: Any,
+) -> go.Figure | Player:
+    match kind:
+        case "player":
+            return Player(traces, **options)
+        case "diagram" if len(traces) == 1:
+            return draw_mechanism(traces[0], **options)
+        case "counters":
+            return draw_counters(traces, **options)
+    raise TraceError(
+        f"no figure of the kind {kind!r} of {len(traces)} traces",
+        expected="'player', 'counters', or 'diagram' of one trace",
+    )
+
+
+def _draw_trace(trace: Trace, **options: Any) -> go.Figure | Player:
+    return _draw_traces([trace], **options)
+
+
+FIGURES: dict[type, Callable[..., go.Figure | Player]] = {
     Query: draw_query,
     Pattern: _draw_pattern,
     Plan: _draw_plan,
@@ -69,31 +99,36 @@ FIGURES: dict[type, Callable[..., go.Figure]] = {
     WhyNot: _draw_why_not,
     Funnel: draw_funnel,
     NearMisses: draw_near_misses,
+    Trace: _draw_trace,
 }
 """What is drawn how. Beside these, whatever looks like matches (a DataFrame, one from Spark)."""
 
 
-def draw(thing: object, **options: Any) -> go.Figure:
+def draw(thing: object, **options: Any) -> go.Figure | Player:
     """Return a figure of `thing`; it is returned, not shown.
 
     Args:
-        thing: A query, a plan, statistics, a comparison of plans, an explanation, matches
-            or the answer of `why_not` (its funnel, or its events in time) and its near misses.
+        thing: A query, a plan, statistics, a comparison of plans, an explanation, matches,
+            the answer of `why_not` (its funnel, or its events in time) and its near misses,
+            a trace, or several traces of one stream.
         **options: Of a plan ``pattern=``, without which its conditions are not known, and
             ``per_row=``, the steps side by side; of matches ``limit=``, ``since_start=``, and
-            ``time=`` and ``type=`` for a DataFrame where they cannot be found out.
+            ``time=`` and ``type=`` for a DataFrame where they cannot be found out; of traces
+            ``kind=`` ("player", "diagram" or "counters") and of the player ``steps=``, ``start=``.
 
     Raises:
         CepkitError: There is no figure of such a thing, or it has no such option.
     """
     drawing = next((f for kind, f in FIGURES.items() if isinstance(thing, kind)), None)
+    if isinstance(thing, list | tuple) and thing and all(isinstance(t, Trace) for t in thing):
+        drawing = _draw_traces
     if drawing is None and is_matches(thing):
         drawing = draw_matches
     if drawing is None:
         raise CepkitError(
             f"there is no figure of a {type(thing).__name__}",
             expected="a query, a plan, statistics, a comparison of plans, an explanation, matches, "
-            "the answer of why_not",
+            "the answer of why_not, a trace or several",
         )
     try:
         return drawing(thing, **options)

@@ -1,0 +1,177 @@
+"""The figure of a mechanism at work: its states or nodes, and what a trace did with them.
+
+Chains are drawn as plans are. Of a tree NFA the states that were visited stand out, of an
+evaluation tree each node says how much it stored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from cepkit.automata.chart import Edge
+from cepkit.automata.diagram import Diagram, PlacedNode
+from cepkit.automata.operations import Create, Discard
+from cepkit.automata.trace import Trace
+from cepkit.figures import automaton
+from cepkit.figures.canvas import BOLD, LINE_HEIGHT, Canvas, Circle, Item, Line, Text
+from cepkit.figures.chain import Chain, State, Take
+from cepkit.figures.plotly_canvas import to_figure
+from cepkit.figures.style import SIZE, SMALL
+from cepkit.figures.texts import fitted, width_of
+
+RADIUS = 20
+_ACROSS, _DOWN = 150, 96
+_MARGIN = 70
+_VISITED, _FINAL = "rgba(86,180,233,0.30)", "rgba(0,158,115,0.30)"
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a trace did with a node.
+
+    Attributes:
+        label: The node's name.
+        created: How many instances came to it in the steps of the trace.
+        peak: How many were there at once, at most, between two operations.
+    """
+
+    label: str
+    created: int
+    peak: int
+
+
+def traffic(trace: Trace) -> tuple[Traffic, ...]:
+    """Return what happened at each node, in the order of the diagram."""
+    created: Counter[int] = Counter()
+    alive: Counter[int] = Counter()
+    peak: Counter[int] = Counter()
+    home: dict[int, int] = {}
+    for step in trace.steps:
+        for operation in step.operations:
+            match operation:
+                case Create(instance, _, node):
+                    home[instance] = node
+                    created[node] += 1
+                    alive[node] += 1
+                    peak[node] = max(peak[node], alive[node])
+                case Discard(instance) if instance in home:
+                    alive[home[instance]] -= 1
+                case _:
+                    pass
+    return tuple(
+        Traffic(p.node.label, created[p.node.id], peak[p.node.id]) for p in trace.diagram.nodes
+    )
+
+
+def draw_mechanism(trace: Trace) -> go.Figure:
+    """Return the mechanism of a trace as a figure; it is returned, not shown."""
+    return to_figure(layout(trace), trace.name)
+
+
+def layout(trace: Trace) -> Canvas:
+    """Return the picture of a mechanism: a chain as a plan is drawn, other kinds on a grid."""
+    diagram = trace.diagram
+    if diagram.kind == "chain":
+        return automaton.layout(_chains(diagram))
+    return _grid(diagram, traffic(trace))
+
+
+def _chains(diagram: Diagram) -> tuple[Chain, ...]:
+    """Return the chains of a diagram, one for each branch."""
+    branches = sorted({placed.node.branch for placed in diagram.nodes})
+    made = []
+    for branch in branches:
+        nodes = [placed.node for placed in diagram.nodes if placed.node.branch == branch]
+        nodes.sort(key=lambda node: len(node.variables))
+        loops = {
+            (node.id, kind): tuple(
+                e.label for e in diagram.edges if e.begin == e.end == node.id and e.kind == kind
+            )
+            for node in nodes
+            for kind in ("store", "ignore", "take")
+        }
+        states = tuple(
+            State("F" if node.kind == "final" else node.label, loops[node.id, "store"],
+                  loops[node.id, "ignore"])
+            for node in nodes
+        )  # fmt: skip
+        own = {node.id for node in nodes}
+        ways = [e for e in diagram.edges if e.kind == "take" and e.begin in own]
+        takes = tuple(_take(way) for way in ways if way.begin != way.end)
+        name = f"branch {branch + 1} of {len(branches)}" if len(branches) > 1 else ""
+        made.append(Chain(name, states, takes))
+    return tuple(made)
+
+
+def _take(edge: Edge) -> Take:
+    return Take(edge.label, edge.label, edge.scope, edge.conditions)
+
+
+def _grid(diagram: Diagram, counts: Sequence[Traffic]) -> Canvas:
+    """Return the nodes at their places, with what happened there, and the edges between them."""
+    tree = diagram.kind == "evaluation-tree"
+    left = min((placed.x for placed in diagram.nodes), default=0.0)
+    top = min((placed.y for placed in diagram.nodes), default=0.0)
+    halves = [max(RADIUS, width_of(p.node.label, SIZE * BOLD) / 2 + 10) for p in diagram.nodes]
+    margin = max(_MARGIN, *halves, 0)
+
+    def place(placed: PlacedNode) -> tuple[float, float]:
+        return margin + (placed.x - left) * _ACROSS, RADIUS + 12 + (placed.y - top) * _DOWN
+
+    places = {placed.node.id: place(placed) for placed in diagram.nodes}
+    items: list[Item] = []
+    for edge in diagram.edges:
+        if edge.begin != edge.end:
+            items += _edge(edge, places[edge.begin], places[edge.end], named=not tree)
+    for placed, count in zip(diagram.nodes, counts, strict=True):
+        items += _node(placed, count, places[placed.node.id], tree=tree)
+    width = max((x for x, _ in places.values()), default=0.0) + margin
+    height = max((y for _, y in places.values()), default=0.0) + RADIUS + 44
+    return Canvas(width, height, tuple(items), _summary(diagram, counts))
+
+
+def _edge(
+    edge: Edge, begin: tuple[float, float], end: tuple[float, float], *, named: bool
+) -> list[Item]:
+    (x0, y0), (x1, y1) = begin, end
+    length = max(1.0, math.hypot(x1 - x0, y1 - y0))
+    dx, dy = (x1 - x0) / length, (y1 - y0) / length
+    start = (x0 + RADIUS * dx, y0 + RADIUS * dy)
+    stop = (x1 - (RADIUS + 1) * dx, y1 - (RADIUS + 1) * dy)
+    items: list[Item] = [Line((start, stop), arrow=True)]
+    if named:
+        told = "\n".join(filter(None, (f"{edge.kind} {edge.label}", edge.scope, *edge.conditions)))
+        # Nearer to the end than the middle: edges from one state part on the way.
+        x, y = x0 + 0.6 * (x1 - x0), y0 + 0.6 * (y1 - y0)
+        label = fitted(edge.label, SMALL, 0.6 * _ACROSS)
+        items.append(Text(x, y - SMALL * LINE_HEIGHT - 3, (label,), size=SMALL, hover=told))
+    return items
+
+
+def _node(placed: PlacedNode, count: Traffic, at: tuple[float, float], *, tree: bool) -> list[Item]:
+    x, y = at
+    node = placed.node
+    final = node.kind == "final"
+    visited = count.created > 0 or node.kind == "start"
+    hover = f"{node.label}\n{count.created:,} instances created\nat most {count.peak:,} at once"
+    fill = (_FINAL if final else _VISITED) if visited else None
+    circle = Circle(x, y, RADIUS, hover, fill, "solid" if visited else "dot", double=final)
+    name = Text(x, y - SIZE * LINE_HEIGHT / 2, (node.label,), size=SIZE, bold=True)
+    if tree:
+        lines: tuple[str, ...] = (f"{count.created:,} stored", f"at most {count.peak:,} at once")
+    else:
+        lines = (f"{count.created:,} came" if visited else "not visited",)
+    return [circle, name, Text(x, y + RADIUS + 5, lines, size=SMALL, hover=hover)]
+
+
+def _summary(diagram: Diagram, counts: Sequence[Traffic]) -> str:
+    parts = (
+        f"{placed.node.label}: {count.created:,} instances"
+        for placed, count in zip(diagram.nodes, counts, strict=True)
+    )
+    return f"{diagram.kind}: {', '.join(parts)}"

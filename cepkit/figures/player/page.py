@@ -1,0 +1,74 @@
+"""HTML around the player: a fragment for notebooks, a page for files. Nothing is fetched.
+
+What the document says is data from streams and patterns: it stands in the page as JSON in which
+no character can end a script, and the player makes nothing but text of it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from functools import cache
+from html import escape
+from importlib.resources import files
+
+from cepkit.figures.texts import plain
+
+# The browser itself holds the page to it: no request leaves it.
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+
+_PAGE_STYLE = """
+:root { color-scheme: light dark; }
+body { margin: 0; background: #ffffff; }
+@media (prefers-color-scheme: dark) { body { background: #15171a; } }
+"""
+
+
+@cache
+def script() -> str:
+    """Return the player's ECMAScript module: no imports, `{ render, mount }` as its default."""
+    source = files("cepkit.figures.player").joinpath("player.js").read_text(encoding="utf-8")
+    # Inside a page these would end or hide the script; the module has no need of them.
+    assert "</" not in source
+    assert "<!--" not in source
+    return source
+
+
+def fragment(document: str, fallback: str, *, step: int = 0, page: bool = False) -> str:
+    """Return HTML that plays a document wherever scripts run, and shows `fallback` elsewhere.
+
+    Args:
+        document: JSON, as `player_document` makes it.
+        fallback: HTML for where no script runs, as in a notebook that is not trusted.
+        step: Where to begin.
+        page: Whether all keys of the page are the player's.
+    """
+    # A notebook may show an output twice, and a page hold many: each finds its own places.
+    name = f"cepkit-{secrets.token_hex(6)}"
+    options = f"{{step: {step}, page: {str(page).lower()}}}"
+    start = (
+        f"for (const place of window.document.querySelectorAll('[data-cepkit=\"{name}\"]')) {{\n"
+        "  if (place.dataset.playing) continue;\n"
+        "  place.dataset.playing = 'true';\n"
+        f"  place.replaceChildren();\n  mount(place, cepkitDocument, {options});\n}}\n"
+    )
+    return (
+        f'<div data-cepkit="{name}">{fallback}</div>\n'
+        f'<script type="module">\n{script()}\nconst cepkitDocument = {embedded(document)};\n'
+        f"{start}</script>\n"
+    )
+
+
+def page(title: str, body: str) -> str:
+    """Return a whole page that needs no network."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(plain(title))}</title><style>{_PAGE_STYLE}</style></head>\n"
+        f"<body>{body}</body></html>\n"
+    )
+
+
+def embedded(json: str) -> str:
+    """Return JSON as it can stand in a script: no markup and no line breaks of other kinds."""
+    return json.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

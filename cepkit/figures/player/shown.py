@@ -1,0 +1,108 @@
+"""The player as an object: what `draw(trace)` returns, with its HTML and as a file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from cepkit.automata.trace import Trace
+from cepkit.figures.files import write_whole
+from cepkit.figures.player import page
+from cepkit.figures.player.document import DEFAULT_STEPS, player_document
+from cepkit.figures.texts import plain
+from cepkit.statistics.tables import html_table, text_table
+
+_TITLES = {
+    "evaluations": "evaluations",
+    "peak_instances": "peak instances",
+    "peak_stored": "peak stored",
+    "matches": "matches",
+}
+
+
+class Player:
+    """Traces to play: one card each, over the same events in lockstep.
+
+    In a notebook it plays where it is the last value of a cell, and it still does in the notebook
+    exported as HTML, without a kernel and without a network. `cepkit_widgets.PlayerWidget` is the
+    same with a position that Python can read and set.
+    """
+
+    def __init__(
+        self, traces: Sequence[Trace], *, steps: int = DEFAULT_STEPS, start: int = 0
+    ) -> None:
+        """Collect what is shown.
+
+        Args:
+            traces: Of one pattern over one stream, from `simulate`.
+            steps: How many steps at most, up to 20,000; what is cut is said above the player.
+            start: The position where it begins: how many steps have been taken.
+
+        Raises:
+            TraceError: The traces do not belong together, or `steps` is out of range.
+        """
+        self._content = player_document(traces, steps)
+        self._start = start
+
+    @cached_property
+    def document(self) -> str:
+        """What is played, as JSON (`cepkit.player/1`)."""
+        return json.dumps(self._content, ensure_ascii=False, separators=(",", ":"))
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are to play."""
+        return max(len(trace["steps"]) for trace in self._content["traces"])
+
+    def save_html(self, path: str | os.PathLike[str]) -> Path:
+        """Write the player as a page that plays anywhere, offline.
+
+        Args:
+            path: The HTML file; an older one is replaced.
+
+        Returns:
+            The path.
+
+        Raises:
+            CepkitError: The folder cannot be written.
+        """
+        names = ", ".join(trace["name"] for trace in self._content["traces"])
+        body = page.fragment(self.document, self._fallback(), step=self._start, page=True)
+        return write_whole(Path(path), page.page(f"cepkit: {names}", body))
+
+    def __repr__(self) -> str:
+        return f"{self._headline()}\n{text_table(*self._totals())}"
+
+    def to_html(self) -> str:
+        """Return HTML that plays inside any page where scripts run, and says so elsewhere."""
+        return page.fragment(self.document, self._fallback(), step=self._start)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def _headline(self) -> str:
+        content = self._content
+        traces = len(content["traces"])
+        events = len(content["events"]["id"])
+        plural = "s" if traces > 1 else ""
+        cut = f" {content['cut']}" if content["cut"] else ""
+        return f"Player of {traces} trace{plural} over {events:,} events.{cut}"
+
+    def _totals(self) -> tuple[list[str], list[list[str]]]:
+        rows = [
+            [plain(trace["name"]), *(f"{trace['totals'][name]:,}" for name in _TITLES)]
+            for trace in self._content["traces"]
+        ]
+        return ["mechanism and plan", *_TITLES.values()], rows
+
+    def _fallback(self) -> str:
+        """Return what is seen where no script runs."""
+        told = "It plays where scripts may run: in a trusted notebook, or in a page that it saves."
+        pattern = escape("\n".join(map(plain, self._content["pattern"].splitlines())))
+        table: Any = html_table(*self._totals())
+        return f"<p>{escape(self._headline())} {told}</p><pre>{pattern}</pre>{table}"

@@ -1,0 +1,146 @@
+"""What the player gets: one document, cut where it is too long, that no text can break out of."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cepkit.api import draw, simulate
+from cepkit.automata.trace import Trace
+from cepkit.errors import CepkitError, TraceError
+from cepkit.figures.player import Player, document, player_document, script
+from cepkit.figures.player.page import embedded
+from cepkit.stream.stream import events
+from tests.unit.figures.cases import SCRIPT, quoted
+
+PATTERN = "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price WITHIN 9 seconds"
+
+
+def stream_of(types="AABXCBAC", price=None):
+    frame = pd.DataFrame({"ts": range(len(types)), "type": list(types)})
+    frame["price"] = range(len(types)) if price is None else price
+    return events(frame, time="ts", type="type", unit="s")
+
+
+def trace(order="cba", pattern=PATTERN, stream=None, **options) -> Trace:
+    return simulate(
+        stream or stream_of(), pattern, mechanism="chain-nfa", plan=list(order), **options
+    )
+
+
+def test_traces_share_what_is_the_same_for_all():
+    one, two = trace("cba"), trace("abc")
+    made = player_document([one, two])
+    assert made["schema"] == "cepkit.player/1"
+    assert made["pattern"] == one.pattern
+    assert made["types"] == ["A", "B", "C"]
+    assert made["events"]["type"] == list("AABXCBAC")
+    assert [t["name"] for t in made["traces"]] == [one.name, two.name]
+    for played, traced in zip(made["traces"], (one, two), strict=True):
+        whole = json.loads(traced.to_json())
+        assert played == {k: v for k, v in whole.items() if k not in document._SHARED}
+    assert made["cut"] is None
+    assert set(made["reasons"]) >= {"expired", "matched"}
+
+
+def test_long_traces_are_cut_and_it_is_said_how_to_see_more():
+    made = player_document([trace("cba"), trace("abc")], steps=5)
+    assert made["cut"] == "These are the first 5 of 9 steps. draw(trace, steps=9) shows more."
+    assert len(made["events"]["id"]) == len(made["events"]["attributes"]["price"]) == 5
+    for played in made["traces"]:
+        assert len(played["steps"]) == 5
+        assert {len(column) for column in played["counters"].values()} == {5}
+        assert all(match["step"] < 5 for match in played["matches"])
+        assert played["final"] is False
+
+
+def test_what_the_trace_left_out_is_told_too():
+    made = player_document([trace(max_steps=4)])
+    assert made["cut"] == (
+        "These are the first 4 of 9 steps. The totals of the trace count all of them."
+    )
+
+
+def test_steps_with_very_many_operations_are_fewer(monkeypatch):
+    monkeypatch.setattr(document, "MOST_OPERATIONS", 12)
+    made = player_document([trace("abc")])
+    shown = sum(map(len, made["traces"][0]["steps"]))
+    assert shown <= 12
+    assert "as many operations as the player can show" in made["cut"]
+
+
+def test_traces_that_do_not_belong_together_are_refused():
+    other = trace(pattern=PATTERN.replace("9", "8"))
+    with pytest.raises(TraceError, match="different pattern"):
+        player_document([trace(), other])
+    shorter = trace(stream=stream_of("AABXCBA"))
+    with pytest.raises(TraceError, match="different events"):
+        player_document([trace(), shorter])
+    with pytest.raises(TraceError, match="no trace"):
+        player_document([])
+    for steps in (0, 20_001):
+        with pytest.raises(TraceError, match="1 to 20,000"):
+            player_document([trace()], steps)
+
+
+def test_integers_that_a_browser_would_round_are_texts():
+    price = np.full(8, 2**53 + 1)
+    made = player_document([trace(stream=stream_of(price=price))])
+    assert made["events"]["attributes"]["price"][0] == "9007199254740993"
+
+
+def test_no_text_of_the_document_can_end_the_script(tmp_path):
+    frame = pd.DataFrame({"ts": [0, 1], "type": [SCRIPT, "B"], "note": [SCRIPT, "\u2028"]})
+    pattern = f"PATTERN SEQ({quoted(SCRIPT)} a, B b) WHERE a.note = b.note WITHIN 9 seconds"
+    stream = events(frame, time="ts", type="type", unit="s")
+    player = draw(simulate(stream, pattern, mechanism="chain-nfa"))
+    html = player.to_html()
+    assert html.count("<script") == html.count("</script>") == 1
+    assert SCRIPT not in html
+    assert "\u2028" not in html
+    held = re.search(r"^const cepkitDocument = (.*);$", html, re.MULTILINE).group(1)
+    assert json.loads(held) == json.loads(player.document)
+    assert json.loads(embedded('"<!-- </script>"')) == "<!-- </script>"
+
+
+def test_the_page_asks_for_nothing(tmp_path):
+    path = draw([trace("cba"), trace("abc")]).save_html(tmp_path / "player.html")
+    page = path.read_text(encoding="utf-8")
+    assert "default-src 'none'" in page
+    assert set(re.findall(r"https?://[^\"'\s)]+", page)) == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"^\s*import\b|\bfetch\(|XMLHttpRequest|@import|url\(", script(), re.M)
+    assert [name.name for name in tmp_path.iterdir()] == ["player.html"]
+    with pytest.raises(CepkitError, match="cannot be written"):
+        draw(trace()).save_html(tmp_path / "nowhere" / "player.html")
+
+
+def test_where_no_script_runs_there_are_the_totals():
+    one = trace()
+    player = draw(one)
+    assert isinstance(player, Player)
+    assert player.steps == len(one.steps)
+    lines = repr(player).splitlines()
+    assert lines[0] == "Player of 1 trace over 8 events."
+    assert lines[2].split()[-4:] == [
+        f"{one.totals.counts.evaluations}", f"{one.totals.peak_instances}",
+        f"{one.totals.peak_stored}", f"{len(one.matches)}",
+    ]  # fmt: skip
+    fallback = player.to_html().split("<script")[0]
+    assert "chain-nfa c → b → a" in fallback
+    assert "PATTERN SEQ(A a, B b, C c)" in fallback
+
+
+def test_each_player_in_a_page_finds_its_own_place():
+    names = [re.search(r'data-cepkit="([^"]+)"', draw(trace()).to_html()).group(1) for _ in "12"]
+    assert names[0] != names[1]
+
+
+def test_draw_tells_what_it_can_make_of_traces():
+    with pytest.raises(TraceError, match="no figure of the kind 'diagram' of 2 traces"):
+        draw([trace(), trace()], kind="diagram")
+    with pytest.raises(TraceError, match="no figure of the kind 'film'"):
+        draw(trace(), kind="film")
+    with pytest.raises(CepkitError, match="no such option: speed"):
+        draw(trace(), speed=3)

@@ -1,0 +1,67 @@
+"""Plain figures of traces: the mechanism alone, and counters over the steps."""
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from cepkit.api import draw, simulate
+from cepkit.errors import TraceError
+from cepkit.figures.counters import _decimated, counted
+from cepkit.figures.mechanism import layout, traffic
+from cepkit.stream.stream import events
+
+PATTERN = (
+    "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price AND b.price < c.price WITHIN 20 seconds"
+)
+
+
+def trace(order="cba", types="AAABBC", prices=(3, 5, 8, 7, 13, 9)):
+    frame = pd.DataFrame({"ts": range(len(types)), "type": list(types), "price": prices})
+    stream = events(frame, time="ts", type="type", unit="s")
+    return simulate(stream, PATTERN, mechanism="chain-nfa", plan=list(order))
+
+
+def test_counters_are_drawn_for_each_trace_after_each_step():
+    traces = [trace("cba"), trace("abc")]
+    series = counted(traces, ["evaluations", "instances"])
+    assert [(s.counter, s.trace) for s in series] == [
+        (name, t.name) for name in ("evaluations", "instances") for t in traces
+    ]
+    assert series[0].steps == tuple(range(1, 8))
+    assert series[1].values == tuple(c.evaluations for c in traces[1].counters)
+    drawn = draw(traces, kind="counters")
+    assert isinstance(drawn, go.Figure)
+    assert [t.name for t in drawn.data if t.showlegend] == [t.name for t in traces]
+    # Told apart without colours.
+    assert len({t.line.dash for t in drawn.data}) == 2
+    assert len(drawn.data) == 8
+
+
+def test_unknown_counters_are_refused():
+    with pytest.raises(TraceError, match="no counter 'speed'"):
+        draw([trace()], kind="counters", counters=["speed"])
+
+
+def test_of_long_traces_peaks_are_kept():
+    column = [0] * 20_000
+    column[12_345] = 7
+    kept = _decimated(column)
+    assert len(kept) < 1_100
+    assert 12_345 in kept
+    assert kept[-1] == 19_999
+    assert _decimated([]) == []
+
+
+def test_the_chain_alone_is_drawn_like_a_plan():
+    drawn = draw(trace(), kind="diagram")
+    texts = {note.text for note in drawn.layout.annotations}
+    assert {"<b>q0</b>", "<b>F</b>", "<b>C c</b>"} <= texts
+    assert any("b.price &lt; c.price" in text for text in texts)
+
+
+def test_traffic_counts_what_came_to_each_state():
+    made = {t.label: (t.created, t.peak) for t in traffic(trace("abc"))}
+    # Three prefixes, five pairs; the pairs with b2 are refused by c.
+    assert made["q1"] == (3, 3)
+    assert made["q2"] == (5, 5)
+    assert layout(trace("abc")).summary
