@@ -1,8 +1,10 @@
 """Notebook apps over cepkit: the package with buttons.
 
-Each app will be a pair of modules: ``state`` (pure: what the app knows and how an event changes
-it) and ``view`` (ipywidgets that show the state). No app has been released yet, so there is
-nothing to import from here.
+Each app is a pair of modules: ``state`` (pure: what the app knows and how an event changes it) and
+``view`` (what shows the state).
 """
 
-__all__: list[str] = []
+from cepkit_widgets.player.state import PlayerState
+from cepkit_widgets.player.view import PlayerWidget
+
+__all__ = ["PlayerState", "PlayerWidget"]

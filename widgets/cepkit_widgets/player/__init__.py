@@ -1,0 +1,1 @@
+"""The player of traces, with a position that goes both ways."""

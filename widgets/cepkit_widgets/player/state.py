@@ -1,0 +1,43 @@
+"""Where a player is, and where it can go."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerState:
+    """A position in traces that are played in lockstep.
+
+    Attributes:
+        steps: How many steps there are.
+        matches: After which numbers of steps matches were completed, in ascending order.
+        step: How many steps have been taken, 0 to `steps`.
+    """
+
+    steps: int
+    matches: tuple[int, ...] = ()
+    step: int = 0
+
+    @classmethod
+    def of(cls, document: str) -> PlayerState:
+        """Return the beginning of a document of the player's (`cepkit.player/1`)."""
+        traces = json.loads(document)["traces"]
+        found = {match["step"] + 1 for trace in traces for match in trace["matches"]}
+        return cls(max(len(trace["steps"]) for trace in traces), tuple(sorted(found)))
+
+    def at(self, step: int) -> PlayerState:
+        """Return the state after so many steps, or at the nearest end."""
+        return replace(self, step=max(0, min(self.steps, step)))
+
+    def next_match(self) -> PlayerState:
+        """Return the state at the next match; the same one where there is none."""
+        place = bisect_right(self.matches, self.step)
+        return self.at(self.matches[place]) if place < len(self.matches) else self
+
+    def previous_match(self) -> PlayerState:
+        """Return the state at the match before; the same one where there is none."""
+        place = bisect_left(self.matches, self.step)
+        return self.at(self.matches[place - 1]) if place else self

@@ -1,0 +1,76 @@
+"""The player as a notebook widget: it wraps the file that `cepkit.draw` inlines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import anywidget
+import traitlets
+
+from cepkit.automata.trace import Trace
+from cepkit.figures.player import DEFAULT_STEPS, Player, script
+from cepkit_widgets.player.state import PlayerState
+
+
+class PlayerWidget(anywidget.AnyWidget):
+    """Traces to play, whose position Python can read, set and follow.
+
+    ``widget.step`` is the number of steps taken. It follows the reader, some eight times a second
+    at most, and the player follows it; ``widget.observe(handler, "step")`` tells of both.
+    """
+
+    _esm = script()
+
+    document = traitlets.Unicode().tag(sync=True)
+    """What is played, as JSON (`cepkit.player/1`)."""
+    step = traitlets.Int(0).tag(sync=True)
+    """How many steps have been taken, from 0 to `steps`."""
+
+    def __init__(
+        self, traces: Trace | Sequence[Trace], *, steps: int = DEFAULT_STEPS, step: int = 0
+    ) -> None:
+        """Show traces of one pattern over one stream.
+
+        Args:
+            traces: From `cepkit.simulate`; one card each.
+            steps: How many steps at most, up to 20,000; what is cut is said above the player.
+            step: Where to begin.
+
+        Raises:
+            TraceError: The traces do not belong together, or `steps` is out of range.
+        """
+        self._player = Player([traces] if isinstance(traces, Trace) else traces, steps=steps)
+        self._beginning = PlayerState.of(self._player.document)
+        super().__init__(document=self._player.document, step=step)
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return self._beginning.steps
+
+    @property
+    def state(self) -> PlayerState:
+        """Where the player is."""
+        return self._beginning.at(self.step)
+
+    def next_match(self) -> None:
+        """Go to the next match, if there is one."""
+        self.step = self.state.next_match().step
+
+    def previous_match(self) -> None:
+        """Go to the match before, if there is one."""
+        self.step = self.state.previous_match().step
+
+    @traitlets.validate("step")
+    def _within(self, proposal: dict[str, Any]) -> int:
+        return self._beginning.at(proposal["value"]).step
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Add what plays where there are no widgets, as in an exported notebook."""
+        made = super()._repr_mimebundle_(**kwargs)
+        if made is None:
+            return None
+        data, metadata = made
+        told = {"text/plain": repr(self._player), "text/html": self._player.to_html()}
+        return {**data, **told}, metadata
