@@ -29,7 +29,7 @@ FIND_PYTHON = \
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 # The environment is made anew when the lock or the project's metadata changes.
 $(READY): requirements.lock pyproject.toml
@@ -64,6 +64,22 @@ test: $(READY) ## Run the tests (TEST_ARGS="-k pattern -x")
 test-long: $(READY) ## Run the property tests with many more examples
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest tests/properties $(TEST_ARGS)
 
+# The browser is the system's: Debian's is installed where that may be done without asking.
+.PHONY: test-browser
+test-browser: $(READY) ## Run the browser tests (installs Chromium where it may)
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "Installing Chromium"; \
+			apt-get update --quiet --quiet && DEBIAN_FRONTEND=noninteractive apt-get install \
+				--quiet --quiet --yes --no-install-recommends chromium fonts-dejavu-core; \
+		else \
+			echo "The browser tests need Chromium on the PATH, and there is none." \
+				"On Debian: sudo apt-get install chromium fonts-dejavu-core" >&2; \
+			exit 1; \
+		fi; \
+	}
+	$(BIN)/python -m pytest -m browser tests/browser $(TEST_ARGS)
+
 .PHONY: lint
 lint: $(READY) ## Check style, format, types and the import order
 	$(BIN)/ruff check
@@ -94,7 +110,7 @@ lock: ## Resolve pyproject.toml anew into requirements.lock
 		$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check --quiet install uv; \
 	}
 	$(LOCK_VENV)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
-		--extra dev --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+		--extra dev --extra browser --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
 		--output-file requirements.lock pyproject.toml
 
 .PHONY: clean

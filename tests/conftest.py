@@ -40,8 +40,14 @@ def _own_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(functions, "_registered", dict(functions._registered))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses the session as `spark`, so that nobody has to remember to."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what uses the session as `spark`, and what uses a browser, so that nobody has to."""
+    asked = "browser" in config.option.markexpr
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        fixtures = getattr(item, "fixturenames", ())
+        if "spark" in fixtures:
             item.add_marker(pytest.mark.spark)
+        if "context" in fixtures:
+            item.add_marker(pytest.mark.browser)
+            if not asked:
+                item.add_marker(pytest.mark.skip(reason="make test-browser runs these"))

@@ -21,7 +21,11 @@ LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
 LOCKED = [Requirement(line) for line in LOCK]
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
 OWN = [Requirement(text) for text in PROJECT["dependencies"]]
-DEV = [Requirement(text) for text in PROJECT["optional-dependencies"]["dev"]]
+DEV = [
+    Requirement(text)
+    for extra in ("dev", "browser")
+    for text in PROJECT["optional-dependencies"][extra]
+]
 
 # One environment a supported Python and platform: a marker may choose another line in each.
 ENVIRONMENTS = [

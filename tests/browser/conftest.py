@@ -1,0 +1,205 @@
+"""A real browser, headless, that reaches nothing but this machine; and a JupyterLab of its own.
+
+What was needed for steady runs: a fresh profile, no QUIC, no background requests; a JupyterLab
+with fresh folders, no news and no lazy cells, whose kernel is waited for before anything runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import nbformat
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, Page
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage",
+)  # fmt: skip
+LOCAL = re.compile(r"^(https?|wss?)://(127\.0\.0\.1|localhost)(:\d+)?/|^(file|data|blob|about):")
+# Third parties' own, with no effect on what is shown.
+HARMLESS = re.compile(r"ResizeObserver loop|interrupted|favicon")
+SCREENSHOTS = Path(os.environ.get("CEPKIT_SCREENSHOTS", "out/browser"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Keep how each test went, so that a fixture can take a picture of a failure."""
+    report = yield
+    setattr(item, f"report_{report.when}", report)
+    return report
+
+
+@pytest.fixture(scope="session")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    if chromium is None:
+        pytest.fail("no Chromium was found; on Debian: apt-get install chromium")
+    with api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("profile"),
+            executable_path=chromium,
+            headless=True,
+            args=list(FLAGS),
+            viewport={"width": 1000, "height": 900},
+        )
+        opened.set_default_timeout(30_000)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def elsewhere() -> list[str]:
+    """What the page asked of other machines: refused, and at the end of a test there is nothing."""
+    return []
+
+
+@pytest.fixture
+def page(
+    context: BrowserContext, elsewhere: list[str], request: pytest.FixtureRequest
+) -> Iterator[Page]:
+    """A page that reaches this machine only."""
+    opened = context.new_page()
+    errors: list[str] = []
+
+    def judge(route: Any) -> None:
+        if LOCAL.match(route.request.url):
+            route.continue_()
+        else:
+            elsewhere.append(route.request.url)
+            route.abort()
+
+    opened.route("**/*", judge)
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    yield opened
+    report = getattr(request.node, "report_call", None)
+    if report is not None and report.failed:
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        name = re.sub(r"\W+", "-", request.node.name).strip("-")
+        opened.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+    opened.close()
+    assert not elsewhere
+    assert not [error for error in errors if not HARMLESS.search(error)]
+
+
+class Lab:
+    """A running JupyterLab."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url = url
+        self.folder = folder
+
+    def write(self, name: str, *sources: str) -> Path:
+        """Store a notebook of code cells."""
+        cells = [nbformat.v4.new_code_cell(source) for source in sources]
+        kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+        notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+        path = self.folder / name
+        nbformat.write(notebook, path)
+        return path
+
+    def run(self, page: Page, name: str) -> None:
+        """Open a notebook and run all its cells."""
+        page.goto(f"{self.url}/lab/tree/{name}?reset")
+        page.wait_for_selector(".jp-Notebook .jp-CodeCell")
+        # A click on Run before the kernel is ready is lost without a word.
+        page.evaluate(_RUN_ALL)
+
+    def evaluate(self, page: Page, expression: str, code: str = "") -> str:
+        """Run code in the notebook's kernel and return how it prints an expression."""
+        found: str = page.evaluate(_EVALUATE, [code, expression])
+        return found
+
+
+_RUN_ALL = """async () => {
+  const app = window.jupyterapp;
+  let widget = null;
+  for (let i = 0; i < 200 && !widget?.sessionContext; i++) {
+    widget = app.shell.currentWidget;
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  await widget.sessionContext.ready;
+  await widget.sessionContext.session.kernel.info;
+  await app.commands.execute('notebook:run-all-cells');
+}"""
+
+
+_EVALUATE = """async ([code, expression]) => {
+  const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+  const reply = await kernel.requestExecute({code, user_expressions: {found: expression}}).done;
+  return reply.content.user_expressions.found.data['text/plain'];
+}"""
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    home = tmp_path_factory.mktemp("lab")
+    folder = home / "notebooks"
+    settings = home / "config" / "labconfig"
+    for made in (folder, settings):
+        made.mkdir(parents=True)
+    overrides = {
+        "@jupyterlab/apputils-extension:notification": {
+            "fetchNews": "false",
+            "checkForUpdates": False,
+        },
+        "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
+    }
+    (settings / "default_setting_overrides.json").write_text(json.dumps(overrides))
+    environment = {
+        **os.environ,
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+    }
+    port = _free_port()
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
+        f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token=",
+        "--expose-app-in-browser", f"--ServerApp.root_dir={folder}",
+    ]  # fmt: skip
+    url = f"http://127.0.0.1:{port}"
+    with (home / "log.txt").open("w") as log:
+        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        try:
+            _wait_for(f"{url}/api", lambda: server.poll() is None, home / "log.txt")
+            yield Lab(url, folder)
+        finally:
+            server.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                server.wait(20)
+            server.kill()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_for(url: str, alive: Callable[[], bool], log: Path) -> None:
+    for _ in range(300):
+        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=2):
+            return
+        if not alive():
+            break
+        time.sleep(0.2)
+    pytest.fail(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")

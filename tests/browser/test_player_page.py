@@ -1,0 +1,219 @@
+"""The saved page plays without a network: each step shows what the trace says."""
+
+from __future__ import annotations
+
+import pytest
+
+from cepkit.figures import draw
+from tests.browser import cases
+from tests.browser.reading import Reading
+
+expect = pytest.importorskip("playwright.sync_api", reason="make test-browser installs it").expect
+
+
+@pytest.fixture
+def opened(context, page, tmp_path):
+    """Open traces as a saved page, with the network off."""
+
+    def open_(traces, **options):
+        path = draw(traces, **options).save_html(tmp_path / "player.html")
+        context.set_offline(True)
+        page.goto(path.as_uri())
+        return Reading(page).wait()
+
+    yield open_
+    context.set_offline(False)
+
+
+def test_keys_step_through_the_example(opened):
+    player = opened(cases.example())
+    assert player.step == 0
+    assert "Before the first event" in player.sentence
+    player.press("ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight")
+    assert player.step == 5
+    # The chain that waits for a c only stores; the other has begun three times, and five pairs.
+    assert player.tokens(0) == ["instance 0: start"]
+    assert sorted(t.split(": ")[1] for t in player.tokens(1)) == sorted(
+        ["start", "A1", "A2", "A3", "A1 → B1", "A2 → B1", "A1 → B2", "A2 → B2", "A3 → B2"]
+    )
+    player.press("n")
+    assert player.step == 6
+    assert "MATCH A1 → B1 → C1; MATCH A2 → B1 → C1" in player.sentence
+    player.press("End")
+    assert player.step == 7
+    assert "The stream has ended" in player.sentence
+    player.press("ArrowRight", "PageUp")
+    assert player.step == 0
+    player.press("End", "p", "ArrowLeft", "Home")
+    assert player.step == 0
+
+
+def test_every_step_shows_the_counters_of_the_traces(opened):
+    traces = cases.example()
+    player = opened(traces)
+    for step in range(len(traces[0].steps)):
+        player.press("ArrowRight")
+        for card, trace in enumerate(traces):
+            shown = {n: player.counter(n, card) for n in ("evaluations", "instances", "stored")}
+            counts = trace.counters[step]
+            assert shown == {name: getattr(counts, name) for name in shown}
+
+
+def test_going_back_shows_what_going_on_showed(opened):
+    player = opened(cases.long(150))
+    seen = []
+    for _ in range(60):
+        seen.append((player.tokens(0), player.tokens(1), player.sentence))
+        player.press("ArrowRight")
+    for expected in reversed(seen):
+        player.press("ArrowLeft")
+        assert (player.tokens(0), player.tokens(1), player.sentence) == expected
+
+
+def test_buttons_slider_events_and_charts_go_to_a_step(opened, page):
+    player = opened(cases.long(300))
+    total = int(player.host.locator("input[type=range]").get_attribute("max"))
+    player.click("next")
+    player.click("next")
+    player.click("back")
+    assert player.step == 1
+    player.click("last")
+    assert player.step == total
+    player.click("matchBack")
+    assert "MATCH" in player.sentence
+    player.click("first")
+    player.host.locator('.event[data-event="6"]').click()
+    assert player.step == 7
+    player.host.locator("input[type=range]").fill("40")
+    assert player.step == 40
+    box = player.host.locator('[data-chart="instances"] .plot').bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 20)
+    assert abs(player.step - total / 2) <= 1
+
+
+def test_it_plays_and_stops_at_the_end(opened):
+    player = opened(cases.example())
+    player.host.locator("select").select_option("30")
+    player.press("Space")
+    button = player.host.locator('[data-action="play"]')
+    expect(button).to_have_attribute("aria-label", "Pause")
+    expect(button).to_have_attribute("aria-label", "Play")
+    assert player.step == 7
+
+
+def test_a_token_tells_where_it_came_from_and_what_became_of_it(opened):
+    player = opened(cases.example())
+    player.press("n", "ArrowLeft")
+    player.card(1).locator(".token", has_text="A2 → B1").first.click()
+    lineage = player.card(1).locator(".lineage")
+    told = " ".join(lineage.inner_text().split())
+    assert "takes A2 for a in step 2" in told
+    assert "takes B1 for b in step 4" in told
+    # On the tape its events carry the names of their variables.
+    badges = player.host.locator(".event .badge").all_inner_texts()
+    assert badges == ["", "a", "", "b", "", ""]
+    lineage.get_by_role("button", name="step 2").click()
+    assert player.step == 2
+    player.press("Escape")
+    assert not lineage.is_visible()
+
+
+def test_clauses_are_marked_by_what_became_of_them(opened):
+    player = opened(cases.example())
+    player.press("n")
+    assert "b.price < c.price" in player.host.locator(".pattern .held").all_inner_texts()
+    player.press("ArrowLeft")
+    assert player.host.locator(".pattern .held").all_inner_texts() == ["B b", "a.price < b.price"]
+
+
+def test_the_keys_are_listed_and_each_control_has_a_name_and_room(opened):
+    player = opened(cases.example())
+    player.press("?")
+    assert player.host.locator(".keys").is_visible()
+    assert "previous or next match" in player.host.locator(".keys").inner_text()
+    player.press("Escape")
+    assert not player.host.locator(".keys").is_visible()
+    controls = player.host.locator(".transport button, .transport select, .transport input").all()
+    assert len(controls) == 10
+    for control in controls:
+        assert control.get_attribute("aria-label")
+        box = control.bounding_box()
+        assert box["height"] >= 26
+        assert box["width"] >= 28
+    assert player.host.locator(".sentence").get_attribute("aria-live") == "polite"
+    snapshot = player.frame.aria_snapshot()
+    assert 'button "Next match"' in snapshot
+    assert 'slider "step"' in snapshot
+
+
+@pytest.mark.parametrize("width", [400, 1000])
+def test_it_fits_the_page(opened, page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    player = opened(cases.example())
+    player.press("n")
+    boxes = [player.card(i).bounding_box() for i in (0, 1)]
+    side_by_side = boxes[1]["x"] > boxes[0]["x"] + 50
+    assert side_by_side == (width > 720)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.set_viewport_size({"width": 1000, "height": 900})
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_on_light_and_dark(opened, page, scheme):
+    page.emulate_media(color_scheme=scheme)
+    player = opened(cases.example())
+    player.press("n")
+    assert player.host.get_attribute("data-theme") == scheme
+    for place in (".sentence", ".facts dt", ".node.final > text", ".outcome"):
+        assert _contrast(player.host.locator(place).first) >= 4.5, place
+
+
+def test_what_is_cut_is_said(opened):
+    player = opened(cases.long(300), steps=50)
+    assert "first 50 of 301 steps" in player.host.locator(".banner").inner_text()
+    player.press("End")
+    assert player.step == 50
+
+
+def test_an_empty_stream_is_told(opened):
+    player = opened([cases.empty()])
+    assert "nothing to play" in player.sentence or "Before the first" in player.sentence
+    player.press("End", "n", "Space")
+    assert player.counter("matches") == 0
+
+
+def test_texts_of_streams_and_patterns_stay_texts(opened, page):
+    player = opened(cases.hostile())
+    player.press("End", "ArrowLeft")
+    assert page.evaluate("window.broken") is None
+    assert cases.SCRIPT in player.sentence
+    assert cases.SCRIPT in player.host.locator(".pattern").inner_text()
+
+
+def _contrast(locator) -> float:
+    """The contrast of an element's text against the nearest paper behind it."""
+    return locator.evaluate(
+        """(element) => {
+          const canvas = document.createElement('canvas').getContext('2d');
+          const rgb = (colour) => {
+            canvas.fillStyle = '#000'; canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+            return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+          };
+          const light = (colour) => {
+            const [r, g, b] = rgb(colour).map((v) => v / 255)
+              .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          };
+          const style = getComputedStyle(element);
+          const svg = element instanceof SVGElement;
+          const ink = svg ? style.fill : style.color;
+          let paper = svg ? getComputedStyle(element.parentNode.querySelector('rect')).fill : null;
+          for (let at = element; !paper; at = at.parentNode ?? at.host) {
+            if (at instanceof ShadowRoot) continue;
+            const colour = getComputedStyle(at).backgroundColor;
+            if (colour !== 'rgba(0, 0, 0, 0)') paper = colour;
+          }
+          const [a, b] = [light(ink), light(paper)].sort((x, y) => y - x);
+          return (a + 0.05) / (b + 0.05);
+        }"""
+    )
