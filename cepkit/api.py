@@ -19,6 +19,7 @@ from cepkit.planners import choose as choosing
 from cepkit.planners import compare, contract, tradeoff
 from cepkit.planners import what_if as asking
 from cepkit.planners.tradeoff import ALPHAS
+from cepkit.progress import Progress
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
 from cepkit.stream.stream import events as events
@@ -115,6 +116,7 @@ def compare_plans(
     run: bool = False,
     stream: Stream | None = None,
     events: int = 100_000,
+    progress: Progress = "auto",
 ) -> PlanComparison:
     """Return the plans of several planners with their costs and how long each planned.
 
@@ -127,6 +129,8 @@ def compare_plans(
             candidates, its partial matches and the time.
         stream: For `run`: the stream; from Spark its beginning is fetched.
         events: For `run`: how many events.
+        progress: "auto" for a bar where a search takes more than two seconds; True, or False.
+            Who interrupts it gets the plans found until then.
 
     Raises:
         PlanError: A planner or cost model that does not exist.
@@ -140,7 +144,9 @@ def compare_plans(
         )
     if events < 1:
         raise StreamError(f"plans run over {events} events", expected="1 or more")
-    found = compare.compare_plans(query, _statistics(statistics), planners, get_cost_model(cost))
+    found = compare.compare_plans(
+        query, _statistics(statistics), planners, get_cost_model(cost), progress=progress
+    )
     if not run or stream is None:
         return found
     from cepkit.columnar.measuring import run_plans

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cepkit.costs import LATENCY, PARTIAL_MATCHES
 from cepkit.costs.contract import CostModel, query_cost
@@ -18,7 +18,8 @@ from cepkit.plan.nodes import BranchPlan, OrderPlan, Plan, TreePlan, leaning_lef
 from cepkit.plan.printer import one_line
 from cepkit.planners import PLANNERS
 from cepkit.planners.choose import cost_plan, get_planner
-from cepkit.planners.contract import Observed, Planner
+from cepkit.planners.contract import Observed, Observer, Planner
+from cepkit.progress import SILENT_SECONDS, Progress, is_shown
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import html_table, number, text_table, whole
 
@@ -204,14 +205,19 @@ def compare_plans(
     statistics: Statistics,
     planners: Sequence[str | Planner] | None = None,
     cost: CostModel = PARTIAL_MATCHES,
+    *,
+    progress: Progress = False,
 ) -> PlanComparison:
     """Return the plans that the planners find for `query`.
+
+    The user may interrupt a long search: then the comparison has what was found until then.
 
     Args:
         query: The query.
         statistics: What is known of the stream.
         planners: Names of the shelf, or planners with settings of their own; None for all.
         cost: The cost model.
+        progress: Whether to show a bar: see `cepkit.progress`.
 
     Raises:
         PlanError: No planner is given, or there is none of a given name.
@@ -224,11 +230,18 @@ def compare_plans(
     branches = normal_form(query)
     found: list[ComparedPlan] = []
     refused: list[tuple[str, LimitError]] = []
-    for planner in map(get_planner, asked):
-        try:
-            found.append(_compared(planner, query, branches, statistics, cost))
-        except LimitError as reason:
-            refused.append((planner.name, reason))
+    with _Bar(len(asked), progress) as bar:
+        for planner in map(get_planner, asked):
+            bar.begin(planner.name)
+            try:
+                found.append(_compared(planner, query, branches, statistics, cost, bar.move))
+            except LimitError as reason:
+                refused.append((planner.name, reason))
+            except KeyboardInterrupt:
+                if not found:
+                    raise
+                refused.append((planner.name, LimitError("interrupted, as are those after it")))
+                break
     if not found:
         raise refused[0][1]
     reasons = tuple((name, reason.found) for name, reason in refused)
@@ -247,13 +260,19 @@ def _compared(
     branches: tuple[Branch, ...],
     statistics: Statistics,
     cost: CostModel,
+    watch: Observer,
 ) -> ComparedPlan:
     observed: list[tuple[Observed, ...]] = []
     plans: list[BranchPlan] = []
     begin = perf_counter()
     for branch in branches:
         told: list[Observed] = []
-        plans.append(planner.plan(branch, statistics, cost, told.append))
+
+        def hear(where: Observed, told: list[Observed] = told) -> None:
+            told.append(where)
+            watch(where)
+
+        plans.append(planner.plan(branch, statistics, cost, hear))
         observed.append(tuple(told))
     seconds = perf_counter() - begin
     trees = [leaning_left(p) if isinstance(p, OrderPlan) else p for p in plans]
@@ -267,6 +286,40 @@ def _compared(
         seconds,
         tuple(observed),
     )
+
+
+class _Bar:
+    """A bar that says which planner searches, and how far an exact one has come."""
+
+    def __init__(self, planners: int, progress: Progress) -> None:
+        self._begun = -1
+        self._bar: Any = None
+        if is_shown(progress):
+            from tqdm.auto import tqdm
+
+            self._bar = tqdm(
+                total=planners,
+                delay=SILENT_SECONDS if progress == "auto" else 0.0,
+                bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}",
+                leave=False,
+            )
+
+    def begin(self, planner: str) -> None:
+        self._begun += 1
+        if self._bar is not None:
+            self._bar.set_description(planner, refresh=not self._bar.delay)
+            self._bar.update(self._begun - self._bar.n)
+
+    def move(self, where: Observed) -> None:
+        if self._bar is not None:
+            self._bar.update(self._begun + (where.done or 0.0) - self._bar.n)
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
 
 
 def _log_cost(plan: Plan) -> float:

@@ -25,6 +25,7 @@ from pyspark.sql import types as t
 
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
+from cepkit.progress import Progress
 from cepkit.spark import worker
 from cepkit.spark.batch import batch_frame, dealt_out, functions_of, splitting
 from cepkit.spark.extent import (
@@ -36,7 +37,7 @@ from cepkit.spark.extent import (
     without_type,
 )
 from cepkit.spark.layout import Layout
-from cepkit.spark.progress import Progress, run_with_progress
+from cepkit.spark.progress import run_with_progress
 from cepkit.spark.schemas import arrow_columns
 from cepkit.statistics.estimate import SAMPLE, Census, attributes_read, combine, tally_slice
 from cepkit.statistics.model import Statistics

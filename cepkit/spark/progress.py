@@ -7,22 +7,19 @@ here the group is cancelled, which takes a fraction of a second, and the session
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from cepkit.progress import SILENT_SECONDS, Progress, is_shown
 from cepkit.spark.failures import plain_errors
 
 if TYPE_CHECKING:
     from pyspark.core.context import SparkContext
 
 Result = TypeVar("Result")
-Progress = Literal["auto"] | bool
-
-SILENT_SECONDS = 2.0
 _LOOK_SECONDS = 0.2
 _STOP_SECONDS = 5.0
 
@@ -81,7 +78,7 @@ def _watch(
     """Wait for the action, showing how many tasks are done."""
     began = time.monotonic()
     quiet = SILENT_SECONDS if progress == "auto" else 0.0
-    shown = progress is True or (progress == "auto" and _is_watched())
+    shown = is_shown(progress)
     bar: Any = None
     try:
         # An event, not the thread's join: an interrupted join forgets that the thread still runs.
@@ -114,13 +111,3 @@ def _tasks(context: SparkContext, group: str) -> tuple[int, int]:
                 finished += of_stage.numCompletedTasks
                 total += of_stage.numTasks
     return finished, total
-
-
-def _is_watched() -> bool:
-    """Return whether somebody looks: a terminal, or a notebook."""
-    # That ipykernel is imported says nothing: pyspark imports it wherever it is installed.
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    if getattr(shell, "kernel", None) is not None:
-        return True
-    return bool(getattr(sys.stderr, "isatty", lambda: False)())

@@ -100,6 +100,32 @@ def test_a_planner_that_refuses_is_told_below_the_others():
         compare_plans(QUERY, STATISTICS, [quick])
 
 
+class Interrupted:
+    """A planner whose user loses patience."""
+
+    name = "endless"
+
+    def plan(self, *_):
+        raise KeyboardInterrupt
+
+
+def test_who_interrupts_a_search_gets_what_was_found_until_then():
+    comparison = compare_plans(QUERY, STATISTICS, ["greedy", Interrupted(), "dp-tree"])
+    assert [row.plan.planner for row in comparison.rows] == ["greedy"]
+    assert comparison.refused == (("endless", "interrupted, as are those after it"),)
+    with pytest.raises(KeyboardInterrupt):
+        compare_plans(QUERY, STATISTICS, [Interrupted(), "greedy"])
+
+
+def test_a_bar_says_which_planner_searches(capsys):
+    compare_plans(QUERY, STATISTICS, ["greedy", "dp-order"], progress=True)
+    shown = capsys.readouterr().err
+    assert "greedy" in shown
+    assert "dp-order" in shown
+    compare_plans(QUERY, STATISTICS, ["greedy"], progress="auto")
+    assert not capsys.readouterr().err
+
+
 def test_as_a_table():
     comparison = compare_plans(EITHER, STATISTICS)
     lines = str(comparison).splitlines()
