@@ -17,7 +17,6 @@ from cepkit.columnar.matches import Matches
 from cepkit.diagnosis.result import WhyNot
 from cepkit.diagnosis.tables import Funnel, NearMisses
 from cepkit.errors import CepkitError, TraceError
-from cepkit.figures.automaton import draw_plan, draw_query
 from cepkit.figures.counters import draw_counters
 from cepkit.figures.explained import draw_explanation
 from cepkit.figures.found import draw_matches, is_matches
@@ -25,6 +24,7 @@ from cepkit.figures.funnel import draw_funnel
 from cepkit.figures.mechanism import draw_mechanism
 from cepkit.figures.near_misses import draw_near_misses
 from cepkit.figures.plan_comparison import draw_comparison
+from cepkit.figures.plan_figure import draw_plan, draw_plans, draw_query
 from cepkit.figures.player import Player
 from cepkit.figures.report import write_report
 from cepkit.figures.stream_profile import draw_statistics
@@ -46,6 +46,7 @@ __all__ = [
     "draw_mechanism",
     "draw_near_misses",
     "draw_plan",
+    "draw_plans",
     "draw_query",
     "draw_statistics",
     "draw_verdict",
@@ -55,6 +56,10 @@ __all__ = [
 
 def _draw_plan(plan: Plan, pattern: Any = None, **options: Any) -> go.Figure:
     return draw_plan(plan, None if pattern is None else as_query(pattern), **options)
+
+
+def _draw_plans(plans: Sequence[Plan], pattern: Any = None, **options: Any) -> go.Figure:
+    return draw_plans(plans, None if pattern is None else as_query(pattern), **options)
 
 
 def _draw_pattern(pattern: Pattern, **options: Any) -> go.Figure:
@@ -103,16 +108,19 @@ FIGURES: dict[type, Callable[..., go.Figure | Player]] = {
 }
 """What is drawn how. Beside these, whatever looks like matches (a DataFrame, one from Spark)."""
 
+LISTS: dict[type, Callable[..., go.Figure | Player]] = {Plan: _draw_plans, Trace: _draw_traces}
+"""What is drawn how where several stand in a list."""
+
 
 def draw(thing: object, **options: Any) -> go.Figure | Player:
     """Return a figure of `thing`; it is returned, not shown.
 
     Args:
-        thing: A query, a plan, statistics, a comparison of plans, an explanation, matches,
-            the answer of `why_not` (its funnel, or its events in time) and its near misses,
-            a trace, or several traces of one stream.
+        thing: A query, a plan, several plans of a query, statistics, a comparison of plans, an
+            explanation, matches, the answer of `why_not` (its funnel, or its events in time) and
+            its near misses, a trace, or several traces of one stream.
         **options: Of a plan ``pattern=``, without which its conditions are not known, and
-            ``per_row=``, the steps side by side; of matches ``limit=``, ``since_start=``, and
+            ``per_row=``, the steps side by side; of several ``width=``; of matches ``limit=``, ``since_start=``, and
             ``time=`` and ``type=`` for a DataFrame where they cannot be found out; of traces
             ``kind=`` ("player", "diagram" or "counters") and of the player ``steps=``, ``start=``.
 
@@ -120,15 +128,16 @@ def draw(thing: object, **options: Any) -> go.Figure | Player:
         CepkitError: There is no figure of such a thing, or it has no such option.
     """
     drawing = next((f for kind, f in FIGURES.items() if isinstance(thing, kind)), None)
-    if isinstance(thing, list | tuple) and thing and all(isinstance(t, Trace) for t in thing):
-        drawing = _draw_traces
+    if isinstance(thing, list | tuple) and thing:
+        several = (f for kind, f in LISTS.items() if all(isinstance(one, kind) for one in thing))
+        drawing = next(several, drawing)
     if drawing is None and is_matches(thing):
         drawing = draw_matches
     if drawing is None:
         raise CepkitError(
             f"there is no figure of a {type(thing).__name__}",
-            expected="a query, a plan, statistics, a comparison of plans, an explanation, matches, "
-            "the answer of why_not, a trace or several",
+            expected="a query, one or several plans, statistics, a comparison of plans, an "
+            "explanation, matches, the answer of why_not, one or several traces",
         )
     try:
         return drawing(thing, **options)

@@ -1,4 +1,4 @@
-"""The figure of a plan: for each branch the chain of states through which its matches grow.
+"""The picture of an order plan: the chain of states through which its matches grow.
 
 A chain is broken into rows where it is long; the state at a break is drawn twice, dashed the
 first time. Labels are cut to the room they have, with the whole text where the pointer is.
@@ -7,20 +7,13 @@ first time. Labels are cut to the room they have, with the whole text where the 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-import plotly.graph_objects as go
-
-from cepkit.figures.canvas import BOLD, LINE_HEIGHT, Canvas, Circle, Dash, Item, Line, Text
-from cepkit.figures.chain import Chain, State, Take, chains
-from cepkit.figures.plotly_canvas import to_figure
+from cepkit.figures.canvas import BOLD, LINE_HEIGHT, THIN, Canvas, Circle, Dash, Item, Line, Text
+from cepkit.figures.chain import Chain, State, Take
+from cepkit.figures.strokes import Strokes, carried
 from cepkit.figures.style import SIZE, SMALL
 from cepkit.figures.texts import fitted, plain, width_of, wrapped
 from cepkit.pattern.names import name_text
-from cepkit.pattern.query import Query
-from cepkit.plan.checks import as_plan
-from cepkit.plan.logarithms import log_text
-from cepkit.plan.nodes import Plan
 from cepkit.statistics.tables import number
 
 RADIUS = 20
@@ -39,53 +32,36 @@ _OPEN = 0.36
 _PLAIN, _FINAL = "rgba(86,180,233,0.16)", "rgba(0,158,115,0.22)"
 
 
-def draw_plan(plan: Plan, pattern: Query | None = None, *, per_row: int = PER_ROW) -> go.Figure:
-    """Return the automata of a plan as a figure; it is returned, not shown.
+def steps_in(room: float) -> int:
+    """Return how many steps stand side by side in a room of so many pixels; at least one."""
+    return max(1, int((room - 2 * MARGIN) // SPACING))
+
+
+def layout(chain: Chain, per_row: int = PER_ROW, strokes: Strokes | None = None) -> Canvas:
+    """Return the picture of an automaton.
 
     Args:
-        plan: The plan.
-        pattern: The query that it evaluates: without it types and conditions are not known.
-        per_row: How many steps stand side by side.
-
-    Raises:
-        PlanError: The plan does not belong to the pattern.
-    """
-    cost = "" if plan.log_cost is None else f", cost {log_text(plan.log_cost)}"
-    canvas = layout(chains(plan, pattern), per_row)
-    return to_figure(canvas, f"plan: {plan.planner}{cost}")
-
-
-def draw_query(query: Query, *, per_row: int = PER_ROW) -> go.Figure:
-    """Return the automata of a query in the order of its text; returned, not shown."""
-    canvas = layout(chains(as_plan(None, query), query), per_row)
-    return to_figure(canvas, "the pattern as an automaton, in the order of its text")
-
-
-def layout(parts: Sequence[Chain], per_row: int = PER_ROW) -> Canvas:
-    """Return the picture of the automata, one below the other.
-
-    Args:
-        parts: From `chains`.
+        chain: From `pictures.pictures`.
         per_row: The most edges in a row.
+        strokes: The scale of its edges; None for its own.
     """
-    edges = min(per_row, max((len(chain.takes) for chain in parts), default=1))
-    width = 2 * MARGIN + edges * SPACING
+    strokes = strokes or Strokes.of(take.log_alive for take in chain.takes)
+    width = 2 * MARGIN + max(1, min(per_row, len(chain.takes))) * SPACING
     items: list[Item] = []
     y = 0.0
-    for chain in parts:
-        if chain.name:
-            items.append(Text(8, y + 4, (chain.name,), "left", SIZE, bold=True))
-            y += 22
-        for begin in range(0, max(1, len(chain.takes)), per_row):
-            row, height = _row(chain, begin, begin + per_row, y)
-            items += row
-            y += height
-        for absence in chain.absences:
-            line = fitted(absence, SMALL, width - 16)
-            items.append(Text(8, y - 6, (line,), "left", SMALL, hover=absence))
-            y += 20
-        y += 10
-    return Canvas(width, y, tuple(items), "; ".join(map(summary, parts)))
+    if chain.name:
+        items.append(Text(8, y + 4, (chain.name,), "left", SIZE, bold=True))
+        y += 22
+    for begin in range(0, max(1, len(chain.takes)), per_row):
+        row, height = _row(chain, begin, begin + per_row, y, strokes)
+        items += row
+        y += height
+    for absence in chain.absences:
+        lines = tuple(wrapped(absence, SMALL, width - 16, 3))
+        told = Text(8, y - 6, lines, "left", SMALL, hover=absence)
+        items.append(told)
+        y += told.height + 6
+    return Canvas(width, y, tuple(items), summary(chain))
 
 
 def summary(chain: Chain) -> str:
@@ -97,7 +73,9 @@ def summary(chain: Chain) -> str:
     return f"{chain.name or 'automaton'}: take {', then '.join(steps)}"
 
 
-def _row(chain: Chain, begin: int, end: int, top: float) -> tuple[list[Item], float]:
+def _row(
+    chain: Chain, begin: int, end: int, top: float, strokes: Strokes
+) -> tuple[list[Item], float]:
     """Return what is in one row of a chain, and how high it is."""
     takes = chain.takes[begin:end]
     states = chain.states[begin : end + 1]
@@ -110,8 +88,9 @@ def _row(chain: Chain, begin: int, end: int, top: float) -> tuple[list[Item], fl
     for i, take in enumerate(takes):
         left = MARGIN + i * SPACING + RADIUS
         right = MARGIN + (i + 1) * SPACING - RADIUS
-        items.append(Line(((left, y), (right, y)), arrow=True))
-        labels = _labels(take, (left + right) / 2, y)
+        stroke = strokes.width(take.log_alive)
+        items.append(Line(((left, y), (right, y)), arrow=True, width=stroke))
+        labels = _labels(take, (left + right) / 2, y, (stroke - THIN) / 2)
         items += labels
         lowest = max(lowest, *(text.y + text.height for text in labels))
     for i, state in enumerate(states):
@@ -121,13 +100,15 @@ def _row(chain: Chain, begin: int, end: int, top: float) -> tuple[list[Item], fl
     return items, lowest + 18 - top
 
 
-def _labels(take: Take, x: float, y: float) -> list[Text]:
+def _labels(take: Take, x: float, y: float, away: float) -> list[Text]:
+    """Return what stands above and below an edge, `away` from where it would at a thin one."""
     hover = _told(take)
     # The loops of the states at both ends lean over the edge.
     room = _ROOM - 26
     whole = width_of(plain(take.event), SIZE * BOLD) <= room
     event = fitted(take.event if whole else name_text(take.variable), SIZE * BOLD, room)
-    title = Text(x + 4, y - SIZE * LINE_HEIGHT - 3, (event,), size=SIZE, bold=True, hover=hover)
+    top = y - SIZE * LINE_HEIGHT - 3 - away
+    title = Text(x + 4, top, (event,), size=SIZE, bold=True, hover=hover)
     lines = [] if whole else wrapped(take.event, SMALL, _ROOM, 1)
     if take.scope:
         lines += wrapped(take.scope, SMALL, _ROOM, 1)
@@ -140,7 +121,9 @@ def _labels(take: Take, x: float, y: float) -> list[Text]:
         lines += wrapped(condition, SMALL, _ROOM, min(3, left))
     if take.expected is not None:
         lines.append(f"keeps ~{number(take.expected.partial_matches)}")
-    below = Text(x, y + 6, tuple(lines), hover=hover, size=SMALL)
+    if take.log_alive is not None:
+        lines.append(f"{carried(take.log_alive)} in a window")
+    below = Text(x, y + 6 + away, tuple(lines), hover=hover, size=SMALL)
     return [title, below] if lines else [title]
 
 

@@ -6,8 +6,9 @@ Pixels, so that it can be computed, and tested, that nothing lies on anything el
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, assert_never
 
 from cepkit.figures.texts import width_of
 
@@ -19,6 +20,15 @@ LINE_HEIGHT = 1.3
 
 BOLD = 1.1
 """How much wider bold text is."""
+
+THIN = 1.4
+"""The width of strokes."""
+
+CORNER = 6
+"""The radius of a card's corners."""
+
+STACKED = 4
+"""How far the second card behind a stacked one shows."""
 
 Box: TypeAlias = tuple[float, float, float, float]
 """Left, top, right, bottom."""
@@ -54,6 +64,59 @@ class Circle:
 
 
 @dataclass(frozen=True, slots=True)
+class Card:
+    """A rectangle with round corners, on which texts stand.
+
+    Attributes:
+        x: Of its left side.
+        y: Of its top.
+        width: To the right.
+        height: Downwards.
+        hover: What is told when the pointer is on it.
+        fill: Its colour; None for an outline.
+        dash: Of its outline.
+        stacked: Whether the edge of a second one shows behind it, as where it stands for a set.
+    """
+
+    x: float
+    y: float
+    width: float
+    height: float
+    hover: str = ""
+    fill: str | None = None
+    dash: Dash = "solid"
+    stacked: bool = False
+
+    def box(self) -> Box:
+        """Return the box around it, with the second one behind."""
+        behind = STACKED if self.stacked else 0
+        return self.x, self.y - behind, self.x + self.width + behind, self.y + self.height
+
+    def path(self) -> str:
+        """Return the outline as an SVG path; plotly's shapes read the same."""
+        left, top, right, bottom = self.x, self.y, self.x + self.width, self.y + self.height
+        r = CORNER
+        return (
+            f"M{left + r:.1f},{top:.1f} L{right - r:.1f},{top:.1f} "
+            f"Q{right:.1f},{top:.1f} {right:.1f},{top + r:.1f} L{right:.1f},{bottom - r:.1f} "
+            f"Q{right:.1f},{bottom:.1f} {right - r:.1f},{bottom:.1f} L{left + r:.1f},{bottom:.1f} "
+            f"Q{left:.1f},{bottom:.1f} {left:.1f},{bottom - r:.1f} L{left:.1f},{top + r:.1f} "
+            f"Q{left:.1f},{top:.1f} {left + r:.1f},{top:.1f} Z"
+        )
+
+    def behind(self) -> str:
+        """Return what shows of the second one, as a path."""
+        left, top, right, bottom = self.box()
+        r, s = CORNER, STACKED
+        return (
+            f"M{left + s:.1f},{top + s:.1f} Q{left + s:.1f},{top:.1f} {left + s + r:.1f},{top:.1f} "
+            f"L{right - r:.1f},{top:.1f} Q{right:.1f},{top:.1f} {right:.1f},{top + r:.1f} "
+            f"L{right:.1f},{bottom - s - r:.1f} "
+            f"Q{right:.1f},{bottom - s:.1f} {right - s:.1f},{bottom - s:.1f}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     """A line, straight through its points or, with four of them, a cubic Bézier curve.
 
@@ -63,6 +126,7 @@ class Line:
         dash: How it is drawn.
         arrow: Whether an arrow's head stands at its end.
         colour: None for the colour of text.
+        width: Of the stroke.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -70,23 +134,40 @@ class Line:
     dash: Dash = "solid"
     arrow: bool = False
     colour: str | None = None
+    width: float = THIN
 
     def path(self) -> str:
         """Return the line as an SVG path; plotly's shapes read the same."""
-        points = [f"{x:.1f},{y:.1f}" for x, y in self.points]
+        points = self.points
+        if self.arrow and self.width > THIN:
+            # A wide line ends inside of its arrow's head, whose tip it would blunt.
+            points = (*points[:-1], self._back(self._head_length() / 2))
+        texts = [f"{x:.1f},{y:.1f}" for x, y in points]
         if self.curved:
-            return f"M{points[0]} C{' '.join(points[1:])}"
-        return f"M{' L'.join(points)}"
+            return f"M{texts[0]} C{' '.join(texts[1:])}"
+        return f"M{' L'.join(texts)}"
 
     def head(self) -> str:
         """Return the path of the arrow's head, a triangle along the last stretch."""
+        x, y = self.points[-1]
+        (dx, dy), (foot_x, foot_y) = self._direction(), self._back(self._head_length())
+        half = 4 + 0.7 * (self.width - THIN)
+        left, right = ((foot_x - side * dy, foot_y + side * dx) for side in (half, -half))
+        corners = " L".join(f"{a:.1f},{b:.1f}" for a, b in (left, right))
+        return f"M{x:.1f},{y:.1f} L{corners} Z"
+
+    def _head_length(self) -> float:
+        return 9 + self.width - THIN
+
+    def _direction(self) -> tuple[float, float]:
         (x0, y0), (x1, y1) = self.points[-2:]
         length = max(1e-9, ((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5)
-        dx, dy = (x1 - x0) / length, (y1 - y0) / length
-        left = (x1 - 9 * dx - 4 * dy, y1 - 9 * dy + 4 * dx)
-        right = (x1 - 9 * dx + 4 * dy, y1 - 9 * dy - 4 * dx)
-        corners = " L".join(f"{x:.1f},{y:.1f}" for x, y in (left, right))
-        return f"M{x1:.1f},{y1:.1f} L{corners} Z"
+        return (x1 - x0) / length, (y1 - y0) / length
+
+    def _back(self, distance: float) -> tuple[float, float]:
+        """Return the point so far before the end."""
+        (x, y), (dx, dy) = self.points[-1], self._direction()
+        return x - distance * dx, y - distance * dy
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +207,7 @@ class Text:
         return left, self.y, left + width, self.y + self.height
 
 
-Item: TypeAlias = Circle | Line | Text
+Item: TypeAlias = Circle | Card | Line | Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +225,18 @@ class Canvas:
     height: float
     items: tuple[Item, ...]
     summary: str = ""
+
+
+def moved(items: Iterable[Item], dx: float, dy: float) -> list[Item]:
+    """Return the items at another place."""
+    made: list[Item] = []
+    for item in items:
+        match item:
+            case Line(points):
+                there = tuple((x + dx, y + dy) for x, y in points)
+                made.append(replace(item, points=there))
+            case Circle(x, y) | Card(x, y) | Text(x, y):
+                made.append(replace(item, x=x + dx, y=y + dy))
+            case _:
+                assert_never(item)
+    return made

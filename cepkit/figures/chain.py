@@ -5,18 +5,22 @@ Source: *Lazy Evaluation Methods for Detecting Complex Events* (DEBS 2015), sect
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from cepkit.errors import PlanError, UnsupportedError
-from cepkit.pattern.conditions import Expression, variables_of
+from cepkit.figures.words import (
+    absence_text,
+    event_text,
+    partition_text,
+    scope_text,
+    statistics_texts,
+)
+from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.names import name_text
-from cepkit.pattern.nodes import Kleene
-from cepkit.pattern.normal_form import Branch, normal_form
-from cepkit.pattern.printer import expression_text, structure_text
-from cepkit.pattern.query import Query
-from cepkit.plan.checks import check_plan
-from cepkit.plan.nodes import ExpectedStep, Plan, TreePlan
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.printer import expression_text
+from cepkit.plan.logarithms import log
+from cepkit.plan.nodes import ExpectedStep
 from cepkit.statistics.model import Statistics
 
 
@@ -53,6 +57,11 @@ class Take:
     conditions: tuple[str, ...]
     expected: ExpectedStep | None = None
 
+    @property
+    def log_alive(self) -> float | None:
+        """The natural logarithm of the partial matches expected in a window after this step."""
+        return None if self.expected is None else log(self.expected.alive)
+
 
 @dataclass(frozen=True, slots=True)
 class Chain:
@@ -71,47 +80,28 @@ class Chain:
     absences: tuple[str, ...] = ()
 
 
-def chains(plan: Plan, query: Query | None = None) -> tuple[Chain, ...]:
-    """Return the automaton of each branch of a plan.
+def chain_of(
+    name: str,
+    order: Sequence[str],
+    branch: Branch | None,
+    statistics: Statistics | None = None,
+    expected: Sequence[ExpectedStep] = (),
+) -> Chain:
+    """Return the automaton of one branch.
 
     Args:
-        plan: The plan.
-        query: What it evaluates. Without it types and conditions are not known; the statistics
-            of the plan, if any, still say between which variables there are conditions.
-
-    Raises:
-        PlanError: The plan does not belong to the query.
+        name: Which branch it is.
+        order: The order in which its variables are bound.
+        branch: What is evaluated. Without it types and conditions are not known; the statistics,
+            if any, still say between which variables there are conditions.
+        statistics: Those that the plan was made with.
+        expected: What is expected of the steps.
     """
-    if query is not None:
-        check_plan(plan, query)
-    branches: Sequence[Branch | None] = (
-        (None,) * len(plan.branches) if query is None else normal_form(query)
-    )
-    if plan.expected and len(plan.expected) != len(plan.branches):
-        raise PlanError("the plan expects something of other branches than its own")
-    made = []
-    for number, (ordered, branch) in enumerate(zip(plan.branches, branches, strict=True)):
-        if isinstance(ordered, TreePlan):
-            raise UnsupportedError(
-                f"this release cannot draw the tree {ordered} yet",
-                hint="print(plan) shows what is expected of it, matches.explain() what it did",
-            )
-        order = ordered.order
-        takes = (
-            _takes_by_statistics(order, plan.statistics)
-            if branch is None
-            else _takes(order, branch)
-        )
-        if plan.expected:
-            expected = {step.variable: step for step in plan.expected[number]}
-            takes = [
-                Take(t.variable, t.event, t.scope, t.conditions, expected[t.variable])
-                for t in takes
-            ]
-        name = f"branch {number + 1} of {len(branches)}" if len(branches) > 1 else ""
-        absences = () if branch is None else _absences(branch)
-        made.append(Chain(name, _states(order), tuple(takes), absences))
-    return tuple(made)
+    takes = _takes_by_statistics(order, statistics) if branch is None else _takes(order, branch)
+    steps = {step.variable: step for step in expected}
+    takes = [replace(take, expected=steps.get(take.variable)) for take in takes]
+    absences = () if branch is None else (absence_text(branch, e) for e in branch.negated)
+    return Chain(name, _states(order), tuple(takes), tuple(absences))
 
 
 def _states(order: Sequence[str]) -> tuple[State, ...]:
@@ -120,7 +110,6 @@ def _states(order: Sequence[str]) -> tuple[State, ...]:
 
 
 def _takes(order: Sequence[str], branch: Branch) -> list[Take]:
-    repeated = {variable: (least, most) for variable, least, most in branch.repeated}
     takes: list[Take] = []
     left = list(branch.conditions)
     for i, variable in enumerate(order):
@@ -129,57 +118,14 @@ def _takes(order: Sequence[str], branch: Branch) -> list[Take]:
         left = [c for c in left if c not in due]
         conditions = [expression_text(c) for c in due]
         if i and branch.partition_by:
-            conditions.insert(0, f"same {', '.join(map(name_text, branch.partition_by))}")
-        node = branch.event(variable)
-        event = Kleene(node, *repeated[variable]) if variable in repeated else node
-        scope = _scope(branch, variable, order[:i])
-        takes.append(Take(variable, structure_text(event), scope, tuple(conditions)))
+            conditions.insert(0, partition_text(branch))
+        scope = scope_text(branch, variable, order[:i])
+        takes.append(Take(variable, event_text(branch, variable), scope, tuple(conditions)))
     return takes
-
-
-def _scope(branch: Branch, variable: str, bound: Sequence[str]) -> str:
-    """Say between which of the bound variables the next one lies: the nearest on either side."""
-    before = [x for x in bound if x in branch.before(variable)]
-    after = [x for x in bound if x in branch.after(variable)]
-    latest = [x for x in before if not branch.after(x) & set(before)]
-    earliest = [x for x in after if not branch.before(x) & set(after)]
-    parts = [
-        f"{word} {' and '.join(map(name_text, names))}"
-        for word, names in (("after", latest), ("before", earliest))
-        if names
-    ]
-    return ", ".join(parts)
 
 
 def _takes_by_statistics(order: Sequence[str], statistics: Statistics | None) -> list[Take]:
-    takes = []
-    for i, variable in enumerate(order):
-        conditions = []
-        if statistics is not None:
-            bound = set(order[: i + 1])
-            if variable in statistics.filters:
-                conditions.append(f"conditions on {name_text(variable)}")
-            conditions += [
-                f"conditions between {_listed(v for v in order if v in names)}"
-                for names in statistics.selectivities
-                if variable in names and names <= bound
-            ]
-        takes.append(Take(variable, name_text(variable), "", tuple(conditions)))
-    return takes
-
-
-def _absences(branch: Branch) -> tuple[str, ...]:
-    found = []
-    for event in branch.negated:
-        about: list[Expression] = [
-            c for c in branch.conditions if event.variable in variables_of(c)
-        ]
-        where = " AND ".join(map(expression_text, about))
-        parts = [f"no {structure_text(event)}", _scope(branch, event.variable, branch.variables)]
-        text = " ".join(part for part in parts if part)
-        found.append(f"{text}, where {where}" if where else text)
-    return tuple(found)
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(map(name_text, names))
+    return [
+        Take(v, name_text(v), "", statistics_texts(statistics, order[: i + 1], (order[:i],)))
+        for i, v in enumerate(order)
+    ]

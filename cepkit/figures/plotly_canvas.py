@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 import plotly.graph_objects as go
 
-from cepkit.figures.canvas import Canvas, Circle, Line, Text
+from cepkit.figures.canvas import THIN, Canvas, Card, Circle, Item, Line, Text
 from cepkit.figures.style import TEXT, figure
 from cepkit.figures.texts import cut, shown
 
@@ -30,14 +30,19 @@ def to_figure(canvas: Canvas, title: str) -> go.Figure:
     shapes = [shape for item in canvas.items for shape in _shapes(item)]
     annotations = [_annotation(item) for item in canvas.items if isinstance(item, Text)]
     made.update_layout(shapes=shapes, annotations=annotations)
-    circles = [item for item in canvas.items if isinstance(item, Circle) and item.hover]
+    told = [spot for item in canvas.items for spot in _told(item)]
     made.add_trace(
         go.Scatter(
-            x=[circle.x for circle in circles],
-            y=[circle.y for circle in circles],
+            x=[x for x, _, _, _ in told],
+            y=[y for _, y, _, _ in told],
             mode="markers",
-            marker={"size": [2 * c.radius for c in circles], "color": "rgba(0,0,0,0)"},
-            hovertext=[_hover(circle.hover) for circle in circles],
+            marker={
+                "size": [size for _, _, size, _ in told],
+                "color": "rgba(0,0,0,0)",
+                # Marks of many sizes would have an outline.
+                "line": {"width": 0},
+            },
+            hovertext=[_hover(text) for _, _, _, text in told],
             hoverinfo="text",
             showlegend=False,
         )
@@ -45,7 +50,17 @@ def to_figure(canvas: Canvas, title: str) -> go.Figure:
     return made
 
 
-def _shapes(item: Circle | Line | Text) -> list[dict[str, Any]]:
+def _told(item: Item) -> list[tuple[float, float, float, str]]:
+    """Return where, how large and about what a mark must be for the pointer to find the item."""
+    match item:
+        case Circle(hover=text) | Card(hover=text) if text:
+            left, top, right, bottom = item.box()
+            return [((left + right) / 2, (top + bottom) / 2, min(right - left, bottom - top), text)]
+        case _:
+            return []
+
+
+def _shapes(item: Item) -> list[dict[str, Any]]:
     match item:
         case Circle(x, y, radius, _, fill, dash, double):
             radii = (radius, radius - 4) if double else (radius,)
@@ -61,15 +76,24 @@ def _shapes(item: Circle | Line | Text) -> list[dict[str, Any]]:
                 }
                 for r in radii
             ]
+        case Card():
+            outline = {"color": TEXT, "width": THIN, "dash": item.dash}
+            fill = item.fill or "rgba(0,0,0,0)"
+            card = {"type": "path", "path": item.path(), "line": outline, "fillcolor": fill}
+            behind = {"type": "path", "path": item.behind(), "line": outline}
+            return [behind, card] if item.stacked else [card]
         case Line():
-            line = {"color": item.colour or TEXT, "width": 1.4}
+            line = {"color": item.colour or TEXT, "width": item.width}
             drawn = {"type": "path", "path": item.path(), "line": {**line, "dash": item.dash}}
             if not item.arrow:
                 return [drawn]
-            head = {"type": "path", "path": item.head(), "line": line, "fillcolor": line["color"]}
+            edge = {**line, "width": THIN}
+            head = {"type": "path", "path": item.head(), "line": edge, "fillcolor": line["color"]}
             return [drawn, head]
         case Text():
             return []
+        case _:
+            assert_never(item)
 
 
 def _annotation(text: Text) -> dict[str, Any]:

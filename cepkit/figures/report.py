@@ -16,11 +16,11 @@ from cepkit.columnar import shown as showing
 from cepkit.columnar.explanation import Explanation
 from cepkit.columnar.output import END, START
 from cepkit.errors import CepkitError
-from cepkit.figures import automaton, page, timeline_canvas
-from cepkit.figures.chain import chains
+from cepkit.figures import page, plan_canvas, timeline_canvas
 from cepkit.figures.explained import Counted, counted
 from cepkit.figures.files import write_whole
 from cepkit.figures.found import tidy_frame
+from cepkit.figures.pictures import notes_in_words, pictures, steps_in_words
 from cepkit.figures.plan_comparison import bars
 from cepkit.figures.stream_profile import rates, shares
 from cepkit.figures.svg import to_svg
@@ -33,7 +33,6 @@ from cepkit.planners.compare import PlanComparison
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import number
 
-_STEPS_IN_A_ROW = 3
 _DRAWN = 20
 _LISTED = 20
 _COLUMNS = 24
@@ -82,23 +81,18 @@ def write_report(
 
 
 def _plan(plan: Plan, query: Query) -> str:
-    parts = chains(plan, query)
-    picture = to_svg(automaton.layout(parts, _STEPS_IN_A_ROW))
+    parts = pictures(plan, query)
+    picture = to_svg(plan_canvas.layout(parts))
     several = len(parts) > 1
     rows = [
-        (
-            f"{number_}.{i}" if several else str(i),
-            take.event,
-            take.scope,
-            " AND ".join(take.conditions),
-        )
-        for number_, chain in enumerate(parts, start=1)
-        for i, take in enumerate(chain.takes, start=1)
+        (f"{number_}.{i}" if several else str(i), *step)
+        for number_, part in enumerate(parts, start=1)
+        for i, step in enumerate(steps_in_words(part), start=1)
     ]
     steps = page.table("The steps in words", ("step", "takes", "where", "checks"), rows, wide=[3])
-    absences = [page.paragraph(a) for chain in parts for a in chain.absences]
+    notes = [page.paragraph(note) for part in parts for note in notes_in_words(part)]
     head = page.paragraph(f"By the planner {plan.planner}.")
-    return page.section("Plan", head, page.drawing(picture, "the plan"), steps, *absences)
+    return page.section("Plan", head, page.drawing(picture, "the plan"), steps, *notes)
 
 
 def _comparison(comparison: PlanComparison) -> str:

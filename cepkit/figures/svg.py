@@ -8,7 +8,7 @@ from __future__ import annotations
 from html import escape
 from typing import assert_never
 
-from cepkit.figures.canvas import Canvas, Circle, Item, Line, Text
+from cepkit.figures.canvas import THIN, Canvas, Card, Circle, Item, Line, Text
 from cepkit.figures.texts import plain
 
 _DASHES = {"solid": "", "dash": ' stroke-dasharray="6 4"', "dot": ' stroke-dasharray="1.5 3.5"'}
@@ -33,14 +33,19 @@ def _element(item: Item) -> str:
             colours = (fill or "transparent", "transparent")
             circles = "".join(
                 f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" fill="{colour}" '
-                f'stroke="currentColor" stroke-width="1.4"{_DASHES[dash]}/>'
+                f'stroke="currentColor" stroke-width="{THIN}"{_DASHES[dash]}/>'
                 for r, colour in zip(radii, colours, strict=False)
             )
             return f"<g>{_title(hover)}{circles}</g>"
+        case Card():
+            outline = f'stroke="currentColor" stroke-width="{THIN}"{_DASHES[item.dash]}/>'
+            behind = f'<path d="{item.behind()}" {outline}' if item.stacked else ""
+            card = f'<path d="{item.path()}" fill="{item.fill or "transparent"}" {outline}'
+            return f"<g>{_title(item.hover)}{behind}{card}</g>"
         case Line():
             colour = item.colour or "currentColor"
             line = (
-                f'<path d="{item.path()}" stroke="{colour}" stroke-width="1.4"'
+                f'<path d="{item.path()}" stroke="{colour}" stroke-width="{item.width:.1f}"'
                 f"{_DASHES[item.dash]}/>"
             )
             return line + (f'<path d="{item.head()}" fill="{colour}"/>' if item.arrow else "")

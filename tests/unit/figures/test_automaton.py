@@ -3,31 +3,21 @@ from itertools import combinations
 import pytest
 
 from cepkit.errors import PlanError
-from cepkit.figures import automaton
-from cepkit.figures.canvas import Circle, Text
-from cepkit.figures.chain import chains
+from cepkit.figures import plan_canvas
+from cepkit.figures.canvas import Circle
+from cepkit.figures.pictures import pictures
+from cepkit.figures.plan_figure import draw_plan, draw_query
 from cepkit.figures.svg import to_svg
 from cepkit.pattern.parser import parse
 from cepkit.plan.checks import as_plan
 from cepkit.planners.choose import choose_plan
 from cepkit.statistics.model import Statistics
 from tests.unit.figures.cases import NASTY, THREE, TWELVE, sequence
-
-
-def overlaps(first, second):
-    return (
-        first[0] < second[2] and second[0] < first[2] and first[1] < second[3]
-        and second[1] < first[3]
-    )  # fmt: skip
-
-
-def labels_and_states(canvas):
-    texts = [item for item in canvas.items if isinstance(item, Text)]
-    return texts, [item for item in canvas.items if isinstance(item, Circle)]
+from tests.unit.figures.overlaps import assert_nothing_overlaps
 
 
 def test_a_condition_goes_to_the_first_step_at_which_all_its_variables_are_bound():
-    [chain] = chains(as_plan(["c", "a", "b"], THREE), THREE)
+    [chain] = pictures(as_plan(["c", "a", "b"], THREE), THREE)
     assert [take.event for take in chain.takes] == ["C c", "A a", "B b"]
     assert [take.conditions for take in chain.takes] == [
         ("c.price > 3",),
@@ -38,7 +28,7 @@ def test_a_condition_goes_to_the_first_step_at_which_all_its_variables_are_bound
 
 
 def test_what_is_taken_later_is_stored_and_what_is_taken_is_ignored():
-    [chain] = chains(as_plan(["c", "a", "b"], THREE), THREE)
+    [chain] = pictures(as_plan(["c", "a", "b"], THREE), THREE)
     assert [(s.name, s.stored, s.ignored) for s in chain.states] == [
         ("q0", ("a", "b"), ()),
         ("q1", ("b",), ("c",)),
@@ -52,7 +42,7 @@ def test_a_branch_has_a_chain_with_its_absences_and_repetitions():
         "PATTERN OR(SEQ(A a, NOT(N n), KL(B b){2,3}), SEQ(C c, D d)) "
         "WHERE n.x > a.x AND c.x = d.x WITHIN 1 hour PARTITION BY k"
     )
-    first, second = chains(as_plan(None, query), query)
+    first, second = pictures(as_plan(None, query), query)
     assert first.name == "branch 1 of 2"
     assert [t.event for t in first.takes] == ["A a", "KL(B b){2,3}"]
     assert first.absences == ("no N n after a, before b, where n.x > a.x",)
@@ -62,7 +52,7 @@ def test_a_branch_has_a_chain_with_its_absences_and_repetitions():
 def test_without_a_query_the_statistics_tell_where_conditions_are():
     statistics = Statistics.assumed({"a": 1, "b": 2, "c": 3}, {("a", "b"): 0.5}, filters={"c": 0.1})
     plan = choose_plan(THREE, statistics, "given-order")
-    [chain] = chains(plan)
+    [chain] = pictures(plan)
     assert [t.conditions for t in chain.takes] == [
         (), ("conditions between a, b",), ("conditions on c",),
     ]  # fmt: skip
@@ -71,7 +61,7 @@ def test_without_a_query_the_statistics_tell_where_conditions_are():
 
 def test_a_plan_of_another_query_is_refused():
     with pytest.raises(PlanError):
-        automaton.draw_plan(as_plan(None, parse("PATTERN SEQ(X x, Y y)")), THREE)
+        draw_plan(as_plan(None, parse("PATTERN SEQ(X x, Y y)")), THREE)
 
 
 @pytest.mark.parametrize("per_row", [1, 3, 4, 12])
@@ -88,25 +78,15 @@ def test_a_plan_of_another_query_is_refused():
     ids=["three", "twelve", "or"],
 )
 def test_nothing_lies_on_anything_else(query, per_row):
-    canvas = automaton.layout(chains(as_plan(None, query), query), per_row)
-    texts, circles = labels_and_states(canvas)
-    names = {circle.box(): circle for circle in circles}
-    for first, second in combinations(texts, 2):
-        assert not overlaps(first.box(), second.box()), (first.lines, second.lines)
-    for text in texts:
-        left, top, right, bottom = text.box()
-        assert left >= 0
-        assert right <= canvas.width
-        assert top >= 0
-        assert bottom <= canvas.height
-        if not text.bold:
-            assert not any(overlaps(text.box(), box) for box in names), text.lines
+    canvas = plan_canvas.layout(pictures(as_plan(None, query), query), per_row=per_row)
+    assert_nothing_overlaps(canvas)
+    circles = [item for item in canvas.items if isinstance(item, Circle)]
     for first, second in combinations(circles, 2):
         assert abs(first.x - second.x) >= 200 or abs(first.y - second.y) >= 80
 
 
 def test_the_figure_has_a_state_for_each_step_and_the_final_one():
-    made = automaton.draw_plan(as_plan(["c", "a", "b"], THREE), THREE)
+    made = draw_plan(as_plan(["c", "a", "b"], THREE), THREE)
     [states] = made.data
     assert len(states.x) == 4
     assert states.hovertext[1] == "state q1<br>store a, b".replace("a, b", "b") + "<br>ignore c"
@@ -118,11 +98,11 @@ def test_the_figure_has_a_state_for_each_step_and_the_final_one():
 
 def test_names_are_shown_as_they_are_not_as_html():
     query = sequence()
-    made = automaton.draw_query(query)
+    made = draw_query(query)
     texts = [a.text for a in made.layout.annotations]
     assert any("&lt;b&gt;x&lt;/b&gt;" in text for text in texts)
     assert not any("<b>x" in text or "$" in text for text in texts)
-    svg = to_svg(automaton.layout(chains(as_plan(None, query), query)))
+    svg = to_svg(plan_canvas.layout(pictures(as_plan(None, query), query)))
     assert "<b>" not in svg
     # The whole of a name that was cut is told where the pointer is.
     assert NASTY[2] in svg

@@ -1,0 +1,117 @@
+"""What a branch demands, in words short enough to stand in a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from cepkit.pattern.conditions import Expression, variables_of
+from cepkit.pattern.durations import window_text
+from cepkit.pattern.names import name_text
+from cepkit.pattern.nodes import Event, Kleene
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.policies import Strategy
+from cepkit.pattern.printer import expression_text, structure_text
+from cepkit.statistics.model import Statistics
+
+
+def event_text(branch: Branch, variable: str) -> str:
+    """Return a positive event as it stands in the pattern, with its bounds where it is repeated."""
+    node = branch.event(variable)
+    for name, least, most in branch.repeated:
+        if name == variable:
+            return structure_text(Kleene(node, least, most))
+    return structure_text(node)
+
+
+def scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:
+    """Say between which of the bound variables an event lies: the nearest on either side."""
+    before = [x for x in bound if x in branch.before(variable)]
+    after = [x for x in bound if x in branch.after(variable)]
+    latest = [x for x in before if not branch.after(x) & set(before)]
+    earliest = [x for x in after if not branch.before(x) & set(after)]
+    parts = [
+        f"{word} {' and '.join(map(name_text, names))}"
+        for word, names in (("after", latest), ("before", earliest))
+        if names
+    ]
+    return ", ".join(parts)
+
+
+def order_texts(branch: Branch, left: Collection[str], right: Collection[str]) -> tuple[str, ...]:
+    """Say in which order the events of two sides are: what neither side knows by itself.
+
+    Args:
+        branch: The branch.
+        left: The variables of one side.
+        right: Those of the other.
+
+    Returns:
+        Texts as "a and b before c before d", which together imply the rest.
+    """
+    both = {*left, *right}
+    after: dict[str, list[str]] = {}
+    for x in branch.variables:
+        if x not in both:
+            continue
+        later = branch.after(x) & both
+        next_ones = {y for y in later if not branch.before(y) & later}
+        after[x] = [y for y in branch.variables if y in next_ones and (x in left) != (y in left)]
+    # Those that come before the same ones are told together, and then what follows those.
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for x, ys in after.items():
+        if ys:
+            groups.setdefault(tuple(ys), []).append(x)
+    steps = {tuple(xs): ys for ys, xs in groups.items()}
+    texts = []
+    for xs in [xs for xs in steps if xs not in steps.values()]:
+        told, here = [xs], xs
+        while here in steps:
+            here = steps[here]
+            told.append(here)
+        texts.append(" before ".join(" and ".join(map(name_text, names)) for names in told))
+    return tuple(texts)
+
+
+def absence_text(branch: Branch, event: Event) -> str:
+    """Say what must not be there: where, and with which conditions."""
+    about: list[Expression] = [c for c in branch.conditions if event.variable in variables_of(c)]
+    where = " AND ".join(map(expression_text, about))
+    scope = scope_text(branch, event.variable, branch.variables)
+    text = " ".join(part for part in (f"no {structure_text(event)}", scope) if part)
+    return f"{text}, where {where}" if where else text
+
+
+def partition_text(branch: Branch) -> str:
+    """Say of which attributes all events have the same; empty for none."""
+    names = ", ".join(map(name_text, branch.partition_by))
+    return f"same {names}" if names else ""
+
+
+def common_text(branch: Branch) -> str:
+    """Say what holds for any two events of a match: window, partition, strategy."""
+    window = "" if branch.window is None else f"within {window_text(branch.window)}"
+    strategy = "" if branch.strategy is Strategy.SKIP_TILL_ANY_MATCH else branch.strategy.value
+    return ", ".join(part for part in (window, partition_text(branch), strategy) if part)
+
+
+def statistics_texts(
+    statistics: Statistics | None, bound: Collection[str], known: Iterable[Collection[str]] = ()
+) -> tuple[str, ...]:
+    """Say which conditions there are by the statistics, where there is no query to tell them.
+
+    Args:
+        statistics: Those of the plan, if any.
+        bound: What is bound, in the order in which it is told.
+        known: What was bound before, side by side: conditions inside of one are left out.
+    """
+    if statistics is None:
+        return ()
+    before = [set(side) for side in known]
+    groups = [{v} for v in bound if v in statistics.filters]
+    groups += [set(names) for names in statistics.selectivities if names <= set(bound)]
+    texts = []
+    for names in groups:
+        if not any(names <= side for side in before):
+            listed = ", ".join(name_text(v) for v in bound if v in names)
+            texts.append(f"conditions {'between' if len(names) > 1 else 'on'} {listed}")
+    return tuple(texts)

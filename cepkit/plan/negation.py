@@ -1,0 +1,48 @@
+"""When a NOT can be checked: as soon as all that it depends on is bound.
+
+Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
+(VLDB 2018), section 5.3; windows and events that could be the same are ours.
+"""
+
+from __future__ import annotations
+
+from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.policies import CountWindow, TimeWindow
+
+
+def depends_on(branch: Branch, variable: str) -> frozenset[str]:
+    """Return the positive variables that must be bound before a NOT can be checked.
+
+    These are its nearest neighbours in the pattern's order, those that its conditions name, and
+    those whose event it could be itself. Where it has no neighbour on one side the window is its
+    end there: it depends on all that may come last, or first. It depends on everything where the
+    window counts events, because numbers of arrival need not follow the time.
+
+    Args:
+        branch: The branch.
+        variable: One of its negated variables.
+    """
+    positive = set(branch.variables)
+    before, after = branch.before(variable) & positive, branch.after(variable) & positive
+    needed = {x for x in before if not branch.after(x) & before}
+    needed |= {x for x in after if not branch.before(x) & after}
+    for condition in branch.conditions:
+        if variable in variables_of(condition):
+            needed |= variables_of(condition) & positive
+    types = branch.event(variable).types
+    for event in branch.positive:
+        same = types is None or event.types is None or bool(types & event.types)
+        if same and event.variable not in before | after:
+            needed.add(event.variable)
+    match branch.window:
+        case CountWindow():
+            needed |= positive
+        case TimeWindow():
+            if not before:
+                needed |= {x for x in positive if not branch.after(x) & positive}
+            if not after:
+                needed |= {x for x in positive if not branch.before(x) & positive}
+        case None:
+            pass
+    return frozenset(needed)
