@@ -173,6 +173,7 @@ def _plan_as_data(plan: Plan) -> dict[str, object]:
     cost = plan.cost
     return {
         "planner": plan.planner,
+        "plan": one_line(plan),
         "orders": [list(variables_of_plan(branch)) for branch in plan.branches],
         # JSON has no infinity.
         "cost": cost if cost is not None and math.isfinite(cost) else None,

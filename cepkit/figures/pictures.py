@@ -7,7 +7,7 @@ from typing import TypeAlias, assert_never
 
 from cepkit.errors import PlanError
 from cepkit.figures.chain import Chain, chain_of
-from cepkit.figures.tree import Join, JoinTree, Leaf, TreeNode, joined_text, nodes_of, tree_of
+from cepkit.figures.tree import Join, JoinTree, Leaf, TreeNode, joined_text, tree_of, upwards
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import check_plan
@@ -57,7 +57,7 @@ def steps_in_words(picture: Picture) -> list[tuple[str, str, str]]:
         case Chain(takes=takes):
             return [(take.event, take.scope, _all(take.conditions)) for take in takes]
         case JoinTree(root=root):
-            return [_step(node) for node in reversed(nodes_of(root))]
+            return [_step(node) for node in upwards(root)]
         case _:
             assert_never(picture)
 

@@ -114,6 +114,13 @@ def nodes_of(node: TreeNode) -> tuple[TreeNode, ...]:
     return (node, *nodes_of(node.left), *nodes_of(node.right))
 
 
+def upwards(node: TreeNode) -> tuple[TreeNode, ...]:
+    """Return a node after all below it, from left to right: in the order of work."""
+    if isinstance(node, Leaf):
+        return (node,)
+    return (*upwards(node.left), *upwards(node.right), node)
+
+
 def tree_of(
     name: str,
     plan: TreePlan,

@@ -15,13 +15,13 @@ from cepkit.figures.strokes import Strokes, carried
 from cepkit.figures.style import SIZE, SMALL
 from cepkit.figures.texts import width_of, wrapped
 from cepkit.figures.tidy import Node, Place, arranged, width_of_tree
-from cepkit.figures.tree import Join, JoinTree, Leaf, TreeNode, nodes_of, variables_below
+from cepkit.figures.tree import Join, JoinTree, Leaf, TreeNode, nodes_of, upwards, variables_below
 from cepkit.figures.tree_cards import Sized, behind, drawn, sized
 
 ROOM = 900
 """The width to keep to, where there is no more to it: that of a notebook's cell."""
 
-_WIDEST = ((150, 240), (124, 190), (104, 150), (86, 120), (70, 96))
+_WIDEST = ((200, 320), (150, 240), (124, 190), (104, 150), (86, 120), (70, 96))
 """The widest that cards of leaves and of joins may be, in pixels; tried one after the other."""
 _MARGIN = 12
 _GAP = 14
@@ -72,7 +72,7 @@ def layout(tree: JoinTree, room: float = ROOM, strokes: Strokes | None = None) -
 def summary(tree: JoinTree) -> str:
     """Return the tree in words, for who cannot see it: from the variables to the matches."""
     joins = []
-    for node in reversed(nodes_of(tree.root)):
+    for node in upwards(tree.root):
         held = "" if node.log_alive is None else f", {carried(node.log_alive)} in a window"
         checked = [*node.conditions, *node.absences]
         if isinstance(node, Leaf):

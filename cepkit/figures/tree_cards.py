@@ -15,7 +15,7 @@ from cepkit.statistics.tables import number
 _PADDING = 8
 _LEAST = 40
 _TITLE_LINES = 2
-_MOST_LINES = 7
+_MOST_LINES = 8
 _LEAF, _INNER, _ROOT = "rgba(86,180,233,0.16)", "rgba(118,118,118,0.08)", "rgba(0,158,115,0.22)"
 
 

@@ -76,6 +76,26 @@ def test_it_has_everything_and_a_table_for_each_picture(tmp_path):
     assert set(scopes) == {"col", "row"}
 
 
+def test_a_tree_is_drawn_and_told_from_the_variables_to_the_matches(tmp_path):
+    matches = find(THREE, ROWS, (("a", "c"), "b"))
+    path = write_report(
+        tmp_path / "report.html", query=THREE, plan=matches.plan, matches_frame=matches.head()
+    )
+    page = Page(path.read_text(encoding="utf-8"))
+    assert page.tags.count("svg") == 2
+    steps = (
+        "A a",
+        "c.price > 3",
+        "a ⋈ c",
+        "a.price + c.price > 5",
+        "a, c ⋈ b",
+        "a.price < b.price",
+    )
+    table = page.text[page.text.index("The steps in words") :]
+    assert sorted(steps, key=table.index) == list(steps)
+    assert "At every join: within 1 hour." in table
+
+
 def test_it_needs_no_network_and_no_scripts(tmp_path):
     text = whole_report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "://" not in text
