@@ -120,9 +120,10 @@ def draw(thing: object, **options: Any) -> go.Figure | Player:
             explanation, matches, the answer of `why_not` (its funnel, or its events in time) and
             its near misses, a trace, or several traces of one stream.
         **options: Of a plan ``pattern=``, without which its conditions are not known, and
-            ``per_row=``, the steps side by side; of several ``width=``; of matches ``limit=``, ``since_start=``, and
-            ``time=`` and ``type=`` for a DataFrame where they cannot be found out; of traces
-            ``kind=`` ("player", "diagram" or "counters") and of the player ``steps=``, ``start=``.
+            ``per_row=``, the steps side by side; of several plans ``width=``; of matches
+            ``limit=``, ``since_start=``, and ``time=`` and ``type=`` for a DataFrame where they
+            cannot be found out; of traces ``kind=`` ("player", "diagram" or "counters") and of
+            the player ``steps=``, ``start=``.
 
     Raises:
         CepkitError: There is no figure of such a thing, or it has no such option.

@@ -134,8 +134,9 @@ def _told(take: Take) -> str:
         lines += [
             f"expected candidates: {number(step.candidates)}",
             f"expected partial matches: {number(step.partial_matches)}",
-            f"alive in a window: {number(step.alive)}",
         ]
+    if take.log_alive is not None:
+        lines.append(f"expected to be alive in a window: {carried(take.log_alive)}")
     return "\n".join(lines)
 
 

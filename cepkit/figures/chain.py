@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from cepkit.figures.strokes import held_in_window
 from cepkit.figures.words import (
     absence_text,
     event_text,
@@ -49,6 +50,8 @@ class Take:
         scope: Where in time the event lies, as "after a, before c"; empty for anywhere.
         conditions: What is checked: the conditions all of whose variables are now bound.
         expected: What is expected of the step; None without statistics.
+        log_alive: The natural logarithm of the partial matches expected to be alive in a window
+            after this step; None without statistics.
     """
 
     variable: str
@@ -56,11 +59,7 @@ class Take:
     scope: str
     conditions: tuple[str, ...]
     expected: ExpectedStep | None = None
-
-    @property
-    def log_alive(self) -> float | None:
-        """The natural logarithm of the partial matches expected in a window after this step."""
-        return None if self.expected is None else log(self.expected.alive)
+    log_alive: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,14 @@ def chain_of(
     """
     takes = _takes_by_statistics(order, statistics) if branch is None else _takes(order, branch)
     steps = {step.variable: step for step in expected}
-    takes = [replace(take, expected=steps.get(take.variable)) for take in takes]
+    logs = {name: log(step.alive) for name, step in steps.items()}
+    if branch is not None and statistics is not None:
+        alive = held_in_window(branch, statistics)
+        # Of the plan: the engine has sets at last, wherever the plan has them.
+        logs = {v: alive(order[: i + 1]) for i, v in enumerate(order)}
+    takes = [
+        replace(t, expected=steps.get(t.variable), log_alive=logs.get(t.variable)) for t in takes
+    ]
     absences = () if branch is None else (absence_text(branch, e) for e in branch.negated)
     return Chain(name, _states(order), tuple(takes), tuple(absences))
 

@@ -17,7 +17,8 @@ from cepkit.automata.chart import Edge
 from cepkit.automata.diagram import Diagram, PlacedNode
 from cepkit.automata.operations import Create, Discard
 from cepkit.automata.trace import Trace
-from cepkit.figures import automaton
+from cepkit.figures import plan_canvas
+from cepkit.figures.automaton import PER_ROW
 from cepkit.figures.canvas import BOLD, LINE_HEIGHT, Canvas, Circle, Item, Line, Text
 from cepkit.figures.chain import Chain, State, Take
 from cepkit.figures.plotly_canvas import to_figure
@@ -77,7 +78,7 @@ def layout(trace: Trace) -> Canvas:
     """Return the picture of a mechanism: a chain as a plan is drawn, other kinds on a grid."""
     diagram = trace.diagram
     if diagram.kind == "chain":
-        return automaton.layout(_chains(diagram))
+        return plan_canvas.layout(_chains(diagram), per_row=PER_ROW)
     return _grid(diagram, traffic(trace))
 
 

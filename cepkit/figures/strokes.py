@@ -1,13 +1,16 @@
-"""How wide edges are: by the logarithm of what they carry, on one scale for a whole figure."""
+"""What edges carry, and how wide they are: by its logarithm, on one scale for a whole figure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
+from cepkit.costs.partial_matches import alive
 from cepkit.figures.canvas import THIN
+from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log_text
+from cepkit.statistics.model import Statistics
 
 _WIDEST = 7.0
 
@@ -33,6 +36,15 @@ class Strokes:
             return THIN
         # No edge is wide where all carry little.
         return THIN + (_WIDEST - THIN) * min(1.0, logarithm / max(self.most, math.log(100)))
+
+
+def held_in_window(branch: Branch, statistics: Statistics) -> Callable[[Collection[str]], float]:
+    """Return what tells how many partial matches of some variables are alive in a window.
+
+    It gives the natural logarithm, as the cost model of partial matches has it.
+    """
+    kept, bit = alive(branch, statistics), {v: 1 << i for i, v in enumerate(branch.variables)}
+    return lambda variables: kept(sum(bit[v] for v in variables))
 
 
 def carried(logarithm: float) -> str:

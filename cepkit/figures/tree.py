@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cepkit.costs.expectation import Expectation
+from cepkit.figures.strokes import held_in_window
 from cepkit.figures.words import (
     absence_text,
     common_text,
@@ -140,7 +140,7 @@ def tree_of(
             known. Of a plan with sets, whose steps come in another order, it does not.
     """
     if branch is not None:
-        alive = None if statistics is None else Expectation.of(branch, statistics).log_alive
+        alive = None if statistics is None else held_in_window(branch, statistics)
         growing = _Growing(branch, statistics, alive or (lambda _: None))
         return JoinTree(name, growing.node(plan.root), common_text(branch))
     known = _by_steps(plan, expected)

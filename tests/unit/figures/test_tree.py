@@ -7,6 +7,7 @@ import pytest
 from cepkit.errors import CepkitError, PlanError
 from cepkit.figures import draw, plan_canvas, tree_canvas
 from cepkit.figures.canvas import Card, Line, Text
+from cepkit.figures.chain import Chain
 from cepkit.figures.pictures import notes_in_words, pictures, steps_in_words
 from cepkit.figures.strokes import Strokes
 from cepkit.figures.svg import to_svg
@@ -83,6 +84,16 @@ def test_sizes_are_the_addends_of_the_cost():
     assert sum(sizes) == pytest.approx(plan.cost)
 
 
+@pytest.mark.parametrize("strategy", ["skip-till-any-match", "skip-till-next-match"])
+@pytest.mark.parametrize("plan", [["b", "c", "a"], ("b", ("c", "a"))])
+def test_sizes_follow_the_plan_and_the_strategy_wherever_the_engine_has_sets(plan, strategy):
+    query = parse(f"PATTERN SEQ(A a, KL(B b), C c) WITHIN 10 seconds STRATEGY {strategy}")
+    plan = cost_plan(as_plan(plan, query), query, Statistics.assumed({"a": 1, "b": 2, "c": 0.3}))
+    [part] = pictures(plan, query)
+    nodes = part.takes if isinstance(part, Chain) else nodes_of(part.root)
+    assert sum(math.exp(node.log_alive) for node in nodes) == pytest.approx(plan.cost)
+
+
 def test_without_a_query_the_plan_tells_what_it_knows():
     query = parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x AND b.x > 1 WITHIN 100 seconds")
     statistics = Statistics.assumed(
@@ -152,7 +163,7 @@ def test_the_steps_of_a_tree_in_words():
 
 def test_plans_stand_side_by_side_on_one_scale():
     statistics = Statistics.assumed({"a": 1, "b": 2, "c": 0.1}, {("a", "b"): 0.5})
-    chain = choose_plan(THREE, statistics)
+    chain = choose_plan(THREE, statistics, "greedy")
     tree = cost_plan(as_plan((("a", "b"), "c"), THREE), THREE, statistics)
     made = draw([tree, chain], pattern=THREE)
     heads = {note.text: note for note in made.layout.annotations if "cost" in note.text}
