@@ -21,6 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cepkit.api import aggregate as aggregate
     from cepkit.api import check_detectable as check_detectable
     from cepkit.api import choose_plan as choose_plan
     from cepkit.api import compare_plans as compare_plans
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "cepkit.api": (
+        "aggregate",
         "check_detectable",
         "choose_plan",
         "compare_plans",

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
+    from cepkit.aggregation.elements import Emit
+    from cepkit.aggregation.functions import Function
+    from cepkit.aggregation.result import Aggregates
     from cepkit.automata.trace import Trace
     from cepkit.columnar.matches import Matches
     from cepkit.diagnosis.result import WhyNot
@@ -280,6 +283,72 @@ def detect(
     return Matches(stream, query, chosen, limit=limit, sets=sets)
 
 
+def aggregate(
+    stream: Stream,
+    pattern: Pattern,
+    *,
+    method: str = "auto",
+    emit: Emit = "trigger",
+    functions: Mapping[str, Function] | None = None,
+) -> Aggregates:
+    """Aggregate the matches of a pattern, where that can be done without detecting them.
+
+    The live matches of a moment are those whose events have all occurred by then and whose first
+    event has not expired: the window has not passed since it, or there is none. A *trigger* is an
+    event that can be the last of a match: one that no other must follow, and that fulfils the
+    conditions about it alone. GROUP BY parts the stream as PARTITION BY does (null agrees with
+    null), and the output.
+
+    As in SQL, values that are missing (null, NaN) are left out; COUNT of none is 0, and SUM, AVG,
+    MIN and MAX of none are null. Sums and counts of whole numbers are exact, of any size. Under KL
+    an aggregate is about all members of all sets: COUNT(b) counts members, COUNT counts matches.
+
+    Args:
+        stream: From `events`.
+        pattern: The query with AGG, or its text.
+        method: "prefix-counters", "window-product", or "two-step" (which constructs all matches:
+            a baseline to measure against); "a-seq" chooses between the first two; "detect" detects
+            the matches and aggregates them; "auto" detects only what has to be, and the result
+            says why. All give the same rows.
+        emit: Which rows. "trigger": at each trigger the aggregates of its group's live matches. Of
+            several triggers of one time each has a row, after all events of that time. "changes":
+            also when live matches expire, those after the end of the stream included; the column
+            `cause` tells which. "new": at each trigger the aggregates of the matches that it
+            completes. "total": one row of all matches of the stream; with GROUP BY one for each
+            group that has matches.
+        functions: Further aggregates by the name of their column (`cepkit.aggregation.functions`
+            tells what one is).
+
+    Returns:
+        A result with `to_pandas()` and `to_arrow()`; columns ts, those of GROUP BY, one for each
+        aggregate as "count" or "sum(c.volume)", and new_matches: how many matches the trigger
+        completes. "total" has neither ts nor new_matches.
+
+    Raises:
+        PatternError: There is no AGG, the pattern reads a column that the stream does not have, or
+            an aggregate is of what it cannot take.
+        UnsupportedError: The method cannot aggregate such a pattern; the message says what in it.
+            Rows at triggers, of a window in events.
+        LimitError: Detection would make too many sets.
+    """
+    from cepkit.routes.aggregates import EMITS, METHODS
+    from cepkit.routes.aggregates import aggregate as aggregate_locally
+    from cepkit.routes.asked import functions_of
+
+    query = _checked(stream, pattern)
+    if method not in METHODS:
+        raise StreamError(f"method={method!r}", expected=f"one of {', '.join(METHODS)}")
+    if emit not in EMITS:
+        raise StreamError(f"emit={emit!r}", expected=f"one of {', '.join(EMITS)}")
+    asked = functions_of(query, functions or {})
+    if stream.place == "spark":
+        raise UnsupportedError(
+            "this release cannot aggregate on Spark yet",
+            hint="aggregate a local stream: cepkit.events(df.toPandas(), ...)",
+        )
+    return aggregate_locally(stream, query, asked, method, emit)
+
+
 def why_not(
     stream: Stream,
     pattern: Pattern,
@@ -449,7 +518,8 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
     query = _checked(stream, pattern)
     if query.aggregates:
         raise UnsupportedError(
-            "this release cannot compute AGG yet", hint="leave AGG out and aggregate the matches"
+            "AGG asks for aggregates, not for matches",
+            hint="cepkit.aggregate(stream, pattern) gives them; to detect, leave AGG out",
         )
 
 

@@ -25,7 +25,7 @@ from cepkit.pattern.query import Query
 from tests.judge import BudgetError, Event, Match, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     import pandas as pd
     import pyarrow as pa
@@ -512,6 +512,8 @@ def cases(
     max_events: int = 40,
     unsorted: bool = False,
     budget: int = 30_000,
+    varying: tuple[str, ...] = (),
+    change: Callable[[st.DrawFn, Query], Query] | None = None,
     **switches: Any,
 ) -> Case:
     """Draw a query and a stream for it.
@@ -525,9 +527,12 @@ def cases(
         max_events: The greatest number of events.
         unsorted: Whether arrival may differ from the order of time.
         budget: Assignments that the judge may try; the stream is cut in half until they suffice.
+        varying: Attributes that vary although the query does not read them.
+        change: Draws something else of the query that was drawn.
         **switches: See `queries`.
     """
     query = draw(queries(operators, max_variables, strategies, windows, **switches))
+    query = query if change is None else change(draw, query)
     branch = draw(st.sampled_from(normal_form(query)))
     script = tuple(
         chain.from_iterable(
@@ -543,7 +548,7 @@ def cases(
             max_events,
             script=tuple(t for t in script if t != NEVER) or TYPES[:1],
             types=types,
-            attributes=_attributes_read(query),
+            attributes=_attributes_read(query, varying),
             script_weight=3 if "contiguity" in query.strategy else 1,
             unsorted=unsorted,
         )
@@ -555,9 +560,9 @@ def cases(
             events = events[: len(events) // 2]
 
 
-def _attributes_read(query: Query) -> list[str]:
+def _attributes_read(query: Query, more: Iterable[str] = ()) -> list[str]:
     read = {name for _, name in c.attributes_of(query.where)} if query.where else set()
-    return [name for name in DOMAINS if name in {*read, *query.partition_by}]
+    return [name for name in DOMAINS if name in {*read, *query.partition_by, *more}]
 
 
 def _most(branch: Branch, event: nodes.Event) -> int:

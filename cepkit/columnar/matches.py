@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -57,6 +57,9 @@ class Matches:
         sets: Which sets of Kleene variables make matches: "every" non-empty one, or "maximal":
             for each choice of the other events the largest, of its earliest events where several
             are as large (where all variables are Kleene ones, for each first event).
+
+    Args:
+        attributes: Columns to load beside those that conditions read.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class Matches:
         sets: Literal["every", "maximal"] = "every",
         slice_rows: int | None = None,
         backend: Backend | None = None,
+        attributes: Iterable[str] = (),
     ) -> None:
         self.query = query
         self.plan = plan
@@ -82,8 +86,8 @@ class Matches:
         self._repeated = repeated_in(query.structure)
         self._in_turn = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
         self._programs = programs(query, plan)
-        attributes = sorted({a for p in self._programs for a in p.columns})
-        self._columns = stream.columns(attributes)
+        read = {a for p in self._programs for a in p.columns}
+        self._columns = stream.columns(sorted(read | set(attributes)))
         self._counters: tuple[tuple[StepCounters, ...], ...] | None = None
         report(self._columns, query)
 
@@ -94,17 +98,30 @@ class Matches:
             self._columns.source.schema, self.variables, self._time, self._repeated
         )
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the matches as record batches, in no particular order.
+    @property
+    def columns(self) -> EventColumns:
+        """The events, in which `blocks` counts rows."""
+        return self._columns
+
+    def blocks(self) -> Iterator[tuple[Program, Block]]:
+        """Yield the matches as rows of `columns`, some at a time, whatever the `limit`.
 
         Raises:
             LimitError: There are more sets to choose than could be written, and no `limit`.
         """
         if self._repeated and self.sets == "every" and self.limit is None and not self._in_turn:
             self._check_size(size_choice(self._programs), MOST_SETS)
+        yield from self._blocks(self.sets)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the matches as record batches, in no particular order.
+
+        Raises:
+            LimitError: There are more sets to choose than could be written, and no `limit`.
+        """
         writer = Writer(self._columns, self.variables, self._time, self._repeated)
         left = self.limit
-        for program, block in self._blocks(self.sets):
+        for program, block in self.blocks():
             for batch in writer.batches(block, program.variables):
                 if left is not None:
                     batch = batch.slice(0, left)  # noqa: PLW2901

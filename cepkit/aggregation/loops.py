@@ -1,0 +1,24 @@
+"""Compiles the loops of this package with Numba, which keeps them on disk; else they are Python.
+
+The generic methods (`prefix_counters`, `window_product`, `two_step`) are the judge of the compiled
+ones and take their place where Numba is not installed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+HAS_NUMBA = importlib.util.find_spec("numba") is not None
+
+
+def compiled(function: F) -> F:
+    """Compile `function` on its first call."""
+    if not HAS_NUMBA:
+        return function
+    from numba import njit
+
+    return cast("F", njit(cache=True, nogil=True, error_model="numpy")(function))

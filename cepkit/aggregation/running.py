@@ -1,0 +1,167 @@
+"""Runs a method over operations: compiled where that is exact, over elements otherwise.
+
+What comes back are *moments*, one for each row of the output: when, of which group, for what
+reason, and what the aggregates are. Groups of several keys are joined by a tree over their keys, in
+O(log keys) for a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.aggregation import elements, prefix_counters, two_step, window_product
+from cepkit.aggregation.elements import Emit, Together
+from cepkit.aggregation.functions import Element, Function
+from cepkit.aggregation.joining import join_elements, join_tracks
+from cepkit.aggregation.lanes import SAFE, Lanes, Tracks, bounds, lanes_of, tracks_for
+from cepkit.aggregation.loops import HAS_NUMBA
+from cepkit.aggregation.matched import add_to
+from cepkit.aggregation.moments import Moments, integers
+from cepkit.aggregation.operations import Operations
+from cepkit.stream.columns import EventColumns
+
+Method: TypeAlias = Literal["prefix-counters", "window-product", "two-step"]
+"""How A-Seq's queries can be aggregated; two-step is the baseline."""
+
+Wide = npt.NDArray[np.int64]
+
+STATES: dict[Method, elements.NewState] = {
+    "prefix-counters": prefix_counters.PrefixCounters,
+    "window-product": window_product.WindowProduct,
+    "two-step": two_step.TwoStep,
+}
+
+
+def aggregate(
+    operations: Operations,
+    variables: Sequence[str],
+    functions: Sequence[Function],
+    columns: EventColumns,
+    method: Method,
+    emit: Emit,
+    *,
+    interpreted: bool = False,
+) -> Moments:
+    """Return the rows that a method gives.
+
+    Args:
+        operations: What the events do.
+        variables: The variable of each position.
+        functions: What is asked.
+        columns: The stream, with the attributes that the functions read.
+        method: How.
+        emit: Which rows; see `routes.aggregate`.
+        interpreted: Whether to go without compiled loops, as where there are none.
+
+    Raises:
+        PatternError: A column holds what its function cannot take.
+    """
+    # Where there can be no match a position is put before the only one.
+    variables = [variables[0]] * (operations.length - len(variables)) + list(variables)
+    positions = {variable: p for p, variable in enumerate(variables, 1)}
+    lanes = lanes_of(functions, positions, columns)
+    if lanes is not None and not interpreted and HAS_NUMBA and _fits(operations, lanes, emit):
+        return _by_loops(operations, lanes, method, emit)
+    together = Together(functions)
+    read = elements.reader(together, variables, columns)
+    records = elements.run(operations, read, together, STATES[method])
+    return _of_elements(operations, together, records, emit)
+
+
+def _fits(operations: Operations, lanes: Lanes, emit: Emit) -> bool:
+    """Return whether no result can be beyond 64 bits."""
+    live, total = bounds(operations)
+    return max(live, total if emit == "total" else 0.0) * lanes.greatest < SAFE
+
+
+def _by_loops(operations: Operations, lanes: Lanes, method: Method, emit: Emit) -> Moments:
+    only_new = emit in ("new", "total")
+    triggers = np.flatnonzero(operations.codes == 0)
+    several = len(operations.groups) > len(np.unique(operations.groups))
+    expiries = emit == "changes" or (emit == "trigger" and several)
+    expiries = expiries and operations.window is not None
+    new = np.zeros(len(triggers), dtype=np.int64)
+    tracks = tracks_for(lanes, len(triggers))
+    starts = int((operations.codes == operations.start_code).sum()) if expiries else 0
+    op = np.empty(starts, dtype=np.int64)
+    left = tracks_for(lanes, starts)
+    window = -1 if operations.window is None else operations.window
+    given = (
+        operations.ts, operations.codes, operations.rows, operations.starts, operations.length,
+        window,
+    )  # fmt: skip
+    if method == "window-product" and lanes.only_integers and not (operations.codes % 2).any():
+        written = window_product.run_by_subtraction(
+            *given, lanes.int_at, lanes.ints, only_new, expiries,
+            new, tracks.count, tracks.ints, op, left.count, left.ints,
+        )  # fmt: skip
+    else:
+        carried = (
+            lanes.int_at, lanes.ints, lanes.float_at, lanes.floats, lanes.least_at, lanes.leasts,
+        )  # fmt: skip
+        out: tuple[Any, ...] = (
+            tracks.count, tracks.ints, tracks.floats, tracks.leasts,
+            op, left.count, left.ints, left.floats, left.leasts,
+        )  # fmt: skip
+        if method == "window-product":
+            written = window_product.run_by_stacks(*given, *carried, only_new, expiries, new, *out)
+        else:
+            module = prefix_counters if method == "prefix-counters" else two_step
+            written, _ = module.run(*given, *carried, only_new, expiries, new, *out)
+    key_of = np.repeat(np.arange(len(operations.groups)), np.diff(operations.starts))
+    if emit == "total":
+        return _totals(operations, lanes, key_of[triggers], tracks)
+    if emit == "new" or (emit == "trigger" and not several):
+        order = np.argsort(operations.rows[triggers], kind="stable")
+        at = triggers[order]
+        return Moments(
+            operations.ts[at], operations.groups[key_of[at]], np.ones(len(at), np.bool_),
+            new[order], tracks.take(order), lanes,
+        )  # fmt: skip
+    return join_tracks(
+        operations, lanes, triggers, new, tracks,
+        op[:written], left.take(np.arange(written)), changes=emit == "changes",
+    )  # fmt: skip
+
+
+def _totals(operations: Operations, lanes: Lanes, keys: Wide, new: Tracks) -> Moments:
+    """Return what all triggers complete together, a row for each group that has a match."""
+    groups = operations.groups[keys]
+    size = len(operations.group_rows)
+    sums = tracks_for(lanes, size)
+    add_to(sums, groups, new)
+    found = sums.count > 0
+    at = np.flatnonzero(found).astype(np.int32) if operations.grouped else np.zeros(1, np.int32)
+    nothing = np.zeros(len(at), np.int64)
+    return Moments(nothing, at, nothing.astype(np.bool_), nothing, sums.take(at), lanes)
+
+
+def _of_elements(
+    operations: Operations, together: Together, records: elements.Records, emit: Emit
+) -> Moments:
+    triggers = np.flatnonzero(operations.codes == 0)
+    key_of = np.repeat(np.arange(len(operations.groups)), np.diff(operations.starts))
+    if emit == "total":
+        sums: dict[int, Element] = {} if operations.grouped else {0: together.zero}
+        for group, element in zip(operations.groups[key_of[triggers]], records.new, strict=True):
+            sums[int(group)] = together.plus(sums.get(int(group), together.zero), element)
+        if operations.grouped:
+            sums = {group: element for group, element in sorted(sums.items()) if element[0]}
+        nothing = np.zeros(len(sums), dtype=np.int64)
+        return Moments(
+            nothing, np.array(list(sums), dtype=np.int32), nothing.astype(np.bool_), nothing,
+            list(sums.values()), None,
+        )  # fmt: skip
+    if emit == "new":
+        order = np.argsort(operations.rows[triggers], kind="stable")
+        at = triggers[order]
+        found = [records.new[i] for i in order]
+        return Moments(
+            operations.ts[at], operations.groups[key_of[at]], np.ones(len(at), np.bool_),
+            integers([element[0] for element in found]), found, None,
+        )  # fmt: skip
+    return join_elements(operations, together, triggers, records, changes=emit == "changes")

@@ -1,0 +1,225 @@
+"""What A-Seq can aggregate: sequences, and why a query is none.
+
+A sequence has positions, each with its filter, perhaps events that must not come between two of
+them, keys on which all its events agree, and a window in time. Anything more needs the matches
+themselves; the reason says what it is.
+
+Source: ASEQ, sections 3.3 and 3.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NoReturn, TypeAlias
+
+from cepkit.errors import Span, UnsupportedError
+from cepkit.pattern.conditions import (
+    AllOf,
+    Attribute,
+    Comparison,
+    Expression,
+    attributes_of,
+    conjuncts,
+    variables_of,
+)
+from cepkit.pattern.nodes import And, Event, Not, Or, Seq, Structure
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.printer import expression_text
+from cepkit.pattern.query import Query
+from cepkit.pattern.rewrite import without_not
+
+_Link: TypeAlias = tuple[Attribute, Attribute]
+Member: TypeAlias = tuple[str, str]
+"""(variable, attribute)"""
+
+
+@dataclass(frozen=True, slots=True)
+class EventSequence:
+    """A query that prefix counting can aggregate.
+
+    Attributes:
+        positive: The events, each strictly later than the one before it.
+        negated: (p, event): no such event between the positions p and p + 1, counted from 1.
+        filters: For each variable what its events must fulfil, without NOT (`rewrite`).
+        constants: Conditions about no event at all.
+        keys: For each key the attribute of each variable; equal, and not missing, in a match.
+        partition_by: Attributes on which events agree, where missing agrees with missing.
+        group_by: Those of them by which the aggregates are grouped.
+        window: The greatest difference of times in microseconds, None for any; negative where
+            there can be no match.
+    """
+
+    positive: tuple[Event, ...]
+    negated: tuple[tuple[int, Event], ...]
+    filters: tuple[tuple[str, tuple[Expression, ...]], ...]
+    constants: tuple[Expression, ...]
+    keys: tuple[tuple[Member, ...], ...]
+    partition_by: tuple[str, ...]
+    group_by: tuple[str, ...]
+    window: int | None
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """The columns that it reads, those of aggregates aside."""
+        parts = [c for _, conditions in self.filters for c in conditions]
+        read = {name for part in parts for _, name in attributes_of(part)}
+        read |= {name for key in self.keys for _, name in key}
+        return frozenset(read | set(self.partition_by))
+
+
+def sequence_of(query: Query) -> EventSequence:
+    """Return the query as a sequence.
+
+    Raises:
+        UnsupportedError: It is none; the error says what in it, and points at it.
+    """
+    if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+        _refuse(f"the strategy {query.strategy.value} chooses among matches")
+    if isinstance(query.window, CountWindow):
+        _refuse("a window in events counts events of every type")
+    positive, negated = _positions(query.structure)
+    variables = tuple(e.variable for e in (*positive, *(e for _, e in negated)))
+    filters: dict[str, list[Expression]] = {}
+    constants: list[Expression] = []
+    links: list[_Link] = []
+    absent = frozenset(event.variable for _, event in negated)
+    for condition in conjuncts(query.where):
+        # What an absent event must fulfil is one thing; all else falls into its parts.
+        whole = without_not(condition)
+        parts = (whole,) if variables_of(condition) & absent else conjuncts(whole)
+        for part in parts:
+            about = variables_of(part)
+            if len(about) > 1:
+                links.append(_link(part, condition))
+            elif about:
+                filters.setdefault(min(about), []).append(part)
+            else:
+                constants.append(part)
+    keys = []
+    for members in _classes(links, absent):
+        keys.append(_key(members, variables, links))
+        for one, other in combinations(sorted(members), 2):
+            if one[0] == other[0]:  # a.k = b.k AND a.j = b.k is about a alone as well
+                same = Comparison("=", Attribute(*one), Attribute(*other))
+                filters.setdefault(one[0], []).append(same)
+    window = query.window
+    length = window.microseconds - window.exclusive if isinstance(window, TimeWindow) else None
+    return EventSequence(
+        positive,
+        negated,
+        tuple((variable, tuple(parts)) for variable, parts in filters.items()),
+        tuple(constants),
+        tuple(keys),
+        tuple(dict.fromkeys((*query.partition_by, *query.group_by))),
+        query.group_by,
+        length,
+    )
+
+
+def _positions(structure: Structure) -> tuple[tuple[Event, ...], tuple[tuple[int, Event], ...]]:
+    positive: list[Event] = []
+    negated: list[tuple[int, Event]] = []
+    for item in _items(structure):
+        match item:
+            case Event():
+                positive.append(item)
+            case Not(Event() as event) if not positive:
+                _refuse(f"'{event.variable}' must be absent before the first event", item.span)
+            case Not(Event() as event):
+                negated.append((len(positive), event))
+            case And() | Or():
+                name = "AND" if isinstance(item, And) else "OR"
+                _refuse(f"{name} is no sequence", item.span)
+            case _:
+                _refuse("KL takes sets of events", item.span)
+    for position, event in negated:
+        if position == len(positive):
+            _refuse(f"'{event.variable}' must be absent after the last event", event.span)
+    return tuple(positive), tuple(negated)
+
+
+def _items(structure: Structure) -> Iterable[Structure]:
+    if isinstance(structure, Seq):
+        for item in structure.items:
+            yield from _items(item)
+    else:
+        yield structure
+
+
+def _link(part: Expression, condition: Expression) -> _Link:
+    match part:
+        case Comparison("=", Attribute() as left, Attribute() as right) if (
+            left.variable != right.variable
+        ):
+            return left, right
+    return _refuse(
+        f"the condition {expression_text(condition)} compares events of a match", _span(condition)
+    )
+
+
+def _span(condition: Expression) -> Span | None:
+    if isinstance(condition, AllOf):
+        return condition.items[0].span
+    return condition.span
+
+
+def _classes(links: Iterable[_Link], absent: frozenset[str]) -> list[set[Member]]:
+    """Return the attributes that are equal to each other: a.k = b.k and b.k = c.k are one class.
+
+    An absent event links nothing: it joins the class of what it is compared with.
+    """
+    classes: list[set[Member]] = []
+    about_absent = []
+    for link in links:
+        if {attribute.variable for attribute in link} & absent:
+            about_absent.append(link)
+            continue
+        new = {(attribute.variable, attribute.name) for attribute in link}
+        apart = []
+        for known in classes:
+            if known & new:
+                new |= known
+            else:
+                apart.append(known)
+        classes = [*apart, new]
+    for link in about_absent:
+        new = {(attribute.variable, attribute.name) for attribute in link}
+        joined = next((known for known in classes if known & new), None)
+        if joined is None:
+            _refuse(
+                f"{expression_text(Comparison('=', *link))} parts no stream: the other events "
+                "need not agree",
+                link[0].span,
+            )
+        joined |= new
+    return classes
+
+
+def _key(
+    members: set[Member], variables: tuple[str, ...], links: Iterable[_Link]
+) -> tuple[Member, ...]:
+    by_variable = dict(sorted(members, reverse=True))
+    left_out = [variable for variable in variables if variable not in by_variable]
+    if left_out:
+        left, right = next(
+            (left, right) for left, right in links if (left.variable, left.name) in members
+        )
+        _refuse(
+            f"{expression_text(Comparison('=', left, right))} leaves out '{left_out[0]}', "
+            "so that it parts no stream",
+            left.span,
+            hint="equate an attribute of every event, absent ones too, or write PARTITION BY",
+        )
+    return tuple((variable, by_variable[variable]) for variable in variables)
+
+
+def _refuse(reason: str, span: Span | None = None, hint: str | None = None) -> NoReturn:
+    raise UnsupportedError(
+        f"this cannot be aggregated without matches: {reason}",
+        expected="a SEQ of single events with conditions on each alone, keys that all events "
+        "share, and a window in time",
+        hint=hint or "method='auto' detects such matches and aggregates them",
+        span=span,
+    )

@@ -1,0 +1,111 @@
+"""Aggregates of a local stream: by A-Seq where the query is a sequence, else by detection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cepkit.aggregation import running
+from cepkit.aggregation.choice import choose_method
+from cepkit.aggregation.elements import Emit
+from cepkit.aggregation.functions import Function
+from cepkit.aggregation.operations import operations_of
+from cepkit.aggregation.result import Aggregates
+from cepkit.aggregation.running import Method
+from cepkit.aggregation.sequence import EventSequence, sequence_of
+from cepkit.aggregation.tables import check_names, columns_of
+from cepkit.columnar.matches import report
+from cepkit.errors import UnsupportedError
+from cepkit.pattern.query import Query
+from cepkit.routes.detected import aggregate_detected
+from cepkit.stream.stream import Stream
+
+METHODS: tuple[str, ...] = ("auto", "a-seq", *running.STATES, "detect")
+EMITS: tuple[Emit, ...] = ("trigger", "changes", "new", "total")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a query is aggregated.
+
+    Attributes:
+        sequence: The query as A-Seq takes it; None: its matches are detected.
+        method: The method; None: chosen when the events are there.
+        reason: Why.
+    """
+
+    sequence: EventSequence | None
+    method: Method | None
+    reason: str
+
+
+def way_of(query: Query, method: str) -> Way:
+    """Return how a query is aggregated.
+
+    Args:
+        query: With its aggregates.
+        method: One of `METHODS`.
+
+    Raises:
+        UnsupportedError: The method cannot; the error says what in the query, and points at it.
+    """
+    if method == "detect":
+        return Way(None, None, "as asked")
+    try:
+        sequence = sequence_of(query)
+    except UnsupportedError as error:
+        if method != "auto":
+            raise
+        return Way(None, None, error.found.partition(": ")[2])
+    known = next((name for name in running.STATES if name == method), None)
+    return Way(sequence, known, "as asked")
+
+
+def aggregate(
+    stream: Stream,
+    query: Query,
+    functions: Mapping[str, Function],
+    method: str,
+    emit: Emit,
+    *,
+    interpreted: bool = False,
+) -> Aggregates:
+    """Aggregate a local stream.
+
+    Args:
+        stream: The stream.
+        query: What is asked.
+        functions: The columns of aggregates, by name.
+        method: One of `METHODS`.
+        emit: Which rows; see `cepkit.aggregate`.
+        interpreted: Whether to go without compiled loops.
+
+    Raises:
+        PatternError: An aggregate cannot take the column that it is of.
+        UnsupportedError: The method, or the kind of rows, is not for such a query.
+    """
+    check_names(query.group_by, tuple(functions))
+    way = way_of(query, method)
+    if way.sequence is None:
+        table = aggregate_detected(stream, query, functions, emit, interpreted=interpreted)
+        return Aggregates(query, emit, "detect", way.reason, table)
+    read = {a for f in functions.values() for _, a in f.reads if a is not None}
+    columns = stream.columns(sorted(way.sequence.attributes | read))
+    report(columns, query)
+    operations = operations_of(way.sequence, columns)
+    chosen, reason = way.method, way.reason
+    if chosen is None:
+        chosen, reason = choose_method(operations)
+    moments = running.aggregate(
+        operations,
+        [event.variable for event in way.sequence.positive],
+        list(functions.values()),
+        columns,
+        chosen,
+        emit,
+        interpreted=interpreted,
+    )
+    table = columns_of(
+        moments, functions, columns, stream.schema, query.group_by, operations.group_rows, emit
+    )
+    return Aggregates(query, emit, chosen, reason, table)

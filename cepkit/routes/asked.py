@@ -1,0 +1,43 @@
+"""What an aggregation is asked for: its functions, by the names of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cepkit.aggregation.functions import Function, function_of
+from cepkit.errors import PatternError
+from cepkit.pattern.nodes import bound_events_of
+from cepkit.pattern.printer import aggregate_text
+from cepkit.pattern.query import Query
+
+
+def functions_of(query: Query, further: Mapping[str, Function]) -> dict[str, Function]:
+    """Return the functions of a query's AGG and some more.
+
+    Args:
+        query: The query.
+        further: More of them.
+
+    Raises:
+        PatternError: There is none; or one is about a variable that matches do not have.
+    """
+    found: dict[str, Function] = {}
+    for aggregate in query.aggregates:
+        name, bracket, rest = aggregate_text(aggregate).partition("(")
+        found[name.lower() + bracket + rest] = function_of(aggregate)
+    found.update(further)
+    if not found:
+        raise PatternError(
+            "nothing to aggregate: the pattern has no AGG",
+            expected="AGG COUNT, or SUM, AVG, MIN, MAX of an attribute, as in AGG SUM(c.price)",
+            hint="add AGG COUNT to count the matches",
+        )
+    names = [event.variable for event in bound_events_of(query.structure)]
+    for function in further.values():
+        for variable, _ in function.reads:
+            if variable not in names:
+                raise PatternError(
+                    f"an aggregate of '{variable}', which matches do not have",
+                    expected=f"one of {', '.join(names)}",
+                )
+    return found

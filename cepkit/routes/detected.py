@@ -1,0 +1,286 @@
+"""Detection, then aggregation: for queries whose matches must be looked at one by one.
+
+The engine finds the matches, some at a time; of each only what aggregates need is kept. Cost:
+that of detection, and O(log matches) for each match and each row of the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.aggregation import matched
+from cepkit.aggregation.elements import Emit, Together, reader
+from cepkit.aggregation.functions import Count, Element, Function, product
+from cepkit.aggregation.lanes import NOTHING, Lanes, Tracks, lanes_of, tracks_for
+from cepkit.aggregation.matched import Matched, Triggers
+from cepkit.aggregation.moments import Moments
+from cepkit.aggregation.tables import Values, columns_of
+from cepkit.columnar.blocks import Block, Members
+from cepkit.columnar.matches import Matches
+from cepkit.errors import UnsupportedError
+from cepkit.pattern.conditions import Aggregate, Expression, variables_of, walk
+from cepkit.pattern.evaluation import truth
+from cepkit.pattern.keys import partition_keys
+from cepkit.pattern.nodes import bound_events_of
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.query import Query
+from cepkit.pattern.rewrite import without_not
+from cepkit.plan.checks import as_plan
+from cepkit.plan.nodes import Plan
+from cepkit.planners.compare import compare_plans
+from cepkit.statistics.estimate import attributes_read, estimate
+from cepkit.stream.columns import Column, EventColumns
+from cepkit.stream.stream import Stream
+
+Groups = npt.NDArray[np.int32]
+
+
+def aggregate_detected(
+    stream: Stream,
+    query: Query,
+    functions: Mapping[str, Function],
+    emit: Emit,
+    *,
+    interpreted: bool = False,
+) -> dict[str, Values]:
+    """Return the columns of the output.
+
+    Args:
+        stream: A local stream.
+        query: What is asked.
+        functions: The columns of aggregates, by name.
+        emit: Which rows.
+        interpreted: Whether to go without compiled loops.
+
+    Raises:
+        LimitError: There are too many sets of Kleene variables.
+        UnsupportedError: Rows at triggers, of a window in events.
+    """
+    if isinstance(query.window, CountWindow) and emit in ("trigger", "changes"):
+        raise UnsupportedError(
+            f"emit='{emit}' with a window in events: its matches expire at no time",
+            expected="emit='new' or emit='total', or a window in time",
+        )
+    bare = without_aggregates(query)
+    read = {a for f in functions.values() for _, a in f.reads if a is not None}
+    matches = Matches(
+        stream, bare, _plan(stream, bare), attributes=read | set(attributes_read(bare))
+    )
+    if emit == "total" and not query.group_by and _only_counts(functions.values()):
+        total = matches.count()  # exact, and sets are counted without being made
+        return {name: [total] for name in functions}
+    groups, group_rows = groups_of(matches.columns, query.group_by)
+    moments = None
+    if not interpreted:
+        moments = _moments(matches, bare, functions, groups, emit, len(group_rows), by_lanes=True)
+    if moments is None:
+        moments = _moments(matches, bare, functions, groups, emit, len(group_rows), by_lanes=False)
+    assert moments is not None
+    if emit == "total" and query.group_by:
+        moments = moments.take(np.flatnonzero(moments.new))
+    return columns_of(
+        moments, functions, matches.columns, stream.schema, query.group_by, group_rows, emit
+    )
+
+
+def without_aggregates(query: Query) -> Query:
+    """Return the query that detects the matches: GROUP BY parts them as PARTITION BY does."""
+    keys = tuple(dict.fromkeys((*query.partition_by, *query.group_by)))
+    return replace(query, aggregates=(), group_by=(), partition_by=keys)
+
+
+def _only_counts(functions: Iterable[Function]) -> bool:
+    return all(isinstance(function, Count) for function in functions)
+
+
+def _plan(stream: Stream, query: Query) -> Plan:
+    if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+        return as_plan(None, query)
+    return compare_plans(query, estimate(stream.columns(attributes_read(query)), query)).best
+
+
+def groups_of(columns: EventColumns, group_by: Sequence[str]) -> tuple[Groups, Groups]:
+    """Return the group of each event, and an event of each group."""
+    if not group_by:
+        return np.zeros(len(columns), dtype=np.int32), np.zeros(1, dtype=np.int32)
+    groups, size = partition_keys([columns.attributes[name] for name in group_by])
+    rows = np.zeros(size, dtype=np.int32)
+    rows[groups[::-1]] = np.arange(len(columns), dtype=np.int32)[::-1]
+    return groups, rows
+
+
+def triggers_of(query: Query, columns: EventColumns, groups: Groups) -> Triggers:
+    """Return the events that could be the last of a match.
+
+    These are the events of a variable that no other one must follow, which fulfil the conditions
+    about that event alone.
+    """
+    found = np.zeros(len(columns), dtype=np.bool_)
+    for branch in normal_form(query):
+        for event in branch.positive:
+            if branch.after(event.variable) & set(branch.variables):
+                continue
+            names = columns.type_names
+            wanted = np.array([event.types is None or t in event.types for t in names], np.bool_)
+            rows = np.flatnonzero(wanted[columns.types]) if len(names) else np.empty(0, np.int64)
+            for condition in branch.conditions:
+                if variables_of(condition) != {event.variable} or _of_sets(condition):
+                    continue
+                held = truth(without_not(condition), _Reader(columns, rows), len(rows))
+                rows = rows[held]
+            found[rows] = True
+    rows = np.flatnonzero(found)
+    return Triggers(rows, columns.ts[rows], groups[rows])
+
+
+class _Reader:
+    """Gives the attributes of some events."""
+
+    def __init__(self, columns: EventColumns, rows: npt.NDArray[np.integer]) -> None:
+        self._columns, self._rows = columns, rows
+
+    def __call__(self, _: str, attribute: str, /) -> Column:
+        return self._columns.attributes[attribute].take(self._rows)
+
+
+def _of_sets(condition: Expression) -> bool:
+    return any(isinstance(node, Aggregate) for node in walk(condition))
+
+
+def _moments(
+    matches: Matches,
+    query: Query,
+    functions: Mapping[str, Function],
+    groups: Groups,
+    emit: Emit,
+    size: int,
+    *,
+    by_lanes: bool,
+) -> Moments | None:
+    """Return the rows of the output; None where lanes cannot carry, or not hold, the aggregates."""
+    columns = matches.columns
+    together = Together(list(functions.values()))
+    gathering = _Gathering(query, columns, together, groups, by_lanes=by_lanes)
+    if by_lanes and gathering.lanes is None:
+        return None
+    for program, block in matches.blocks():
+        gathering.add(block, program.variables)
+    lanes = gathering.lanes
+    if lanes is not None and not matched.fits(gathering.events, lanes):
+        return None
+    whole = gathering.matched()
+    triggers = triggers_of(query, columns, groups)
+    if emit in ("trigger", "changes"):
+        window = query.window
+        length = window.microseconds - window.exclusive if isinstance(window, TimeWindow) else None
+        return matched.aggregate(
+            whole, triggers, columns.ts, length, together, lanes, changes=emit == "changes"
+        )
+    if emit == "new":
+        slots = np.searchsorted(triggers.rows, whole.last)
+        return matched.parts(whole, slots, triggers.ts, triggers.groups, together, lanes)
+    numbers = np.arange(size, dtype=np.int32)
+    return matched.parts(
+        whole, whole.groups.astype(np.int64), np.zeros(size, np.int64), numbers, together, lanes
+    )
+
+
+class _Gathering:
+    """Matches as what aggregates need of them: when they begin and end, and their values.
+
+    Attributes:
+        lanes: What is carried; None: elements.
+        events: How many events have been added.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        columns: EventColumns,
+        together: Together,
+        groups: Groups,
+        *,
+        by_lanes: bool,
+    ) -> None:
+        self._columns, self._together, self._groups = columns, together, groups
+        branches = normal_form(query)
+        self._names = [event.variable for event in bound_events_of(query.structure)]
+        # What a match may bind never, or several times.
+        partial = {v for v in self._names if any(v not in b.variables for b in branches)}
+        partial |= {v for branch in branches for v, _, _ in branch.repeated}
+        positions = {variable: i for i, variable in enumerate(self._names)}
+        found = lanes_of(together.functions[1:], positions, columns, partial)
+        self.lanes: Lanes | None = found if by_lanes else None
+        self.events = 0
+        self._event = reader(together, self._names, columns)
+        self._parts: list[Matched] = []
+
+    def add(self, block: Block, variables: Sequence[str]) -> None:
+        """Add some matches that bind some variables."""
+        members = {v: block.members(v) for v in variables}
+        sets = {v: found for v, found in members.items() if found is not None}
+        single = {v: block.events(v) for v in variables if v not in sets}
+        self.events += sum(map(len, single.values())) + sum(len(s.rows) for s in sets.values())
+        begins = np.minimum.reduce([*single.values(), *(found.first for found in sets.values())])
+        ends = np.maximum.reduce([*single.values(), *(found.last for found in sets.values())])
+        values: Tracks | list[Element]
+        if self.lanes is None:
+            values = self._elements(len(begins), single, sets)
+        else:
+            values = self._tracks(self.lanes, len(begins), single, sets)
+        self._parts.append(
+            Matched(self._columns.ts[begins], ends.astype(np.int64), self._groups[begins], values)
+        )
+
+    def _elements(
+        self, size: int, single: Mapping[str, npt.NDArray[np.integer]], sets: Mapping[str, Members]
+    ) -> list[Element]:
+        elements: list[list[Element]] = [[] for _ in range(size)]
+        for position, variable in enumerate(self._names, 1):
+            if variable in single:
+                rows, at = single[variable], np.arange(size)
+            elif variable in sets:
+                rows, at = sets[variable].rows, np.repeat(np.arange(size), sets[variable].sizes)
+            else:
+                continue
+            for match, row in zip(at.tolist(), rows.tolist(), strict=True):
+                elements[match].append(self._event(position, row))
+        return [product(self._together, each) for each in elements]
+
+    def _tracks(
+        self,
+        lanes: Lanes,
+        size: int,
+        single: Mapping[str, npt.NDArray[np.integer]],
+        sets: Mapping[str, Members],
+    ) -> Tracks:
+        tracks = tracks_for(lanes, size)
+        tracks.count[:] = 1
+        tracks.leasts[:] = NOTHING
+        for positions, given, out, join in (
+            (lanes.int_at, lanes.ints, tracks.ints, np.add),
+            (lanes.float_at, lanes.floats, tracks.floats, np.add),
+            (lanes.least_at, lanes.leasts, tracks.leasts, np.minimum),
+        ):
+            for lane, position in enumerate(positions):
+                variable = self._names[position]
+                if variable in single:
+                    out[lane] = given[lane, single[variable]]
+                elif variable in sets:
+                    found = sets[variable]
+                    if size:
+                        out[lane] = join.reduceat(given[lane, found.rows], found.starts[:-1])
+        return tracks
+
+    def matched(self) -> Matched:
+        """Return all that was added."""
+        none = np.empty(0, dtype=np.int64)
+        lanes = self.lanes
+        empty: Tracks | list[Element] = [] if lanes is None else tracks_for(lanes, 0)
+        parts = [Matched(none, none, none.astype(np.int32), empty), *self._parts]
+        return matched.joined(parts)

@@ -1,0 +1,130 @@
+"""What aggregating a query's matches must give: the judge's matches, looked at one by one.
+
+The definition of `cepkit.aggregate` taken literally. It shares with the package the node classes
+of queries alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from cepkit.pattern import conditions as c
+from cepkit.pattern.policies import TimeWindow
+from tests.judge import Event, Match, _choices, _Condition, _conjuncts, _precedes, judge
+from tests.judge_values import known, value
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from cepkit.pattern.query import Query
+
+Row = tuple[Any, ...]
+
+
+def rows_of(query: Query, events: Collection[Event], emit: str) -> list[Row]:
+    """Return the rows in some order: (ts, cause, group..., aggregates..., new matches).
+
+    A total has None for ts, cause and new matches.
+    """
+    group_by = query.group_by
+    together = tuple(dict.fromkeys((*query.partition_by, *group_by)))
+    bare = replace(query, aggregates=(), group_by=(), partition_by=together)
+    by_arrival = {event.arrival: event for event in events}
+    found = [_Found(match, by_arrival, group_by) for match in judge(events, bare)]
+
+    def row(ts: Any, cause: Any, group: Row, matches: Sequence[_Found], new: Any) -> Row:
+        values = tuple(_aggregate(a, matches) for a in query.aggregates)
+        return (ts, cause, *group, *values, new)
+
+    if emit == "total":
+        groups = {m.group for m in found} if group_by else {()}
+        return [row(None, None, g, [m for m in found if m.group == g], None) for g in groups]
+    triggers = _triggers(bare, events)
+    rows = []
+    moments = {(event.ts, _group(event, group_by)) for event in triggers}
+    for event in triggers:
+        group = _group(event, group_by)
+        new = [m for m in found if m.last is event]
+        shown = new if emit == "new" else _live(query, found, event.ts, group)
+        rows.append(row(event.ts, "trigger", group, shown, len(new)))
+    if emit == "changes" and query.window is not None:
+        assert isinstance(query.window, TimeWindow)
+        after = query.window.microseconds + (not query.window.exclusive)
+        for ts, group in {(m.first.ts + after, m.group) for m in found} - moments:
+            rows.append(row(ts, "expiry", group, _live(query, found, ts, group), 0))
+    return rows
+
+
+class _Found:
+    """A match: its events by variable, the first and the last of them, its group."""
+
+    def __init__(self, match: Match, events: dict[int, Event], group_by: tuple[str, ...]) -> None:
+        self.events = {
+            variable: [events[n] for n in (numbers if isinstance(numbers, tuple) else (numbers,))]
+            for variable, numbers in match
+        }
+        each = [event for some in self.events.values() for event in some]
+        self.first = min(each, key=lambda event: (event.ts, event.arrival))
+        self.last = max(each, key=lambda event: (event.ts, event.arrival))
+        self.group = _group(self.first, group_by)
+
+
+def _group(event: Event, group_by: tuple[str, ...]) -> Row:
+    return tuple(known(event.attributes[name]) for name in group_by)
+
+
+def _live(query: Query, found: Iterable[_Found], now: int, group: Row) -> list[_Found]:
+    def fresh(match: _Found) -> bool:
+        age = now - match.first.ts
+        if not isinstance(query.window, TimeWindow):
+            return True
+        width = query.window.microseconds
+        return age < width if query.window.exclusive else age <= width
+
+    return [m for m in found if m.group == group and m.last.ts <= now and fresh(m)]
+
+
+def _triggers(query: Query, events: Collection[Event]) -> list[Event]:
+    """Return the events that could be last, by type and by the conditions on them alone."""
+    conditions = [_Condition(part) for part in _conjuncts(query.where)]
+    found = []
+    for event in sorted(events, key=lambda event: (event.ts, event.arrival)):
+        for leaves in _choices(query.structure):
+            positive = [leaf for leaf in leaves if leaf.kind != "absent"]
+            for leaf in positive:
+                alone = [
+                    part
+                    for part in conditions
+                    if part.variables == {leaf.variable} and not part.as_set
+                ]
+                if (
+                    not any(_precedes(leaf, o) for o in positive if o is not leaf)
+                    and (leaf.types is None or event.type in leaf.types)
+                    and all(part.holds({leaf.variable: (event,)}) for part in alone)
+                    and event not in found
+                ):
+                    found.append(event)
+    return found
+
+
+def _aggregate(aggregate: c.Aggregate, matches: Sequence[_Found]) -> Any:
+    if aggregate.variable is None:
+        return len(matches)
+    events = [event for m in matches for event in m.events.get(aggregate.variable, ())]
+    if aggregate.attribute is None:
+        return len(events)
+    attribute = c.Attribute(aggregate.variable, aggregate.attribute)
+    values = [value(attribute, {aggregate.variable: event.attributes}, {}) for event in events]
+    values = [item for item in values if item is not None]
+    match aggregate.function:
+        case "count":
+            return len(values)
+        case "sum":
+            return sum(values) if values else None
+        case "avg":
+            return sum(values) / len(values) if values else None
+        case "min":
+            return min(values, default=None)
+        case _:
+            return max(values, default=None)

@@ -1,0 +1,156 @@
+"""Aggregation gives what detection followed by aggregation gives, whatever the method."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from cepkit.aggregation.running import STATES
+from cepkit.aggregation.sequence import sequence_of
+from cepkit.errors import UnsupportedError
+from cepkit.pattern import conditions as c
+from cepkit.pattern.checks import check
+from cepkit.pattern.nodes import bound_events_of, events_of
+from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
+from cepkit.routes.aggregates import EMITS, aggregate
+from cepkit.routes.asked import functions_of
+from cepkit.stream.stream import events
+from tests.aggregates import Row, rows_of
+from tests.judge_values import known
+from tests.strategies import Case, as_table, cases
+
+AGGREGATED = ("x", "y", "z", "k", "s")
+"""The attributes that aggregates and groups are about."""
+
+
+def _with_aggregates(draw: st.DrawFn, query: Query) -> Query:
+    names = [event.variable for event in bound_events_of(query.structure)]
+    asked = [c.Aggregate("count")]
+    for _ in range(draw(st.integers(0, 3))):
+        function = draw(st.sampled_from(("sum", "min", "avg", "max", "count")))
+        attribute = draw(st.sampled_from("xyz" if function in ("sum", "avg") else "xyzsf"))
+        asked.append(c.Aggregate(function, draw(st.sampled_from(names)), attribute))
+    if draw(st.booleans()):
+        asked.append(c.Aggregate("count", draw(st.sampled_from(names))))
+    group_by = draw(st.sampled_from(((), (), ("k",), ("z",), ("s", "k"))))
+    return check(replace(query, aggregates=tuple(asked), group_by=group_by))
+
+
+def _a_sequence(draw: st.DrawFn, query: Query) -> Query:
+    """Draw keys and aggregates for a query that A-Seq may then aggregate."""
+    names = [event.variable for event in events_of(query.structure)]
+    if len(names) > 1 and draw(st.integers(0, 2)) == 2:
+        attribute = draw(st.sampled_from("kkzsy"))
+        links = [
+            c.Comparison("=", c.Attribute(one, attribute), c.Attribute(other, attribute))
+            for one, other in pairwise(names)
+        ]
+        positive = [event.variable for event in bound_events_of(query.structure)]
+        if positive != names:  # an absent event must not stand between two that are linked
+            first = positive[0]
+            links = [
+                c.Comparison("=", c.Attribute(first, attribute), c.Attribute(name, attribute))
+                for name in names
+                if name != first
+            ]
+        parts = (*c.conjuncts(query.where), *links)
+        query = replace(query, where=c.AllOf(parts) if len(parts) > 1 else parts[0])
+    query = _with_aggregates(draw, query)
+    try:
+        sequence_of(query)
+    except UnsupportedError:
+        assume(False)
+    return query
+
+
+SEQUENCES = cases(
+    ("SEQ", "NOT"),
+    max_variables=5,
+    strategies=(Strategy.SKIP_TILL_ANY_MATCH,),
+    windows=("none", "time", "time-exclusive"),
+    condition_kinds=("filter", "is-null", "truth", "constant", "between"),
+    max_conditions=2,
+    unsorted=True,
+    varying=AGGREGATED,
+    change=_a_sequence,
+)
+ANYTHING = cases(
+    max_variables=4,
+    max_events=20,
+    budget=10_000,
+    varying=AGGREGATED,
+    change=_with_aggregates,
+)
+
+
+def found(case: Case, method: str, emit: Any, **options: Any) -> Counter[Row]:
+    """Return the rows of an aggregation, as the judge would write them."""
+    stream = events(as_table(case.events), time="ts", type="kind")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of types that never occur
+        result = aggregate(
+            stream, case.query, functions_of(case.query, {}), method, emit, **options
+        )
+    table = result.to_arrow()
+    if emit != "total":
+        times = table.column("ts").cast("int64").to_pylist()
+        assert times == sorted(times)
+    rows: Counter[Row] = Counter()
+    for row in table.to_pylist():
+        ts = row.pop("ts", None)
+        cause = row.pop("cause", None if emit == "total" else "trigger")
+        new = row.pop("new_matches", None)
+        moment = None if ts is None else round(ts.timestamp() * 1e6)
+        asked = functions_of(case.query, {})
+        values = [row[name] for name in (*case.query.group_by, *asked)]
+        rows[tuple(map(_plain, (moment, cause, *values, new)))] += 1
+    return rows
+
+
+def expected(case: Case, emit: str) -> Counter[Row]:
+    """Return the rows that the judge expects, equal aggregates once."""
+    groups = len(case.query.group_by)
+    kept = list(dict.fromkeys(case.query.aggregates))
+    at = [case.query.aggregates.index(a) for a in kept]
+    return Counter(
+        tuple(map(_plain, (*row[: 2 + groups], *(row[2 + groups + i] for i in at), row[-1])))
+        for row in rows_of(case.query, case.events, emit)
+    )
+
+
+def _plain(item: Any) -> Any:
+    item = known(item)
+    return round(item, 9) + 0.0 if isinstance(item, float) else item
+
+
+@pytest.mark.parametrize("interpreted", [False, True], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize("method", [*STATES, "detect"])
+@given(case=SEQUENCES, data=st.data())
+def test_every_method_gives_the_aggregates_of_the_judges_matches(
+    method: str, interpreted: bool, case: Case, data: st.DataObject
+) -> None:
+    emit = data.draw(st.sampled_from(EMITS))
+    assert found(case, method, emit, interpreted=interpreted) == expected(case, emit)
+
+
+@pytest.mark.parametrize("interpreted", [False, True], ids=["compiled", "interpreted"])
+@given(case=ANYTHING, data=st.data())
+def test_what_is_no_sequence_is_detected_and_aggregated(
+    interpreted: bool, case: Case, data: st.DataObject
+) -> None:
+    emit = data.draw(st.sampled_from(EMITS))
+    try:
+        rows = found(case, "auto", emit, interpreted=interpreted)
+    except UnsupportedError:
+        assert emit in ("trigger", "changes")
+        assert "EVENTS" in str(case.query)
+        return
+    assert rows == expected(case, emit)

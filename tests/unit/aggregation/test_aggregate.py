@@ -1,0 +1,167 @@
+"""`cepkit.aggregate`: what it refuses and how it says so, what it chooses, what it shows."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import cepkit as ck
+from cepkit.errors import PatternError, StreamError, UnsupportedError
+from tests.unit.aggregation.cases import METHODS, stream, values
+
+EVENTS = stream("a b c", x=[1, 2, 3], k=[1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason", "place"),
+    [
+        ("AND(A a, B b)", "AND is no sequence", "AND(A a, B b)"),
+        ("SEQ(A a, OR(B b, C c))", "OR is no sequence", "OR(B b, C c)"),
+        ("SEQ(A a, KL(B b))", "KL takes sets of events", "KL(B b)"),
+        ("SEQ(NOT(A a), B b)", "'a' must be absent before the first event", "NOT(A a)"),
+        ("SEQ(A a, NOT(B b))", "'b' must be absent after the last event", "B b"),
+        ("SEQ(A a, B b) WHERE a.x < b.x", "a.x < b.x compares events", "a.x < b.x"),
+        ("SEQ(A a, B b, C c) WHERE a.k = b.k", "leaves out 'c'", "a.k"),
+        ("SEQ(A a, NOT(C c), B b) WHERE a.k = c.k", "the other events need not agree", "a.k"),
+        ("SEQ(A a, NOT(C c), B b) WHERE a.k = b.k", "leaves out 'c'", "a.k"),
+    ],
+)
+def test_a_seq_says_what_it_cannot_and_where(pattern: str, reason: str, place: str) -> None:
+    text = f"PATTERN {pattern} WITHIN 9 s AGG COUNT"
+    with pytest.raises(UnsupportedError) as refused:
+        ck.aggregate(EVENTS, text, method="a-seq")
+    assert reason in refused.value.found
+    span = refused.value.span
+    assert span is not None
+    assert span.text[span.start : span.end] == place
+    assert "method='auto'" in str(refused.value) or "PARTITION BY" in str(refused.value)
+    found = ck.aggregate(EVENTS, text)
+    assert found.method == "detect"
+    assert reason in found.reason
+
+
+def test_events_side_by_side_are_detected() -> None:
+    text = "PATTERN SEQ(A a, B b) AGG COUNT STRATEGY strict-contiguity"
+    assert ck.aggregate(EVENTS, text).reason == (
+        "the strategy strict-contiguity chooses among matches"
+    )
+    assert values(EVENTS, text) == [(2, 1, 1)]
+
+
+def test_a_window_in_events_has_totals_and_what_is_new() -> None:
+    text = "PATTERN SEQ(A a, C c) WITHIN 3 EVENTS AGG COUNT"
+    assert values(EVENTS, text, emit="new") == [(3, 1, 1)]
+    assert values(EVENTS, text, emit="total") == [(1,)]
+    with pytest.raises(UnsupportedError, match="expire at no time"):
+        ck.aggregate(EVENTS, text)
+
+
+def test_sets_are_counted_without_being_made() -> None:
+    events = stream("a " + "b " * 90 + "c")
+    assert values(events, "PATTERN SEQ(A a, KL(B b), C c) AGG COUNT", emit="total") == [
+        (2**90 - 1,)
+    ]
+
+
+def test_aggregates_of_sets_are_about_their_members() -> None:
+    events = stream("a b b c", x=[0, 2, 5, 0])
+    text = "PATTERN SEQ(A a, KL(B b), C c) AGG COUNT, COUNT(b), SUM(b.x), MAX(b.x), AVG(b.x)"
+    # The sets are of 2, of 5, and of both.
+    assert values(events, text) == [(4, 3, 4, 14, 5, 3.5, 3)]
+
+
+def test_what_a_branch_does_not_bind_is_missing() -> None:
+    events = stream("a b", x=[3, 4])
+    text = "PATTERN OR(A a, B b) AGG COUNT, COUNT(a), SUM(a.x)"
+    assert values(events, text) == [(1, 1, 1, 3, 1), (2, 2, 1, 3, 1)]
+
+
+def test_auto_takes_prefix_counters_for_few_starts_and_a_product_for_many() -> None:
+    text = "PATTERN SEQ(A a, B b) WITHIN {} s AGG COUNT"
+    events = stream("a b " * 300)
+    few, many = (ck.aggregate(events, text.format(s)) for s in (10, 400))
+    assert (few.method, many.method) == ("prefix-counters", "window-product")
+    assert "STARTs live at once" in many.reason
+    no_window = ck.aggregate(events, "PATTERN SEQ(A a, B b) AGG COUNT")
+    assert (no_window.method, "without a window" in no_window.reason) == ("prefix-counters", True)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_triggers_of_one_time_all_show_what_is_live_then(method: str) -> None:
+    events = stream("a@1 b@2 b@2 a@2 b@3")
+    text = "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT"
+    assert values(events, text, method=method) == [(2, 2, 1), (2, 2, 1), (3, 4, 2)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_event_that_fits_several_positions_follows_itself_nowhere(method: str) -> None:
+    text = "PATTERN SEQ(A a, ANY b, A c) WITHIN 9 s AGG COUNT"
+    assert [row[1] for row in values(stream("a a a b a"), text, method=method)] == [0, 0, 1, 7]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_null_is_a_group_and_no_key(method: str) -> None:
+    keys = pd.array([1, None, 1, None, None], "Int64")
+    events = stream("a a b b b", k=keys)
+    by_group = "PATTERN SEQ(A a, B b) AGG COUNT GROUP BY k"
+    assert values(events, by_group, method=method) == [
+        (3, 1, 1, 1),
+        (4, None, 1, 1),
+        (5, None, 2, 1),
+    ]
+    by_key = "PATTERN SEQ(A a, B b) WHERE a.k = b.k AGG COUNT"
+    assert values(events, by_key, method=method) == [(3, 1, 1), (4, 1, 0), (5, 1, 0)]
+
+
+def test_totals_of_groups_come_in_the_order_of_groups() -> None:
+    events = stream("a a b b", k=["z", "a", "z", "a"])
+    rows = values(events, "PATTERN SEQ(A a, B b) AGG COUNT GROUP BY k", emit="total")
+    assert rows == [("a", 1), ("z", 1)]
+
+
+def test_times_keep_their_zone() -> None:
+    def kind(times: object, **options: str) -> pa.DataType:
+        frame = pd.DataFrame({"t": times, "kind": ["A"]})
+        events = ck.events(frame, time="t", type="kind", **options)
+        return ck.aggregate(events, "PATTERN A a AGG COUNT").to_arrow().schema.field("ts").type
+
+    assert kind(pd.to_datetime(["2024-01-01"])) == pa.timestamp("us")
+    assert kind(pd.to_datetime(["2024-01-01"]), timezone="+02:00") == pa.timestamp("us", "UTC")
+    tokyo = pd.to_datetime(["2024-01-01"]).tz_localize("Asia/Tokyo")
+    assert kind(tokyo) == pa.timestamp("us", "Asia/Tokyo")
+    assert kind([1], unit="s") == pa.timestamp("us", "UTC")
+
+
+def test_a_result_is_shown_in_terminals_and_notebooks() -> None:
+    found = ck.aggregate(EVENTS, "PATTERN SEQ(A a, C c) WITHIN 9 s AGG COUNT, AVG(c.x)")
+    assert str(found).splitlines()[0] == (
+        "Aggregates by prefix-counters (about 1 STARTs live at once, which are few), 1 row:"
+    )
+    assert "avg(c.x)" in found._repr_html_()
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options", "error", "found"),
+    [
+        ("PATTERN A a", {}, PatternError, "the pattern has no AGG"),
+        ("PATTERN A a AGG COUNT", {"method": "best"}, StreamError, "method='best'"),
+        ("PATTERN A a AGG COUNT", {"emit": "all"}, StreamError, "emit='all'"),
+        ("PATTERN A a AGG SUM(a.nix)", {}, PatternError, "no column 'nix'"),
+        ("PATTERN A a AGG COUNT GROUP BY ts", {}, PatternError, "another column of the result"),
+        ("PATTERN SEQ(A a, NOT(B b), C c) AGG SUM(b.x)", {}, PatternError, "under NOT"),
+    ],
+)
+def test_what_means_nothing_is_refused(
+    pattern: str, options: dict[str, str], error: type[Exception], found: str
+) -> None:
+    with pytest.raises(error, match=found):
+        ck.aggregate(EVENTS, pattern, **options)
+
+
+def test_an_empty_stream_has_no_triggers() -> None:
+    frame = pd.DataFrame({"ts": pd.to_datetime([]), "kind": pd.Series([], dtype=str)})
+    events = ck.events(frame, time="ts", type="kind")
+    with pytest.warns(UserWarning, match="no event has the type"):
+        assert values(events, "PATTERN SEQ(A a, B b) WITHIN 1 s AGG COUNT") == []
