@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-NAMES = ("engine", "operators", "spark_batch", "intrusion", "stocks")
+NAMES = ("engine", "operators", "spark_batch", "intrusion", "stocks", "player")
 
 
 def main(arguments: Sequence[str]) -> int:

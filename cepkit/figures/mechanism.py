@@ -13,21 +13,24 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from cepkit.automata.chart import Edge
-from cepkit.automata.diagram import Diagram, PlacedNode
+from cepkit.automata.chart import Edge, Node
+from cepkit.automata.diagram import Diagram
 from cepkit.automata.operations import Create, Discard
 from cepkit.automata.trace import Trace
 from cepkit.figures import plan_canvas
 from cepkit.figures.automaton import PER_ROW
-from cepkit.figures.canvas import BOLD, LINE_HEIGHT, Canvas, Circle, Item, Line, Text
+from cepkit.figures.canvas import BOLD, LINE_HEIGHT, Anchor, Canvas, Circle, Item, Line, Text
 from cepkit.figures.chain import Chain, State, Take
 from cepkit.figures.plotly_canvas import to_figure
 from cepkit.figures.style import SIZE, SMALL
 from cepkit.figures.texts import fitted, width_of
 
 RADIUS = 20
-_ACROSS, _DOWN = 150, 96
-_MARGIN = 70
+_INSIDE = 2 * RADIUS - 4
+_ACROSS, _DOWN = 160, 96
+_MARGIN = 48
+_FLAT = 0.3
+_MOST_NAMED = 6
 _VISITED, _FINAL = "rgba(86,180,233,0.30)", "rgba(0,158,115,0.30)"
 
 
@@ -118,21 +121,25 @@ def _grid(diagram: Diagram, counts: Sequence[Traffic]) -> Canvas:
     tree = diagram.kind == "evaluation-tree"
     left = min((placed.x for placed in diagram.nodes), default=0.0)
     top = min((placed.y for placed in diagram.nodes), default=0.0)
-    halves = [max(RADIUS, width_of(p.node.label, SIZE * BOLD) / 2 + 10) for p in diagram.nodes]
-    margin = max(_MARGIN, *halves, 0)
-
-    def place(placed: PlacedNode) -> tuple[float, float]:
-        return margin + (placed.x - left) * _ACROSS, RADIUS + 12 + (placed.y - top) * _DOWN
-
-    places = {placed.node.id: place(placed) for placed in diagram.nodes}
+    places = {
+        placed.node.id: (
+            _MARGIN + (placed.x - left) * _ACROSS,
+            RADIUS + 12 + (placed.y - top) * _DOWN,
+        )
+        for placed in diagram.nodes
+    }
+    into = Counter(edge.end for edge in diagram.edges)
     items: list[Item] = []
     for edge in diagram.edges:
         if edge.begin != edge.end:
-            items += _edge(edge, places[edge.begin], places[edge.end], named=not tree)
+            # What the last of many edges take is what the state before lacks.
+            named = not tree and into[edge.end] <= _MOST_NAMED
+            items += _edge(edge, places[edge.begin], places[edge.end], named=named)
     for placed, count in zip(diagram.nodes, counts, strict=True):
-        items += _node(placed, count, places[placed.node.id], tree=tree)
-    width = max((x for x, _ in places.values()), default=0.0) + margin
-    height = max((y for _, y in places.values()), default=0.0) + RADIUS + 44
+        items += _node(placed.node, count, places[placed.node.id], tree=tree)
+    boxes = [item.box() for item in items if not isinstance(item, Line)]
+    width = max((box[2] for box in boxes), default=0.0) + 16
+    height = max((box[3] for box in boxes), default=0.0) + 12
     return Canvas(width, height, tuple(items), _summary(diagram, counts))
 
 
@@ -147,27 +154,41 @@ def _edge(
     items: list[Item] = [Line((start, stop), arrow=True)]
     if named:
         told = "\n".join(filter(None, (f"{edge.kind} {edge.label}", edge.scope, *edge.conditions)))
-        # Nearer to the end than the middle: edges from one state part on the way.
-        x, y = x0 + 0.6 * (x1 - x0), y0 + 0.6 * (y1 - y0)
-        label = fitted(edge.label, SMALL, 0.6 * _ACROSS)
-        items.append(Text(x, y - SMALL * LINE_HEIGHT - 3, (label,), size=SMALL, hover=told))
+        # On the upper side of the edge, where it has parted from those beside it.
+        x, y = (x0 + x1) / 2, (y0 + y1) / 2 - SMALL * LINE_HEIGHT - 2
+        label = (fitted(edge.label, SMALL, 0.6 * _ACROSS),)
+        if abs(dy) < _FLAT:
+            items.append(Text(x, y, label, size=SMALL, hover=told))
+        else:
+            anchor: Anchor = "left" if dy > 0 else "right"
+            items.append(Text(x + math.copysign(3, dy), y, label, anchor, SMALL, hover=told))
     return items
 
 
-def _node(placed: PlacedNode, count: Traffic, at: tuple[float, float], *, tree: bool) -> list[Item]:
+def _node(node: Node, count: Traffic, at: tuple[float, float], *, tree: bool) -> list[Item]:
     x, y = at
-    node = placed.node
     final = node.kind == "final"
     visited = count.created > 0 or node.kind == "start"
     hover = f"{node.label}\n{count.created:,} instances created\nat most {count.peak:,} at once"
     fill = (_FINAL if final else _VISITED) if visited else None
     circle = Circle(x, y, RADIUS, hover, fill, "solid" if visited else "dot", double=final)
-    name = Text(x, y - SIZE * LINE_HEIGHT / 2, (node.label,), size=SIZE, bold=True)
+    # A join is named by what is below it.
+    name = "⋈" if tree and len(node.variables) > 1 else node.label
+    if width_of(name, SIZE * BOLD) > _INSIDE:
+        name = " ".join(node.variables)
+    label = (fitted(name, SIZE * BOLD, _INSIDE),)
+    title = Text(x, y - SIZE * LINE_HEIGHT / 2, label, size=SIZE, bold=True, hover=hover)
     if tree:
         lines: tuple[str, ...] = (f"{count.created:,} stored", f"at most {count.peak:,} at once")
     else:
         lines = (f"{count.created:,} came" if visited else "not visited",)
-    return [circle, name, Text(x, y + RADIUS + 5, lines, size=SMALL, hover=hover)]
+    if tree or final:
+        # Edges come from below, or from above and below: there is room beside the node.
+        height = len(lines) * SMALL * LINE_HEIGHT
+        below = Text(x + RADIUS + 6, y - height / 2, lines, "left", SMALL, hover=hover)
+    else:
+        below = Text(x, y + RADIUS + 5, lines, size=SMALL, hover=hover)
+    return [circle, title, below]
 
 
 def _summary(diagram: Diagram, counts: Sequence[Traffic]) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cepkit.api import simulate
+from cepkit.automata import MECHANISMS
 from cepkit.automata.trace import Trace
 from cepkit.stream.stream import events
 
@@ -38,6 +39,18 @@ def long(count: int) -> list[Trace]:
         simulate(stream, PATTERN, mechanism="chain-nfa", plan=list(p), max_steps=20_000)
         for p in ("cba", "abc")
     ]
+
+
+def rich() -> list[Trace]:
+    """Every mechanism over a pattern with OR, KL and NOT."""
+    random = np.random.default_rng(9)
+    types = random.choice(list("ABCX"), 60, p=[0.3, 0.3, 0.2, 0.2]).tolist()
+    prices = random.integers(1, 99, 60).tolist()
+    stream = stream_of(list(zip(types, prices, strict=True)))
+    pattern = """PATTERN OR(SEQ(A a, KL(B b), C c), SEQ(X x, NOT(A n), C d))
+    WHERE b.price < 60 AND x.price < d.price
+    WITHIN 8 seconds"""
+    return [simulate(stream, pattern, mechanism=mechanism) for mechanism in MECHANISMS]
 
 
 def empty() -> Trace:

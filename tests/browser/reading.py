@@ -49,3 +49,12 @@ class Reading:
         """What each token is, as its tooltip says."""
         titles = self.card(card).locator(".token > title")
         return [title.strip() for title in titles.all_text_contents()]
+
+    def alive(self, card: int = 0) -> int:
+        """How many instances there are, by the numbers at the nodes."""
+        tallies = self.card(card).locator(".node:not(.final) .tally").all_text_contents()
+        return sum(int(text.split("(")[0].replace(",", "")) for text in tallies)
+
+    def kept(self, card: int = 0) -> int:
+        """How many events are listed in the buffer."""
+        return self.card(card).locator(".stored .chip:not(.gone)").count()

@@ -59,6 +59,20 @@ def test_every_step_shows_the_counters_of_the_traces(opened):
             assert shown == {name: getattr(counts, name) for name in shown}
 
 
+def test_every_mechanism_is_played_as_it_counts(opened):
+    traces = cases.rich()
+    player = opened(traces)
+    for step in range(0, 61, 4):
+        player.host.locator("input[type=range]").fill(str(step + 1))
+        for card, trace in enumerate(traces):
+            counts = trace.counters[step]
+            assert player.counter("instances", card) == counts.instances
+            # What is alive and stored is found from the operations alone.
+            assert player.alive(card) == counts.instances
+            assert player.kept(card) == counts.stored
+        assert len({player.counter("matches", card) for card in range(len(traces))}) == 1
+
+
 def test_going_back_shows_what_going_on_showed(opened):
     player = opened(cases.long(150))
     seen = []

@@ -18,7 +18,7 @@ const LINES = [
   { dash: "9 3 2 3", mark: "dash-dotted" },
 ];
 const SPEEDS = [1, 2, 4, 8, 16, 30];
-const MOST_DOTS = 12;
+
 const MOST_ROWS = 40;
 const MOST_TOLD = 3;
 const MOST_POINTS = 1000;
@@ -232,7 +232,10 @@ class Track {
       if (!by.has(one.variable)) by.set(one.variable, []);
       by.get(one.variable).push(one.event);
     }
-    return [...by];
+    // What was taken first stands first; a join takes nothing, there time decides.
+    const found = [...by];
+    if (this.trace.diagram.kind === "evaluation-tree") found.sort((a, b) => a[1][0] - b[1][0]);
+    return found;
   }
 
   bindingText(id) {
@@ -411,6 +414,37 @@ const DOT = 4.6;
 const PITCH = 11.5;
 const LOOP = 34;
 const MOST_LINES = 5;
+const MOST_STATES = 24;
+
+/**
+ * What of a diagram is drawn: everything, or of a tree NFA with very many states those that the
+ * trace visits, moved together. States are named by what they took, so that each has one parent.
+ */
+function drawn(track) {
+  const { nodes, edges } = track;
+  if (track.trace.diagram.kind !== "tree-nfa" || nodes.length <= MOST_STATES) return { nodes, edges };
+  const kept = nodes.filter((node, i) => track.visited[i] < NEVER || node.kind === "final");
+  const key = (node, length) => JSON.stringify([node.branch, node.variables.slice(0, length)]);
+  const inner = kept.filter((node) => node.kind !== "final");
+  const children = new Map(inner.map((node) => [key(node), []]));
+  for (const node of inner) if (node.variables.length) children.get(key(node, node.variables.length - 1))?.push(node);
+  let row = 0;
+  const y = new Map();
+  const place = (node) => {
+    const below = children.get(key(node));
+    below.forEach(place);
+    y.set(node.id, below.length ? (y.get(below[0].id) + y.get(below.at(-1).id)) / 2 : row++);
+  };
+  for (const start of inner.filter((node) => node.kind === "start")) {
+    const first = row;
+    place(start);
+    const final = kept.find((node) => node.kind === "final" && node.branch === start.branch);
+    if (final) y.set(final.id, (first + row - 1) / 2);
+    row += 1;
+  }
+  const placed = kept.filter((node) => y.has(node.id)).map((node) => ({ ...node, y: y.get(node.id) }));
+  return { nodes: placed, edges: edges.filter((edge) => y.has(edge.from) && y.has(edge.to)) };
+}
 
 /** The states or nodes of one trace, with a token for each instance. */
 class Diagram {
@@ -420,55 +454,62 @@ class Diagram {
     this.chain = track.trace.diagram.kind === "chain";
     // In a tree edges come up from below, so that tokens stand above their node.
     this.side = track.trace.diagram.kind === "evaluation-tree" ? -1 : 1;
+    // A tree NFA has many states and needs few words: what a state stores is what it has not taken.
+    this.dense = track.trace.diagram.kind === "tree-nfa";
+    this.radius = this.dense ? 15 : RADIUS;
+    this.rows = this.dense ? 1 : 2;
+    const { nodes, edges } = drawn(track);
+    this.nodes = nodes;
+    this.edges = this.dense ? edges.filter((edge) => edge.from !== edge.to || edge.kind === "take") : edges;
   }
 
   /** Lay it out for a width in pixels; nothing is done when that changes nothing. */
   fit(width) {
-    const { nodes, edges } = this.track;
+    const { nodes, edges } = this;
     const across = nodes.map((node) => node.x);
     const down = nodes.map((node) => node.y);
     const [left, right] = [Math.min(0, ...across), Math.max(0, ...across)];
     const [top, bottom] = [Math.min(0, ...down), Math.max(0, ...down)];
-    const step = nearest(nodes);
+    const step = nearest(nodes, this.dense);
     const widest = Math.max(...nodes.map((node) => this.half(node)), 36);
     const margin = Math.max(42, widest + 6);
     const least = (this.chain ? 90 : 76) / step.x;
     const most = (this.chain ? 210 : 130) / step.x;
-    const dx = Math.max(least, Math.min(most, (width - 2 * margin) / Math.max(1e-9, right - left)));
+    const dx = Math.max(least, Math.min(most, (width - 2 * margin - (this.dense ? 48 : 0)) / Math.max(1e-9, right - left)));
     if (this.dx === dx) return;
     this.dx = dx;
-    const dy = (this.chain ? 176 : 92) / step.y;
     const loops = edges.some((edge) => edge.from === edge.to);
-    const tokens = RADIUS + 2 * PITCH + 24;
-    const above = loops ? RADIUS + LOOP + 32 : this.chain ? 52 : this.side < 0 ? tokens : RADIUS + 8;
+    const tokens = this.radius + this.rows * PITCH + (this.dense ? 8 : 24);
+    const looped = this.radius + (loops ? LOOP + 32 : 8);
+    const above = this.side < 0 ? tokens : this.chain ? Math.max(84, looped) : looped;
+    const dy = (this.dense ? (loops ? 104 : 60) : this.chain ? above + tokens : 96) / step.y;
     this.place = new Map(nodes.map((node) => [node.id, { x: margin + (node.x - left) * dx, y: above + (node.y - top) * dy }]));
-    const size = { x: 2 * margin + (right - left) * dx, y: above + (bottom - top) * dy + (this.side < 0 ? RADIUS + 8 : tokens) };
+    const size = { x: 2 * margin + (right - left) * dx + (this.dense ? 48 : 0), y: above + (bottom - top) * dy + (this.side < 0 ? looped : tokens) };
     this.draw(size);
     this.drawn = true;
   }
 
   half(node) {
-    return Math.max(RADIUS, (node.label.length * 7 + 16) / 2);
+    return Math.max(this.radius, (node.label.length * 7.6 + (this.dense ? 8 : 14)) / 2);
   }
 
   draw(size) {
-    const { nodes, edges, trace } = this.track;
+    const { nodes, edges } = this;
+    const { trace } = this.track;
     const lines = s("g", {});
     const texts = s("g", {});
-    this.edgeViews = edges.map(() => null);
-    edges.forEach((edge, i) => {
-      if (edge.from !== edge.to) this.edgeViews[i] = this.edge(edge, lines, texts);
-    });
+    this.edgeViews = new Map();
+    for (const edge of edges) if (edge.from !== edge.to) this.edgeViews.set(edge.id, this.edge(edge, lines, texts));
     for (const node of nodes) this.loops(node, lines, texts);
-    this.nodeViews = nodes.map((node) => this.node(node));
+    this.nodeViews = new Map(nodes.map((node) => [node.id, this.node(node)]));
     const entry = nodes.filter((node) => node.kind === "start").map((node) => {
       const { x, y } = this.place.get(node.id);
-      return this.chain || trace.diagram.kind === "tree-nfa" ? arrow(x - RADIUS - 20, y, x - RADIUS - 1, y, "edge") : null;
+      return arrow(x - this.half(node) - 20, y, x - this.half(node) - 1, y, "edge");
     });
     const svg = s("svg", {
       viewBox: `0 0 ${size.x} ${size.y}`, width: size.x, height: size.y, role: "img",
       "aria-label": `${trace.name}: ${counted(nodes.length, "node")}`,
-    }, entry, lines, this.nodeViews.map((view) => view.group), texts);
+    }, entry, lines, [...this.nodeViews.values()].map((view) => view.group), texts);
     this.element.replaceChildren(svg);
   }
 
@@ -477,8 +518,8 @@ class Diagram {
     const to = this.place.get(edge.to);
     const tree = this.track.trace.diagram.kind === "evaluation-tree";
     const [a, b] = [this.node_(edge.from), this.node_(edge.to)];
-    const [x1, y1] = border(from, to, this.half(a));
-    const [x2, y2] = border(to, from, this.half(b));
+    const [x1, y1] = border(from, to, this.half(a), this.radius);
+    const [x2, y2] = border(to, from, this.half(b), this.radius);
     const line = arrow(x1, y1, x2, y2, `edge ${edge.kind}`);
     const told = [`${edge.kind} ${edge.label}`, edge.scope, ...(edge.conditions ?? [])].filter(Boolean).join("\n");
     line.append(s("title", {}, told));
@@ -486,7 +527,7 @@ class Diagram {
     const middle = { x: (x1 + x2) / 2, y: (y1 + y2) / 2 };
     const room = Math.max(40, Math.hypot(x2 - x1, y2 - y1) - 8);
     const group = s("g", { class: "edge-text" });
-    const crowded = !this.chain && this.track.edges.length > 14;
+
     if (this.chain) {
       // Where there is no room for them, conditions are told when the pointer is there.
       const texts = room < 56 ? [] : [edge.scope, ...(edge.conditions ?? [])].filter(Boolean);
@@ -496,7 +537,7 @@ class Diagram {
       rows.forEach(([text, kind], i) => {
         group.append(label(middle.x, middle.y - 8 - (rows.length - 1 - i) * 11.5, text, kind, told));
       });
-    } else if (!tree && !crowded) group.append(label(middle.x, middle.y - 4, cut(edge.label, 14), "name", told));
+    }
     texts.append(group);
     // The two edges into a join are one: what came of it is said below the join.
     if (tree) return { line, count: null };
@@ -512,13 +553,16 @@ class Diagram {
   /** Self-loops, one for each kind: ignore leaning left, store leaning right, take (of sets) upright. */
   loops(node, lines, texts) {
     const { x, y } = this.place.get(node.id);
-    const mine = this.track.edges.filter((edge) => edge.from === node.id && edge.to === node.id);
+    const mine = this.edges.filter((edge) => edge.from === node.id && edge.to === node.id);
     const kinds = ["ignore", "take", "store"].filter((kind) => mine.some((edge) => edge.kind === kind));
     kinds.forEach((kind, place) => {
       const of = mine.filter((edge) => edge.kind === kind);
       const lean = [[0], [-0.62, 0.62], [-1.05, 0, 1.05]][kinds.length - 1][place];
-      const at = (angle, far) => [x + far * Math.sin(lean + angle), y - far * Math.cos(lean + angle)];
-      const points = [at(-0.34, RADIUS), at(-0.5, RADIUS + LOOP), at(0.5, RADIUS + LOOP), at(0.34, RADIUS + 2)];
+      // Below the node where tokens stand above it.
+      const up = this.side;
+      const at = (angle, far) => [x + far * Math.sin(lean + angle), y - up * far * Math.cos(lean + angle)];
+      const far = this.radius + LOOP;
+      const points = [at(-0.34, this.radius), at(-0.5, far), at(0.5, far), at(0.34, this.radius + 2)];
       const [begin, one, two, end] = points.map((point) => point.map((v) => v.toFixed(1)).join(","));
       const [head, tail] = [points[3], points[2]];
       const line = s("g", { class: `edge ${kind}` },
@@ -529,25 +573,28 @@ class Diagram {
       // Labels stand side by side over the state, out of the way of what the edges say.
       const tx = x + (kinds.length > 2 ? 18 : 3) * Math.sign(lean);
       const told = [`${kind} ${names}`, ...of.flatMap((edge) => edge.conditions ?? [])].join("\n");
-      for (const [text, up] of [[kind, 18], [cut(names, Math.max(3, Math.min(24, Math.floor((this.dx - 10) / kinds.length / 5.2)))), 7]]) {
-        const shown = label(tx, y - RADIUS - LOOP - up, text, "small", told);
+      const room = Math.max(3, Math.min(24, Math.floor((this.dx - 10) / kinds.length / 5.2)));
+      const heights = up > 0 ? [far + 18, far + 7] : [-far - 8, -far - 19];
+      for (const [i, text] of [kind, cut(names, room)].entries()) {
+        const shown = label(tx, y - heights[i], text, "small", told);
         if (lean) shown.classList.add(lean < 0 ? "ends" : "begins");
         texts.append(shown);
       }
       line.append(s("title", {}, told));
-      of.forEach((edge) => { this.edgeViews[this.track.edgeAt.get(edge.id)] = { line, count: null }; });
+      of.forEach((edge) => this.edgeViews.set(edge.id, { line, count: null }));
     });
   }
 
   node(node) {
     const { x, y } = this.place.get(node.id);
     const half = this.half(node);
+    const high = this.radius;
     const shape = (grow) => s("rect", {
-      x: x - half - grow, y: y - RADIUS - grow, width: 2 * (half + grow), height: 2 * (RADIUS + grow), rx: RADIUS + grow,
+      x: x - half - grow, y: y - high - grow, width: 2 * (half + grow), height: 2 * (high + grow), rx: high + grow,
     });
     const tokens = s("g", { class: "tokens" });
     const group = s("g", { class: `node ${node.kind}` }, shape(0),
-      node.kind === "final" ? Object.assign(shape(-4)) : null,
+      node.kind === "final" ? shape(-4) : null,
       s("text", { x, y: y + 4.5 }, node.label),
       s("title", {}, [node.label, ...(node.variables ?? [])].join(" ")), tokens);
     return { group, tokens };
@@ -557,39 +604,36 @@ class Diagram {
     if (!this.drawn) return;
     const { track } = this;
     const fired = firedEdges(track, p, alive);
-    this.edgeViews.forEach((view, i) => {
-      if (!view) return;
-      const { taken, held, refused } = fired.get(i) ?? {};
-      if (view.count) view.count.lastChild.data = heldText(held, refused);
-    });
     // Several edges may share one loop: it fires when one of them does.
-    const word = new Map(this.edgeViews.filter(Boolean).map((view) => [view.line, ""]));
-    this.edgeViews.forEach((view, i) => {
-      const fire = fired.get(i);
-      if (view && fire) word.set(view.line, fire.taken || word.get(view.line) === "fired" ? "fired" : "refused");
-    });
+    const word = new Map([...this.edgeViews.values()].map((view) => [view.line, ""]));
+    for (const [id, view] of this.edgeViews) {
+      const fire = fired.get(id);
+      if (view.count) view.count.lastChild.data = fire ? heldText(fire.held, fire.refused) : "";
+      if (fire) word.set(view.line, fire.taken || word.get(view.line) === "fired" ? "fired" : "refused");
+    }
     const path = new Set(chosen === null ? [] : track.lineage(chosen).map((one) => one.node));
     for (const [line, fire] of word) {
       line.classList.toggle("fired", fire === "fired");
       line.classList.toggle("refused", fire === "refused");
     }
     const matched = (track.matchesAt.get(p) ?? []).length;
-    track.nodes.forEach((node, i) => {
-      const { group, tokens } = this.nodeViews[i];
+    for (const node of this.nodes) {
+      const { group, tokens } = this.nodeViews.get(node.id);
+      const i = track.nodeAt.get(node.id);
       group.classList.toggle("unvisited", track.visited[i] > p);
       group.classList.toggle("chosen", path.has(node.id));
       group.classList.toggle("matched", node.kind === "final" && matched > 0);
       tokens.replaceChildren(...this.tokens(node, alive[i], p, chosen, track), ...this.joined(node, fired));
-    });
+    }
   }
 
   /** What came of the evaluations of a join, below it. */
   joined(node, fired) {
     if (this.side > 0) return [];
-    const into = this.track.edges.flatMap((edge, i) => (edge.to === node.id && fired.has(i) ? [fired.get(i)] : []));
+    const into = this.edges.flatMap((edge) => (edge.to === node.id && fired.has(edge.id) ? [fired.get(edge.id)] : []));
     const [held, refused] = ["held", "refused"].map((name) => into.reduce((sum, fire) => sum + fire[name], 0));
     const { x, y } = this.place.get(node.id);
-    return held || refused ? [label(x, y + RADIUS + 16, heldText(held, refused), "count")] : [];
+    return held || refused ? [label(x, y + this.radius + 16, heldText(held, refused), "count")] : [];
   }
 
   tokens(node, instances, p, chosen, track) {
@@ -598,17 +642,24 @@ class Diagram {
     if (node.kind === "final") {
       const n = track.counter("matches", p);
       text = n ? counted(n, "match", "matches") : "";
-      if (!instances.length) return text ? [label(x, y + this.side * (RADIUS + 12) + 4, text, "tally")] : [];
+      if (!instances.length || this.dense) {
+        if (!text) return [];
+        // Edges come to the final state of a tree NFA from above and below: there is room beside it.
+        if (!this.dense) return [label(x, y + this.side * (this.radius + 12) + 4, text, "tally")];
+        const tally = label(x + this.half(node) + 6, y + 4, text, "tally");
+        tally.classList.add("begins");
+        return [tally];
+      }
     }
     if (!instances.length) return [];
-    const shown = instances.length > MOST_DOTS ? instances.slice(-MOST_DOTS) : instances;
+    const shown = instances.slice(-6 * this.rows);
     const perRow = Math.min(6, shown.length);
     const rows = Math.ceil(shown.length / 6);
     const fresh = instances.filter((one) => one.born === p).length;
     text ||= `${instances.length.toLocaleString("en")}${fresh && p ? ` (+${fresh.toLocaleString("en")})` : ""}`;
     const dots = shown.map((one, i) => {
       const cx = x + ((i % 6) - (Math.min(6, shown.length - 6 * Math.floor(i / 6)) - 1) / 2) * PITCH;
-      const cy = y + this.side * (RADIUS + 10 + Math.floor(i / 6) * PITCH);
+      const cy = y + this.side * (this.radius + 10 + Math.floor(i / 6) * PITCH);
       const colour = one.event === null ? "var(--soft)" : track.tape.colour(one.event);
       return s("g", {
         class: `token${one.born === p && p ? " new" : ""}${one.id === chosen ? " chosen" : ""}`,
@@ -616,12 +667,17 @@ class Diagram {
       }, s("title", {}, `instance ${one.id}: ${track.bindingText(one.id)}`),
       s("circle", { cx, cy, r: DOT + 3, class: "reach" }), s("circle", { cx, cy, r: DOT, fill: colour }));
     });
+    if (this.dense) {
+      const tally = label(x + (perRow * PITCH) / 2 + 4, y + this.radius + 14, text, "tally");
+      tally.classList.add("begins");
+      return [...dots, tally];
+    }
     const wide = Math.max(perRow * PITCH, 5.4 * text.length) + 6;
     const high = rows * PITCH + 16;
-    const top = this.side > 0 ? y + RADIUS + 3 : y - RADIUS - 3 - high;
+    const top = this.side > 0 ? y + this.radius + 3 : y - this.radius - 3 - high;
     return [
       s("rect", { class: "ground", x: x - wide / 2, y: top, width: wide, height: high, rx: 4 }),
-      ...dots, label(x, y + this.side * (RADIUS + 12 + rows * PITCH) + 4, text, "tally"),
+      ...dots, label(x, y + this.side * (this.radius + 12 + rows * PITCH) + 4, text, "tally"),
     ];
   }
 }
@@ -630,54 +686,57 @@ function heldText(held, refused) {
   return held || refused ? `${held} of ${held + refused} held` : "";
 }
 
-/** Which edges were tried in the step before p, and how it went, by the edge's place. */
+/** Which edges were tried in the step before p, and how it went, by their ids. */
 function firedEdges(track, p, alive) {
   const fired = new Map();
-  const at = (i) => {
-    if (!fired.has(i)) fired.set(i, { taken: false, held: 0, refused: 0 });
-    return fired.get(i);
+  const at = (id) => {
+    if (!fired.has(id)) fired.set(id, { taken: false, held: 0, refused: 0 });
+    return fired.get(id);
   };
   const taking = new Map();
-  track.edges.forEach((edge, i) => (edge.kind === "take" || edge.kind === "join") && taking.set(`${edge.from} ${edge.to}`, i));
+  for (const edge of track.edges) {
+    if (edge.kind === "take" || edge.kind === "join") taking.set(`${edge.from} ${edge.to}`, edge.id);
+  }
   for (const op of track.ops(p)) {
     if (op[0] === "evaluate") {
-      const fire = at(track.edgeAt.get(op[2]));
+      const fire = at(op[2]);
       if (op[5]) fire.held += 1;
       else fire.refused += 1;
       fire.taken ||= Boolean(op[5]);
     } else if (op[0] === "create") {
       for (const parent of op[2] ?? []) {
-        const i = taking.get(`${track.index.get(parent)?.node} ${op[3]}`);
-        if (i !== undefined) at(i).taken = true;
+        const id = taking.get(`${track.index.get(parent)?.node} ${op[3]}`);
+        if (id !== undefined) at(id).taken = true;
       }
     } else if (op[0] === "store") {
-      track.edges.forEach((edge, i) => {
+      for (const edge of track.edges) {
         const stores = edge.kind === "store" && edge.label.split(/[^\p{L}\p{N}_]+/u).includes(op[2]);
-        if (stores && alive[track.nodeAt.get(edge.from)].length) at(i).taken = true;
-      });
+        if (stores && alive[track.nodeAt.get(edge.from)].length) at(edge.id).taken = true;
+      }
     }
   }
   return fired;
 }
 
-function nearest(nodes) {
+/** The least distances of nodes in a row and of rows; where columns are independent, in each. */
+function nearest(nodes, columns) {
   let [x, y] = [Infinity, Infinity];
   nodes.forEach((a, i) => nodes.slice(i + 1).forEach((b) => {
     const [dx, dy] = [Math.abs(a.x - b.x), Math.abs(a.y - b.y)];
     if (dy < 0.5 && dx > 1e-6) x = Math.min(x, dx);
-    if (dy > 1e-6) y = Math.min(y, dy);
+    if ((dx < 0.5 || !columns) && dy > 1e-6) y = Math.min(y, dy);
   }));
   return { x: Number.isFinite(x) ? x : 1, y: Number.isFinite(y) ? y : 1 };
 }
 
 /** Where the line from one node to another leaves it: a pill, half as wide as `half`. */
-function border(from, to, half) {
+function border(from, to, half, radius) {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const far = Math.hypot(dx, dy) || 1;
-  const straight = half - RADIUS;
-  const side = Math.abs(dx) * RADIUS > Math.abs(dy) * straight ? straight * Math.sign(dx) : (dx / (Math.abs(dy) || 1)) * RADIUS;
+  const straight = half - radius;
+  const side = Math.abs(dx) * radius > Math.abs(dy) * straight ? straight * Math.sign(dx) : (dx / (Math.abs(dy) || 1)) * radius;
   const sx = from.x + Math.max(-straight, Math.min(straight, side));
-  return [sx + (dx / far) * (RADIUS + 1), from.y + (dy / far) * (RADIUS + 1)];
+  return [sx + (dx / far) * (radius + 1), from.y + (dy / far) * (radius + 1)];
 }
 
 function headPath(x0, y0, x1, y1) {
@@ -937,8 +996,8 @@ class Chart {
   show(p) {
     const x = (1000 * p) / Math.max(1, this.total);
     this.cursor.setAttribute("d", `M${x},0 L${x},100`);
-    this.values.replaceChildren(...this.tracks.flatMap((track) => [
-      lineSample(track.number), h("b", {}, track.counter(this.name, p).toLocaleString("en"))]));
+    this.values.replaceChildren(...this.tracks.map((track) =>
+      h("span", {}, lineSample(track.number), h("b", {}, track.counter(this.name, p).toLocaleString("en")))));
   }
 }
 
@@ -1250,9 +1309,9 @@ h3, h4, p, pre, dl, dd, dt, figure, ol { margin: 0; padding: 0; }
 table { border-collapse: collapse; width: 100%; } th { text-align: left; font-weight: 400; color: var(--soft); }
 td, th { padding: 1px 6px 1px 0; vertical-align: top; border-bottom: 1px solid var(--line); } td:first-child { white-space: nowrap; }
 tr.new td { font-weight: 600; } tr.gone td { color: var(--soft); } tr.chosen td { background: color-mix(in srgb, var(--fire) 14%, transparent); }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(190px, 1fr)); gap: 8px 16px; margin-top: 10px; }
+.charts { display: grid; align-items: end; grid-template-columns: repeat(auto-fit, minmax(190px, 1fr)); gap: 8px 16px; margin-top: 10px; }
 figcaption { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 8px; font-size: 12px; }
-.values { display: inline-flex; align-items: center; gap: 4px; }
+.values { display: inline-flex; flex-wrap: wrap; align-items: center; gap: 0 8px; } .values span { white-space: nowrap; }
 .plot { position: relative; height: 72px; border-bottom: 1px solid var(--line); background: var(--shade); cursor: crosshair; touch-action: pan-y; }
 .plot svg { display: block; width: 100%; height: 100%; overflow: visible; }
 .plot .most { position: absolute; left: 3px; top: 0; font-size: 10px; color: var(--soft); pointer-events: none; }

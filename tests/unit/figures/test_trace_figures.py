@@ -6,6 +6,7 @@ import pytest
 
 from cepkit.api import draw, simulate
 from cepkit.errors import TraceError
+from cepkit.figures.canvas import Circle, Text
 from cepkit.figures.counters import _decimated, counted
 from cepkit.figures.mechanism import layout, traffic
 from cepkit.stream.stream import events
@@ -15,10 +16,13 @@ PATTERN = (
 )
 
 
-def trace(order="cba", types="AAABBC", prices=(3, 5, 8, 7, 13, 9)):
+def trace(plan="cba", types="AAABBC", prices=(3, 5, 8, 7, 13, 9), mechanism="chain-nfa"):
     frame = pd.DataFrame({"ts": range(len(types)), "type": list(types), "price": prices})
     stream = events(frame, time="ts", type="type", unit="s")
-    return simulate(stream, PATTERN, mechanism="chain-nfa", plan=list(order))
+    if mechanism in ("tree-nfa", "eager-nfa"):
+        plan = None
+    order = list(plan) if isinstance(plan, str) else plan
+    return simulate(stream, PATTERN, mechanism=mechanism, plan=order)
 
 
 def test_counters_are_drawn_for_each_trace_after_each_step():
@@ -65,3 +69,39 @@ def test_traffic_counts_what_came_to_each_state():
     assert made["q1"] == (3, 3)
     assert made["q2"] == (5, 5)
     assert layout(trace("abc")).summary
+
+
+def test_of_a_tree_nfa_the_visited_states_stand_out():
+    drawn = layout(trace(mechanism="tree-nfa"))
+    circles = {c.hover.splitlines()[0]: c for c in drawn.items if isinstance(c, Circle)}
+    # Of the c there is one only, so it is taken first; then the two b's come before the three a's.
+    assert {name for name, c in circles.items() if c.dash == "solid"} == {"q0", "c", "c b", "F"}
+    assert circles["a"].dash == "dot"
+    assert circles["F"].double
+    counts = {t.label: t.created for t in traffic(trace(mechanism="tree-nfa"))}
+    assert counts["F"] == 2
+
+
+def test_of_an_evaluation_tree_each_node_says_how_much_it_stored():
+    drawn = layout(trace(("a", ("b", "c")), mechanism="evaluation-tree"))
+    stored = [t.lines for t in drawn.items if isinstance(t, Text) and "stored" in t.lines[0]]
+    assert ("3 stored", "at most 3 at once") in stored
+    assert len(stored) == 5
+    assert {t.lines[0] for t in drawn.items if isinstance(t, Text) and t.bold} == {
+        "A a", "B b", "C c", "⋈",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", ["tree-nfa", "evaluation-tree", "eager-nfa"])
+def test_texts_of_a_diagram_are_on_it_and_on_nothing_else(mechanism):
+    drawn = layout(trace(None, mechanism=mechanism))
+    boxes = [item.box() for item in drawn.items if isinstance(item, Text)]
+    for left, top, right, bottom in boxes:
+        assert left >= 0
+        assert top >= 0
+        assert right <= drawn.width
+        assert bottom <= drawn.height
+    for i, one in enumerate(boxes):
+        for other in boxes[i + 1 :]:
+            apart = one[2] <= other[0] or other[2] <= one[0]
+            assert apart or one[3] <= other[1] or other[3] <= one[1]
