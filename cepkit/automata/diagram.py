@@ -82,7 +82,7 @@ def _orders(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
         if edge.kind == "take" and edge.begin in own - {edge.end} and edge.end not in ends:
             parts[edge.begin].append(edge.end)
     (root,) = (node.id for node in nodes if node.kind == "start")
-    found = {node: (-y, x) for node, (x, y) in _below(root, parts, from_top=True).items()}
+    found = {node: (0.0 - y, x) for node, (x, y) in _below(root, parts, from_top=True).items()}
     middle = found[root][1]
     deepest = max((len(node.variables) for node in nodes), default=0)
     return {**found, **{end: (float(deepest), middle) for end in ends}}

@@ -13,11 +13,13 @@ from cepkit.automata.operations import (
     Discard,
     Evaluate,
     Forget,
+    Leave,
     Match,
     Operation,
     Reason,
     Refuse,
     Store,
+    Visit,
 )
 from cepkit.automata.rules import Test
 
@@ -144,6 +146,16 @@ class Journal:
         self.forgotten += 1
         if self.recording:
             self.operations.append(Forget(event.number, variable))
+
+    def visit(self, node: int) -> None:
+        """Note that a state is instantiated."""
+        if self.recording:
+            self.operations.append(Visit(node))
+
+    def leave(self, node: int) -> None:
+        """Note that a state is removed."""
+        if self.recording:
+            self.operations.append(Leave(node))
 
     def match(self, instance: Instance, branch: int) -> None:
         """Note a match."""

@@ -13,7 +13,8 @@ from cepkit.automata.events import Event, History, events_of
 from cepkit.automata.journal import Counts
 from cepkit.automata.kinds import check_kinds
 from cepkit.automata.machine import Machine
-from cepkit.automata.trace import EventTable, Step, Totals, Trace, TracedMatch, Truncated
+from cepkit.automata.records import EventTable, Step, Totals, TracedMatch, Truncated
+from cepkit.automata.trace import Trace
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
@@ -22,7 +23,7 @@ from cepkit.plan.printer import one_line
 from cepkit.stream.columns import EventColumns
 
 MOST_STEPS = 20_000
-MOST_OPERATIONS = 200_000
+MOST_OPERATIONS = 100_000
 """Of a trace: what a browser can still hold."""
 
 

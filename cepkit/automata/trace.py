@@ -7,93 +7,53 @@ the first steps are kept, and the totals are those of the whole run. docs/trace.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cepkit.automata.clauses import Clause
 from cepkit.automata.diagram import Diagram
 from cepkit.automata.journal import Counts
-from cepkit.automata.operations import Operation
+from cepkit.automata.operations import Create, Reason
+from cepkit.automata.records import EventTable, Step, Totals, TracedMatch, Truncated
 
 if TYPE_CHECKING:
-    import os
+    import pandas as pd
+
+    from cepkit.automata.comparison import TraceComparison
+    from cepkit.automata.search import Fate, Found, OperationName
 
 
-@dataclass(frozen=True, slots=True)
-class EventTable:
-    """The events of a trace, in stream order.
+@dataclass(frozen=True, repr=False)
+class Steps:
+    """Some steps of a trace; prints what happened in sentences."""
 
-    Attributes:
-        id: For each its arrival number: how many events of the stream came before it.
-        time: Its time in microseconds since 1970 UTC.
-        type: Its type.
-        attributes: What the pattern reads; None where a value is missing. Times are texts.
-    """
-
-    id: tuple[int, ...]
-    time: tuple[int, ...]
-    type: tuple[str, ...]
-    attributes: Mapping[str, tuple[Any, ...]]
+    trace: Trace
+    steps: tuple[Step, ...]
 
     def __len__(self) -> int:
-        return len(self.id)
+        return len(self.steps)
 
-    def name(self, event: int) -> str:
-        """Return an event as sentences call it: ``B 7``, its type and arrival number."""
-        return f"{self.type[event]} {self.id[event]}"
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
 
+    def __str__(self) -> str:
+        from cepkit.automata.views import steps_text
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What one event caused.
+        return steps_text(self.trace, self.steps)
 
-    Attributes:
-        number: Its place in the trace, from 0.
-        event: The event, None for the end of the stream.
-        operations: What happened, in order.
-    """
+    __repr__ = __str__
 
-    number: int
-    event: int | None
-    operations: tuple[Operation, ...]
+    def _repr_html_(self) -> str:
+        from cepkit.automata.views import steps_html
+
+        return steps_html(self.trace, self.steps)
 
 
-@dataclass(frozen=True, slots=True)
-class TracedMatch:
-    """A match.
-
-    Attributes:
-        step: The step at which it was certain.
-        instance: The instance that became it.
-        events: For each variable its event, or the members of its set in stream order.
-    """
-
-    step: int
-    instance: int
-    events: Mapping[str, int | tuple[int, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """The counters at the end of the whole run, and the most at any moment of it."""
-
-    counts: Counts
-    peak_instances: int
-    peak_stored: int
-    events: int
-
-
-@dataclass(frozen=True, slots=True)
-class Truncated:
-    """A trace that does not show all: so many of so many steps."""
-
-    shown: int
-    of: int
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """A run of a mechanism over a stream.
 
@@ -109,6 +69,7 @@ class Trace:
         matches: The matches of the steps that are kept.
         totals: Counters of the whole run.
         truncated: What is left out, if anything.
+        variables: What a match can bind, in pattern order.
     """
 
     pattern: str
@@ -121,8 +82,8 @@ class Trace:
     counters: tuple[Counts, ...]
     matches: tuple[TracedMatch, ...]
     totals: Totals
-    truncated: Truncated | None = None
-    variables: tuple[str, ...] = field(default=())
+    truncated: Truncated | None
+    variables: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -133,6 +94,122 @@ class Trace:
     def final(self) -> bool:
         """Whether the last step is the end of the stream."""
         return bool(self.steps) and self.steps[-1].event is None
+
+    @cached_property
+    def births(self) -> dict[int, tuple[int, Create]]:
+        """For each instance the step at which it came to be, and how."""
+        return {
+            operation.instance: (step.number, operation)
+            for step in self.steps
+            for operation in step.operations
+            if isinstance(operation, Create)
+        }
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, index: int | slice) -> Steps:
+        """Return some steps, told in sentences: ``trace[10:20]``."""
+        chosen = self.steps[index]
+        return Steps(self, chosen if isinstance(chosen, tuple) else (chosen,))
+
+    def next_match(self, after: int = -1) -> TracedMatch | None:
+        """Return the first match at a later step than `after`, None where there is none."""
+        return next((match for match in self.matches if match.step > after), None)
+
+    def fate(self, instance: int) -> Fate:
+        """Return what an instance went through: whence it came, what refused it, why it ended.
+
+        Raises:
+            TraceError: The trace has no such instance.
+        """
+        from cepkit.automata.search import fate
+
+        return fate(self, instance)
+
+    def find(
+        self,
+        name: OperationName | None = None,
+        *,
+        instance: int | None = None,
+        event: int | None = None,
+        variable: str | None = None,
+        node: int | None = None,
+        clause: int | None = None,
+        held: bool | None = None,
+        reason: Reason | None = None,
+        after: int = -1,
+    ) -> tuple[Found, ...]:
+        """Return the operations that are as asked for, with their steps and in sentences.
+
+        Args:
+            name: What is done: "evaluate", "create", "discard", "match" ...
+            instance: About this instance.
+            event: About this event, by its number in the trace.
+            variable: For this variable.
+            node: At this node of the diagram.
+            clause: In which this clause was checked.
+            held: With this outcome.
+            reason: Of instances that ended: why.
+            after: At later steps than this.
+
+        Raises:
+            TraceError: No operation has that name.
+        """
+        from cepkit.automata.search import find
+
+        return find(
+            self,
+            name,
+            instance=instance,
+            event=event,
+            variable=variable,
+            node=node,
+            clause=clause,
+            held=held,
+            reason=reason,
+            after=after,
+        )
+
+    def compare(self, other: Trace) -> TraceComparison:
+        """Compare two runs over the same events: totals side by side, and where they part.
+
+        Raises:
+            TraceError: The events or the pattern are others.
+        """
+        from cepkit.automata.comparison import compare
+
+        return compare(self, other)
+
+    def matches_frame(self) -> pd.DataFrame:
+        """Return the matches as `detect` gives them: a column of events for each variable.
+
+        Returns:
+            For each variable dictionaries of id, time, type and attributes (lists of them for
+            Kleene variables, None where a branch of an OR does not bind it), `match_start`,
+            `match_end` and `step`.
+        """
+        from cepkit.automata.frames import matches_frame
+
+        return matches_frame(self)
+
+    def counters_frame(self) -> pd.DataFrame:
+        """Return the counters after each step, one column each."""
+        from cepkit.automata.frames import counters_frame
+
+        return counters_frame(self)
+
+    def __str__(self) -> str:
+        from cepkit.automata.views import to_text
+
+        return to_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from cepkit.automata.views import to_html
+
+        return to_html(self)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the trace as JSON (docs/trace.md), and write it to `path` if one is given."""

@@ -29,7 +29,8 @@ from cepkit.automata.operations import (
     Store,
     Visit,
 )
-from cepkit.automata.trace import EventTable, Step, Totals, Trace, TracedMatch, Truncated
+from cepkit.automata.records import EventTable, Step, Totals, TracedMatch, Truncated
+from cepkit.automata.trace import Trace
 from cepkit.errors import TraceError
 
 SCHEMA = "cepkit.trace/1"

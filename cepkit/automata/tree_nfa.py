@@ -24,7 +24,7 @@ from cepkit.automata.contract import DiagramKind, Follows
 from cepkit.automata.events import Event
 from cepkit.automata.journal import Instance
 from cepkit.automata.lane import Lane, Setting, with_place
-from cepkit.automata.operations import Leave, Reason, Visit
+from cepkit.automata.operations import Reason
 from cepkit.automata.rules import Rules, Stage, places
 from cepkit.plan.nodes import BranchPlan
 
@@ -140,8 +140,9 @@ class TreeLane(Lane):
         self._taking: tuple[dict[int, Instance], ...] = tuple({} for _ in names)
         self._growing: tuple[dict[int, Instance], ...] = tuple({} for _ in names)
         self._now = -1
+        self._visit(program.node(()))
         root = self.create((), program.node(()), 0, (None,) * len(names), 0, 0)
-        self._enter(root, _Wish((), [-1] * len(names)))
+        self._wishes[root.number] = _Wish((), [-1] * len(names))
         self.stay(root, self._watching[0])
 
     def arrive(self, event: Event, slots: Sequence[int]) -> None:
@@ -166,15 +167,17 @@ class TreeLane(Lane):
         """End an instance, and remove its state where it was the last one there."""
         super().discard(instance, reason, event)
         self._wishes.pop(instance.number, None)
-        self._program.occupants[instance.node] -= 1
-        if not self._program.occupants[instance.node] and self.journal.recording:
-            self.journal.operations.append(Leave(instance.node))
+        occupants = self._program.occupants
+        occupants[instance.node] -= 1
+        if not occupants[instance.node] and instance.bound != self.rules.everything:
+            self.journal.leave(instance.node)
 
-    def _enter(self, instance: Instance, wish: _Wish) -> None:
-        self._wishes[instance.number] = wish
-        if not self._program.occupants[instance.node] and self.journal.recording:
-            self.journal.operations.append(Visit(instance.node))
-        self._program.occupants[instance.node] += 1
+    def _visit(self, node: int, *, final: bool = False) -> None:
+        """Count an instance that is about to come to a state; the final one is always there."""
+        occupants = self._program.occupants
+        if not occupants[node] and not final:
+            self.journal.visit(node)
+        occupants[node] += 1
 
     def _stage(self, instance: Instance, slot: int) -> Stage:
         return self.rules.stage(instance.bound & ~(1 << slot), slot)
@@ -227,8 +230,10 @@ class TreeLane(Lane):
             assert isinstance(members, tuple)
             place = (*members, event) if slot in self.rules.bounds else event
             order = wish.order if members else (*wish.order, slot)
-            child = self.extended(instance, self._program.node(order), slot, place, event)
-            self._enter(child, _Wish(order, [*wish.cuts], wish.sets))
+            node = self._program.node(order)
+            self._visit(node, final=len(order) == len(self.rules.variables))
+            child = self.extended(instance, node, slot, place, event)
+            self._wishes[child.number] = _Wish(order, [*wish.cuts], wish.sets)
             self._settle(child, slot, stage)
 
     def _settle(self, instance: Instance, slot: int, stage: Stage) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -9,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepkit.automata import MECHANISMS
+from cepkit.automata.operations import Create, Discard, Evaluate, Forget, Match, Store
 from cepkit.automata.simulation import attributes_read, simulate
 from cepkit.automata.trace import Trace
-from cepkit.pattern.policies import Strategy
+from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.stream.stream import events
 from tests.properties.test_engine import plans, tree_plans
-from tests.strategies import Case, cases
+from tests.strategies import Case, as_table, cases
 
 CASES = cases(
     max_variables=4,
@@ -27,12 +29,14 @@ CASES = cases(
 )
 
 
-def traced(case: Case, name: str, plan: Plan) -> Trace:
-    from tests.strategies import as_table
+NEVER = 10**18
+"""Later than any event."""
 
+
+def traced(case: Case, name: str, plan: Plan, max_steps: int = 20_000) -> Trace:
     stream = events(as_table(case.events), time="ts", type="kind")
     columns = stream.columns(attributes_read(case.query))
-    return simulate(MECHANISMS[name], columns, case.query, plan, max_steps=20_000)
+    return simulate(MECHANISMS[name], columns, case.query, plan, max_steps)
 
 
 def matches_of(trace: Trace) -> list[Any]:
@@ -65,3 +69,64 @@ def test_finds_what_the_judge_finds_each_match_once(name: str, data: st.DataObje
     trace = traced(case, name, data.draw(followed(name, case)))
     assert sorted(matches_of(trace), key=repr) == sorted(case.matches, key=repr)
     assert Trace.from_json(trace.to_json()) == trace
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@given(data=st.data())
+def test_the_operations_account_for_the_counters(name: str, data: st.DataObject) -> None:
+    """Played from the beginning, the operations give what the counters say after each step."""
+    case = data.draw(CASES)
+    trace = traced(case, name, data.draw(followed(name, case)))
+    alive: dict[int, int] = {}
+    stored: Counter[tuple[int, str]] = Counter()
+    seen: set[Any] = set()
+    evaluations = matches = 0
+    for step, counts in zip(trace.steps, trace.counters, strict=True):
+        for operation in step.operations:
+            match operation:
+                case Create(instance, parents, _, _, event):
+                    assert instance not in alive
+                    events_bound = [alive[parent] for parent in parents]
+                    events_bound += [] if event is None else [trace.events.time[event]]
+                    alive[instance] = min(events_bound, default=NEVER)
+                case Discard(instance):
+                    del alive[instance]
+                case Evaluate(instance, edge, event, checked, held, other):
+                    assert instance in alive
+                    assert held == all(one.held for one in checked)
+                    offer = (instance, edge, event, other)
+                    assert offer not in seen, "offered twice"
+                    seen.add(offer)
+                    evaluations += 1
+                case Store(event, variable):
+                    stored[event, variable] += 1
+                case Forget(event, variable):
+                    stored[event, variable] -= 1
+                case Match(instance, number):
+                    assert instance in alive
+                    assert number == matches
+                    matches += 1
+        assert set(stored.values()) <= {0, 1}
+        assert counts.instances == len(alive)
+        assert counts.stored == sum(stored.values())
+        assert (counts.evaluations, counts.matches) == (evaluations, matches)
+        if isinstance(case.query.window, TimeWindow) and step.event is not None:
+            begin = trace.events.time[step.event] - case.query.window.microseconds
+            assert min(alive.values(), default=NEVER) >= begin, "an instance outlived its window"
+            kept = (trace.events.time[event] for (event, _), there in stored.items() if there)
+            assert min(kept, default=NEVER) >= begin, "an event outlived the window"
+    assert not alive
+    assert not any(stored.values())
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@given(data=st.data())
+def test_totals_do_not_depend_on_what_is_kept(name: str, data: st.DataObject) -> None:
+    case = data.draw(CASES)
+    plan = data.draw(followed(name, case))
+    whole = traced(case, name, plan)
+    part = traced(case, name, plan, max_steps=3)
+    assert part.totals == whole.totals
+    assert part.steps == whole.steps[: len(part)]
+    assert part.counters == whole.counters[: len(part)]
+    assert len(part) == min(3, len(whole)) or len(whole) == 4

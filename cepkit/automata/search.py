@@ -1,0 +1,185 @@
+"""Questions to a trace: what an instance went through, and where something happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from cepkit.automata.operations import (
+    Checked,
+    Close,
+    Create,
+    Discard,
+    Evaluate,
+    Match,
+    Operation,
+    Reason,
+    Refuse,
+)
+from cepkit.automata.trace import Trace
+from cepkit.automata.words import sentence
+from cepkit.errors import TraceError, nearest
+from cepkit.statistics.tables import html_table
+
+OperationName: TypeAlias = Literal[
+    "evaluate", "create", "discard", "close", "refuse", "store", "forget", "match", "visit", "leave"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An operation and the step at which it happened, with the sentence that says it."""
+
+    step: int
+    operation: Operation
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What an instance went through.
+
+    Attributes:
+        instance: Its number.
+        created: Where it came to be.
+        lineage: The instances that it descends from, eldest first; of a join those of one side.
+        binding: For each variable that it took itself, or by its ancestors, the event.
+        taken: The evaluations that held, and so made a child.
+        refused: Those that did not, with what failed.
+        children: The instances that it is a parent of.
+        matches: The matches that it became.
+        ended: Where it ended; None where it was still alive at the end of the trace.
+    """
+
+    instance: int
+    created: Found
+    lineage: tuple[int, ...]
+    binding: tuple[tuple[str, int], ...]
+    taken: tuple[Found, ...]
+    refused: tuple[Found, ...]
+    children: tuple[int, ...]
+    matches: tuple[int, ...]
+    ended: Found | None
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why it ended."""
+        ended = None if self.ended is None else self.ended.operation
+        return ended.reason if isinstance(ended, Discard) else None
+
+    def __str__(self) -> str:
+        return "\n".join(f"step {step}: {text}" for step, text in self._rows())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = [(str(step), text) for step, text in self._rows()]
+        return html_table(("step", f"instance {self.instance}"), rows, left=2)
+
+    def _rows(self) -> list[tuple[int, str]]:
+        told = [self.created, *sorted((*self.taken, *self.refused), key=lambda f: f.step)]
+        if self.ended is not None:
+            told.append(self.ended)
+        return [(found.step, found.text) for found in told]
+
+
+def fate(trace: Trace, instance: int) -> Fate:
+    """Return what an instance went through.
+
+    Raises:
+        TraceError: The trace has no such instance.
+    """
+    created = trace.births.get(instance)
+    if created is None:
+        raise TraceError(
+            f"there is no instance {instance} in this trace",
+            expected=f"one of 0 to {len(trace.births) - 1}" if trace.births else None,
+        )
+    lineage: list[int] = []
+    binding: list[tuple[str, int]] = []
+    elders = [instance]
+    while elders:
+        one = elders.pop()
+        birth = trace.births[one][1]
+        if one != instance:
+            lineage.append(one)
+        if birth.variable is not None and birth.event is not None:
+            binding.append((birth.variable, birth.event))
+        elders += birth.parents
+    own = [
+        Found(step.number, operation, sentence(trace, operation))
+        for step in trace.steps
+        for operation in step.operations
+        if _concerns(operation, instance)
+    ]
+    step_number, birth = created
+    return Fate(
+        instance,
+        Found(step_number, birth, sentence(trace, birth)),
+        tuple(sorted(lineage)),
+        tuple(sorted(binding, key=lambda pair: (trace.variables.index(pair[0]), pair[1]))),
+        tuple(f for f in own if isinstance(f.operation, Evaluate) and f.operation.held),
+        tuple(f for f in own if isinstance(f.operation, Evaluate) and not f.operation.held),
+        tuple(n for n, (_, other) in trace.births.items() if instance in other.parents),
+        tuple(f.operation.match for f in own if isinstance(f.operation, Match)),
+        next((f for f in own if isinstance(f.operation, Discard)), None),
+    )
+
+
+def find(
+    trace: Trace,
+    name: OperationName | None = None,
+    *,
+    instance: int | None = None,
+    event: int | None = None,
+    variable: str | None = None,
+    node: int | None = None,
+    clause: int | None = None,
+    held: bool | None = None,
+    reason: Reason | None = None,
+    after: int = -1,
+) -> tuple[Found, ...]:
+    """Return the operations of a trace that are as asked for; see `Trace.find`.
+
+    Raises:
+        TraceError: No operation has that name.
+    """
+    names = get_args(OperationName)
+    if name is not None and name not in names:
+        raise TraceError(
+            f"no operation is called '{name}'",
+            expected=f"one of {', '.join(names)}",
+            hint=nearest(name, names),
+        )
+    parts = {"event": event, "variable": variable, "node": node, "held": held, "reason": reason}
+    asked = {part: value for part, value in parts.items() if value is not None}
+
+    def fits(operation: Operation) -> bool:
+        return (
+            (name is None or type(operation).__name__.lower() == name)
+            and (instance is None or _concerns(operation, instance))
+            and (clause is None or any(one.clause == clause for one in _checked(operation)))
+            and all(getattr(operation, part, None) == value for part, value in asked.items())
+        )
+
+    return tuple(
+        Found(step.number, operation, sentence(trace, operation))
+        for step in trace.steps[after + 1 :]
+        for operation in step.operations
+        if fits(operation)
+    )
+
+
+def _concerns(operation: Operation, instance: int) -> bool:
+    """Whether an operation is about an instance."""
+    match operation:
+        case Evaluate():
+            return instance in (operation.instance, operation.other)
+        case Create() | Close() | Discard() | Match():
+            return operation.instance == instance
+        case _:
+            return False
+
+
+def _checked(operation: Operation) -> tuple[Checked, ...]:
+    return operation.checked if isinstance(operation, Evaluate | Close | Refuse) else ()

@@ -1,0 +1,117 @@
+"""The verb: what it chooses, and what it refuses by name."""
+
+import pandas as pd
+import pytest
+
+import cepkit as ck
+from cepkit.errors import LimitError, PatternError, PlanError, StreamError, UnsupportedError
+from tests.unit.automata.cases import EXAMPLE, LAZY, named, run, stream
+
+FOUND = {(("a", 0), ("b", 3), ("c", 5)), (("a", 1), ("b", 3), ("c", 5))}
+
+
+def test_without_a_plan_rare_events_come_first():
+    trace = run(LAZY, EXAMPLE, "chain-nfa")
+    assert trace.plan == "c → b → a"
+    assert named(trace) == FOUND
+    assert run(LAZY, EXAMPLE, "evaluation-tree").plan == "c → b → a"
+
+
+def test_mechanisms_that_follow_no_plan_have_none():
+    assert run(LAZY, EXAMPLE, "eager-nfa").plan == ""
+    assert run(LAZY, EXAMPLE, "tree-nfa").name == "tree-nfa"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "plan", "said"),
+    [
+        ("chain", None, "did you mean 'chain-nfa'"),
+        ("eager-nfa", ["a", "b", "c"], "'eager-nfa' follows no plan"),
+        ("tree-nfa", ["a", "b", "c"], "'tree-nfa' follows no plan"),
+        ("chain-nfa", (("a", "b"), "c"), "'chain-nfa' follows an order"),
+        ("chain-nfa", ["a", "b"], "leaves out 'c'"),
+    ],
+)
+def test_what_does_not_fit_is_refused(mechanism, plan, said):
+    with pytest.raises(PlanError, match=said):
+        run(LAZY, EXAMPLE, mechanism, plan)
+
+
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        ("STRATEGY skip-till-next-match", "skip-till-next-match"),
+        ("STRATEGY strict-contiguity", "strict-contiguity"),
+        ("WITHIN 5 seconds AGG COUNT", "AGG"),
+    ],
+)
+def test_what_no_mechanism_does_is_refused_by_name(rest, said):
+    with pytest.raises(UnsupportedError, match=said):
+        run(LAZY, f"PATTERN SEQ(a, b) {rest}", "eager-nfa")
+
+
+@pytest.mark.parametrize("steps", [0, 20_001])
+def test_a_trace_has_bounds(steps):
+    with pytest.raises(LimitError, match="1 to 20,000"):
+        run(LAZY, EXAMPLE, "eager-nfa", max_steps=steps)
+
+
+def test_limit_takes_the_first_events():
+    trace = run(LAZY, EXAMPLE, "eager-nfa", limit=4)
+    assert len(trace.events) == 4
+    assert trace.totals.events == 4
+
+
+def test_what_cannot_be_compared_is_refused_with_its_place():
+    frame = pd.DataFrame({"ts": [1.0], "type": ["a"], "s": ["x"], "p": [1.0]})
+    events = ck.events(frame, time="ts", type="type", unit="s")
+    with pytest.raises(PatternError, match="a text is compared with a float"):
+        ck.simulate(events, "PATTERN SEQ(a, b) WHERE a.s < b.p", "eager-nfa")
+    with pytest.raises(PatternError, match="sum"):
+        ck.simulate(events, "PATTERN KL(a) WHERE sum(a.s) > 1", "eager-nfa")
+
+
+def test_what_is_no_stream_is_refused():
+    with pytest.raises(StreamError, match="a DataFrame where a stream belongs"):
+        ck.simulate(pd.DataFrame(), EXAMPLE)
+
+
+def test_an_empty_stream_has_one_step():
+    frame = pd.DataFrame({"ts": pd.Series([], dtype=float), "type": pd.Series([], dtype=str)})
+    events = ck.events(frame, time="ts", type="type", unit="s")
+    trace = ck.simulate(events, "PATTERN SEQ(a, b)", "tree-nfa")
+    assert (len(trace), trace.final, len(trace.matches)) == (1, True, 0)
+
+
+def test_conditions_that_never_hold_find_nothing():
+    assert not run("a b", "PATTERN SEQ(a, b) WHERE 1 > 2", "eager-nfa").matches
+
+
+def test_a_user_function_is_called_event_by_event():
+    ck.register_function("twice", lambda x: 2 * x)
+    trace = run("a1 b2 b3", "PATTERN SEQ(a, b) WHERE twice(a.p) = b.p", "eager-nfa")
+    assert named(trace) == {(("a", 0), ("b", 1))}
+
+
+def test_times_compare_with_texts():
+    frame = pd.DataFrame(
+        {"ts": pd.to_datetime(["2024-01-01", "2024-01-02"]), "type": ["a", "a"]}
+    ).assign(due=lambda f: f.ts)
+    events = ck.events(frame, time="ts", type="type")
+    trace = ck.simulate(events, "PATTERN SEQ(a) WHERE a.due > '2024-01-01 12:00'", "eager-nfa")
+    assert named(trace) == {(("a", 1),)}
+    assert trace.events.attributes["due"][0] == "2024-01-01T00:00:00+00:00"
+
+
+def test_branches_that_find_the_same_match_find_it_once():
+    trace = run("a", "PATTERN AND(a, OR(NOT(b), NOT(c)))", "eager-nfa")
+    assert len(trace.matches) == 1
+    assert len(trace.find("discard", reason="duplicate")) == 1
+    assert {p.node.branch for p in trace.diagram.nodes} == {0, 1}
+
+
+def test_a_table_of_arrival_numbers_counts_windows_in_events():
+    trace = ck.simulate(
+        stream("a b b"), "PATTERN SEQ(a, b) WITHIN 2 EVENTS", "chain-nfa", ["b", "a"]
+    )
+    assert named(trace) == {(("a", 0), ("b", 1))}

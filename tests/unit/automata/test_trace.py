@@ -1,0 +1,212 @@
+"""Questions to a trace, its JSON, and how it is shown."""
+
+import json
+import math
+
+import pandas as pd
+import pytest
+
+import cepkit as ck
+from cepkit.automata.trace import Trace
+from cepkit.errors import TraceError
+from tests.unit.automata.cases import EXAMPLE, LAZY, run, stream
+
+
+@pytest.fixture
+def eager():
+    return run(LAZY, EXAMPLE, "eager-nfa")
+
+
+def test_fate_says_whence_it_came_what_refused_it_and_why_it_ended(eager):
+    fate = eager.fate(7)  # a2 b2
+    assert fate.lineage == (0, 2)
+    assert fate.binding == (("a", 1), ("b", 4))
+    assert fate.created.step == 4
+    (refused,) = fate.refused
+    assert (refused.step, refused.text) == (5, "instance 7 looks at c 5 for c: 13 < 9 fails")
+    assert fate.reason == "ended"
+    assert fate.children == ()
+    assert str(fate).splitlines()[-1] == (
+        "step 6: instance 7 ends: the stream ended before it was complete"
+    )
+
+
+def test_fate_of_what_matched(eager):
+    fate = eager.fate(9)
+    assert (fate.matches, fate.reason) == ((0,), "matched")
+    assert eager.fate(4).children == (9,)
+
+
+def test_fate_of_nobody(eager):
+    with pytest.raises(TraceError, match="no instance 99"):
+        eager.fate(99)
+
+
+def test_expired_and_why():
+    trace = run("a1 x x x b2", "PATTERN SEQ(a, b) WITHIN 2 seconds", "eager-nfa")
+    fate = trace.fate(1)
+    assert (fate.reason, fate.ended.step) == ("expired", 3)
+    assert trace.totals.counts.expired == 1
+
+
+def test_next_match(eager):
+    assert eager.next_match().step == 5
+    assert eager.next_match(after=4).instance == 9
+    assert eager.next_match(after=5) is None
+
+
+def test_find_by_what_is_asked(eager):
+    assert len(eager.find("evaluate", held=False)) == 4
+    assert {f.step for f in eager.find("evaluate", event=3)} == {3}
+    assert len(eager.find("evaluate", clause=4)) == 5
+    assert len(eager.find("create", variable="b")) == 5
+    assert eager.find("create", variable="b", after=4) == ()
+    assert {f.operation.instance for f in eager.find("discard", reason="matched")} == {9, 10}
+    with pytest.raises(TraceError, match="did you mean 'evaluate'"):
+        eager.find("evaluat")
+
+
+def test_slices_are_told_in_sentences(eager):
+    told = str(eager[3:5])
+    assert told.startswith("step 3: b 3 arrives\n")
+    assert "instance 3 looks at b 3 for b: 8 < 7 fails" in told
+    assert len(eager[3:5]) == 2
+    assert "the stream ends" in str(eager[-1])
+    assert "&lt;" in eager[3]._repr_html_()
+
+
+def test_compare_puts_totals_side_by_side(eager):
+    chain = run(LAZY, EXAMPLE, "chain-nfa", ["c", "b", "a"])
+    compared = eager.compare(chain)
+    totals = {row.counter: (row.left, row.right, row.parts) for row in compared.rows}
+    assert totals["evaluations"] == (14, 6, 0)
+    assert totals["matches"] == (2, 2, None)
+    assert compared.same_matches
+    assert compared.first_difference is None
+    assert "Both found the same matches." in str(compared)
+    assert "<table>" in compared._repr_html_()
+
+
+def test_compare_says_where_matches_part(eager):
+    text = json.loads(run(LAZY, EXAMPLE, "chain-nfa", ["c", "b", "a"]).to_json())
+    text["matches"] = text["matches"][1:]
+    compared = eager.compare(Trace.from_json(json.dumps(text)))
+    assert not compared.same_matches
+    assert compared.first_difference.events == {"a": 0, "b": 3, "c": 5}
+    assert [m.instance for m in compared.only_left] == [9]
+    assert "1 matches are in the first alone" in str(compared)
+
+
+def test_compare_refuses_other_streams_and_patterns(eager):
+    with pytest.raises(TraceError, match="two streams"):
+        eager.compare(run("a1", EXAMPLE, "eager-nfa"))
+    with pytest.raises(TraceError, match="two patterns"):
+        eager.compare(run(LAZY, "PATTERN SEQ(a, b)", "eager-nfa"))
+
+
+def test_matches_and_counters_as_frames(eager):
+    frame = eager.matches_frame()
+    assert list(frame.columns) == ["a", "b", "c", "match_start", "match_end", "step"]
+    assert frame["a"][0] == {
+        "id": 0,
+        "time": pd.Timestamp(0, unit="s", tz="UTC"),
+        "type": "a",
+        "p": 3.0,
+    }
+    assert frame["match_end"][1] == pd.Timestamp(5, unit="s", tz="UTC")
+    assert eager.counters_frame()["evaluations"].tolist() == [1, 2, 3, 6, 9, 14, 14]
+    assert len(run("x", EXAMPLE, "eager-nfa").matches_frame()) == 0
+
+
+def test_sets_are_lists_in_frames():
+    trace = run("a b b", "PATTERN SEQ(a, KL(b))", "chain-nfa", ["b", "a"])
+    assert sorted(len(members) for members in trace.matches_frame()["b"]) == [1, 1, 2]
+
+
+def test_json_goes_to_a_file_and_back(eager, tmp_path):
+    path = tmp_path / "trace.json"
+    eager.to_json(path)
+    assert Trace.from_json(path) == eager
+    assert Trace.from_json(str(path)) == eager
+
+
+def test_json_holds_no_infinities():
+    frame = pd.DataFrame({"ts": [1.0, 2.0], "type": ["a", "b"], "p": [math.inf, math.nan]})
+    events = ck.events(frame, time="ts", type="type", unit="s")
+    trace = ck.simulate(events, "PATTERN SEQ(a, b) WHERE a.p > b.p", "eager-nfa")
+    assert json.loads(trace.to_json())["events"]["attributes"]["p"] == ["Infinity", None]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("{", "this is no JSON"),
+        ('{"schema": "other"}', "the schema 'other'"),
+        ('{"schema": "cepkit.trace/1"}', "lacks something"),
+        ("/nowhere/trace.json", "cannot be read"),
+    ],
+)
+def test_what_is_no_trace_is_refused(source, said):
+    with pytest.raises(TraceError, match=said):
+        Trace.from_json(source)
+
+
+def test_a_long_trace_says_what_it_left_out():
+    trace = run("a b " * 50, "PATTERN SEQ(a, b) WITHIN 3 seconds", "eager-nfa", max_steps=10)
+    assert (len(trace), trace.truncated.shown, trace.truncated.of) == (10, 10, 101)
+    assert not trace.final
+    assert trace.totals.counts.matches > len(trace.matches)
+    assert "the first 10 of 101 steps are kept" in str(trace)
+    assert "the first 10 of 101 steps are kept" in trace._repr_html_()
+
+
+def test_clauses_stand_where_the_text_says():
+    pattern = (
+        "PATTERN SEQ(A a, NOT(N n), KL(B b){2,3}) WHERE a.x < b.x AND n.x = 1 "
+        "WITHIN 5 seconds PARTITION BY k"
+    )
+    frame = pd.DataFrame({"ts": [1.0], "type": ["A"], "x": [1], "k": [1]})
+    events = ck.events(frame, time="ts", type="type", unit="s")
+    trace = ck.simulate(events, pattern, "eager-nfa")
+    assert [(c.kind, c.text) for c in trace.clauses] == [
+        ("event", "A a"),
+        ("absence", "NOT(N n)"),
+        ("event", "KL(B b){2,3}"),
+        ("condition", "a.x < b.x"),
+        ("condition", "n.x = 1"),
+        ("window", "WITHIN 5 seconds"),
+        ("partition", "PARTITION BY k"),
+    ]
+    assert all(trace.pattern[c.begin : c.end] == c.text for c in trace.clauses)
+
+
+def test_what_fails_its_own_condition_is_refused_and_shown():
+    trace = run("a1 a5 b", "PATTERN SEQ(a, b) WHERE a.p > 3", "eager-nfa")
+    (refused,) = trace.find("refuse")
+    assert refused.text == "a 0 cannot be a: 1 > 3 fails"
+    assert len(trace.matches) == 1
+
+
+def test_names_are_escaped_in_html():
+    frame = pd.DataFrame({"ts": [1.0, 2.0], "type": ["<b>", "<b>"]})
+    events = ck.events(frame, time="ts", type="type", unit="s")
+    trace = ck.simulate(events, 'PATTERN SEQ("<b>" a, "<b>" c)', "eager-nfa")
+    assert "<b>" not in trace._repr_html_()
+    assert "<b>" not in trace[0:2]._repr_html_()
+    assert "<b>" not in trace.fate(1)._repr_html_()
+
+
+def test_set_functions_are_shown_with_their_values():
+    pattern = "PATTERN KL(b) WHERE avg(b.p) >= 2"
+    trace = run("b1 b3", pattern, "chain-nfa", ["b"])
+    texts = [f.text for f in trace.find("close")]
+    assert "the set of instance 1 may not end: 1 >= 2 fails" in texts
+    assert "the set of instance 3 may end: 2 >= 2 holds" in texts
+    assert len(trace.matches) == 2
+
+
+def test_stream_and_events_are_numbered_in_the_order_of_time():
+    events = stream("b a", [2, 1])
+    trace = ck.simulate(events, "PATTERN SEQ(a, b)", "eager-nfa")
+    assert trace.events.id == (1, 0)
+    assert dict(trace.matches[0].events) == {"a": 0, "b": 1}
