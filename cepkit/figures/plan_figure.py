@@ -57,6 +57,9 @@ def draw_plans(
         PlanError: A plan does not belong to the pattern.
     """
     least = min((p.log_cost for p in plans if p.log_cost is not None), default=None)
+    # The cost of a tree has its leaves in it, that of an order has not.
+    if len({type(branch) for plan in plans for branch in plan.branches}) > 1:
+        least = None
     shown = [(_head(plan, least), pictures(plan, pattern)) for plan in plans]
     return _figure(plan_canvas.side_by_side(shown, width), f"{len(plans)} plans")
 
@@ -73,7 +76,7 @@ def _figure(canvas: Canvas, title: str) -> go.Figure:
 
 
 def _head(plan: Plan, least: float | None = None) -> str:
-    """Return who made a plan and what it costs, beside the least cost of several."""
+    """Return who made a plan and what it costs, beside the least cost of plans of its kind."""
     if plan.log_cost is None:
         return plan.planner
     times = ""
