@@ -527,9 +527,9 @@ def draw(thing: object, **options: Any) -> Figure | Player:
     """Return a figure of `thing`; it is returned, never shown as a side effect.
 
     Args:
-        thing: A query, a plan, statistics, a comparison of plans, matches, an
-            explanation, the answer of `why_not` or a table of it; or a trace, or several of one
-            stream, which gives a player (docs/player.md).
+        thing: A query, a plan, statistics, a comparison of plans, what `weigh_plans` and
+            `what_if` return, matches, an explanation, the answer of `why_not` or a table of it;
+            or a trace, or several of one stream, which gives a player (docs/player.md).
         **options: Those of the figure: see `cepkit.figures`.
 
     Raises:

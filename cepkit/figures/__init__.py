@@ -16,40 +16,51 @@ from cepkit.columnar.explanation import Explanation
 from cepkit.columnar.matches import Matches
 from cepkit.diagnosis.result import WhyNot
 from cepkit.diagnosis.tables import Funnel, NearMisses
-from cepkit.errors import CepkitError, TraceError
+from cepkit.errors import CepkitError, TraceError, nearest
 from cepkit.figures.counters import draw_counters
 from cepkit.figures.explained import draw_explanation
 from cepkit.figures.found import draw_matches, is_matches
 from cepkit.figures.funnel import draw_funnel
+from cepkit.figures.measured_plans import draw_measured
 from cepkit.figures.mechanism import draw_mechanism
 from cepkit.figures.near_misses import draw_near_misses
-from cepkit.figures.plan_comparison import draw_comparison
+from cepkit.figures.plan_comparison import draw_costs
 from cepkit.figures.plan_figure import draw_plan, draw_plans, draw_query
 from cepkit.figures.player import Player
+from cepkit.figures.rate_curves import draw_what_if
 from cepkit.figures.report import write_report
+from cepkit.figures.search_traces import draw_searches
 from cepkit.figures.stream_profile import draw_statistics
 from cepkit.figures.verdict import draw_verdict
+from cepkit.figures.weighed_plans import draw_tradeoff
 from cepkit.pattern.builder import Pattern, as_query
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.planners.compare import PlanComparison
+from cepkit.planners.tradeoff import Tradeoff
+from cepkit.planners.what_if import WhatIf
 from cepkit.statistics.model import Statistics
 
 __all__ = [
     "Player",
     "draw",
     "draw_comparison",
+    "draw_costs",
     "draw_counters",
     "draw_explanation",
     "draw_funnel",
     "draw_matches",
+    "draw_measured",
     "draw_mechanism",
     "draw_near_misses",
     "draw_plan",
     "draw_plans",
     "draw_query",
+    "draw_searches",
     "draw_statistics",
+    "draw_tradeoff",
     "draw_verdict",
+    "draw_what_if",
     "write_report",
 ]
 
@@ -64,6 +75,35 @@ def _draw_plans(plans: Sequence[Plan], pattern: Any = None, **options: Any) -> g
 
 def _draw_pattern(pattern: Pattern, **options: Any) -> go.Figure:
     return draw_query(pattern.query, **options)
+
+
+COMPARISONS: dict[str, Callable[..., go.Figure]] = {
+    "costs": draw_costs,
+    "measured": draw_measured,
+    "search": draw_searches,
+}
+"""What can be seen of a comparison of plans."""
+
+
+def draw_comparison(comparison: PlanComparison, of: str = "costs", **options: Any) -> go.Figure:
+    """Return a figure of compared plans; it is returned, not shown.
+
+    Args:
+        comparison: From `compare_plans`.
+        of: "costs" as bars; "measured", what plans did against what they cost; "search", how
+            each planner came to its plan.
+        **options: ``by=`` of "measured"; ``over=`` and ``branch=`` of "search".
+
+    Raises:
+        CepkitError: A comparison has no such figure, or the plans were not run.
+    """
+    if of not in COMPARISONS:
+        raise CepkitError(
+            f"a comparison of plans has no figure of '{of}'",
+            expected=f"of= one of {', '.join(COMPARISONS)}",
+            hint=nearest(of, COMPARISONS),
+        )
+    return COMPARISONS[of](comparison, **options)
 
 
 def _draw_why_not(why: WhyNot) -> go.Figure:
@@ -99,6 +139,8 @@ FIGURES: dict[type, Callable[..., go.Figure | Player]] = {
     Plan: _draw_plan,
     Statistics: draw_statistics,
     PlanComparison: draw_comparison,
+    Tradeoff: draw_tradeoff,
+    WhatIf: draw_what_if,
     Explanation: draw_explanation,
     Matches: draw_matches,
     WhyNot: _draw_why_not,
@@ -116,14 +158,16 @@ def draw(thing: object, **options: Any) -> go.Figure | Player:
     """Return a figure of `thing`; it is returned, not shown.
 
     Args:
-        thing: A query, a plan, several plans of a query, statistics, a comparison of plans, an
-            explanation, matches, the answer of `why_not` (its funnel, or its events in time) and
-            its near misses, a trace, or several traces of one stream.
+        thing: A query, a plan, several plans of a query, statistics, a comparison of plans, what
+            `weigh_plans` and `what_if` return, an explanation, matches, the answer of `why_not`
+            (its funnel, or its events in time) and its near misses, a trace, or several traces of
+            one stream.
         **options: Of a plan ``pattern=``, without which its conditions are not known, and
-            ``per_row=``, the steps side by side; of several plans ``width=``; of matches
-            ``limit=``, ``since_start=``, and ``time=`` and ``type=`` for a DataFrame where they
-            cannot be found out; of traces ``kind=`` ("player", "diagram" or "counters") and of
-            the player ``steps=``, ``start=``.
+            ``per_row=``, the steps side by side; of several plans ``width=``; of a comparison
+            ``of="measured"`` and ``of="search"`` (see `draw_comparison`); of matches ``limit=``,
+            ``since_start=``, and ``time=`` and ``type=`` for a DataFrame where they cannot be
+            found out; of traces ``kind=`` ("player", "diagram" or "counters") and of the player
+            ``steps=``, ``start=``.
 
     Raises:
         CepkitError: There is no figure of such a thing, or it has no such option.
@@ -137,14 +181,16 @@ def draw(thing: object, **options: Any) -> go.Figure | Player:
     if drawing is None:
         raise CepkitError(
             f"there is no figure of a {type(thing).__name__}",
-            expected="a query, one or several plans, statistics, a comparison of plans, an "
-            "explanation, matches, the answer of why_not, one or several traces",
+            expected="a query, one or several plans, statistics, a comparison of plans, what "
+            "weigh_plans and what_if return, an explanation, matches, the answer of why_not, one "
+            "or several traces",
         )
     try:
         return drawing(thing, **options)
     except TypeError as error:
         if "unexpected keyword argument" not in str(error):
             raise
+        unknown = [name for name in options if f"'{name}'" in str(error)] or list(options)
         raise CepkitError(
-            f"the figure of a {type(thing).__name__} has no such option: {', '.join(options)}"
+            f"the figure of a {type(thing).__name__} has no such option: {', '.join(unknown)}"
         ) from error

@@ -7,17 +7,24 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from cepkit.figures.key import KeyRow, add_key
 from cepkit.figures.scales import Scale
 from cepkit.figures.style import BLUE, GREEN, SMALL, figure
-from cepkit.figures.texts import cut, shown
+from cepkit.figures.texts import cut, shown, wrapped
 from cepkit.plan.logarithms import log_text
+from cepkit.plan.nodes import OrderPlan
 from cepkit.plan.printer import one_line
 from cepkit.planners.compare import PlanComparison
 from cepkit.statistics.tables import number
 
-_ROW = 58
-_PLAN_LENGTH = 92
+_BAR = 25
+_LINE = SMALL * 1.3
+_BETWEEN = 17
+_AXIS = 56
+_PLAN_WIDTH = 380
+_PLAN_LINES = 3
 _NAME_LENGTH = 28
+_EQUAL = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +34,10 @@ class Bar:
     Attributes:
         planner: Its name.
         plan: The plan on one line.
-        log_cost: The logarithm of its cost to base ten, -infinity for 0.
-        cost: The cost as a text.
+        log_cost: The logarithm to base ten, -infinity for 0, of the cost by which plans are
+            compared: where one of them is a tree, that as a tree.
+        cost: The same cost as a text.
+        as_order: The cost of an order by itself as a text, where it is compared as a tree; else "".
         relative: The cost as a multiple of the best.
         seconds: How long it planned.
         best: Whether no plan is cheaper.
@@ -38,6 +47,7 @@ class Bar:
     plan: str
     log_cost: float
     cost: str
+    as_order: str
     relative: float
     seconds: float
     best: bool
@@ -47,36 +57,50 @@ def bars(comparison: PlanComparison) -> tuple[Bar, ...]:
     """Return what is drawn of a comparison, in its order."""
     made = []
     for row in comparison.rows:
-        log = -math.inf if row.plan.log_cost is None else row.plan.log_cost
+        log = comparison.log_cost(row)
+        is_order = all(isinstance(plan, OrderPlan) for plan in row.plan.branches)
+        own = row.plan.log_cost if comparison.has_trees and is_order else None
         made.append(
             Bar(
                 row.plan.planner,
                 one_line(row.plan),
                 log / math.log(10),
                 log_text(log),
+                "" if own is None else log_text(own),
                 row.relative,
                 row.seconds,
-                row.relative <= 1.0,
+                row.relative <= 1.0 + _EQUAL,
             )
         )
     return tuple(made)
 
 
-def draw_comparison(comparison: PlanComparison) -> go.Figure:
+def draw_costs(comparison: PlanComparison) -> go.Figure:
     """Return the costs of the plans as bars; the figure is returned, not shown.
 
     The best are green, hatched and say so. The axis is logarithmic where costs differ much.
+    Planners that refused are named below.
     """
     rows = bars(comparison)
-    scale = Scale.of((row.log_cost for row in rows), room=0.24)
-    made = figure(f"cost of the plans: {shown(comparison.cost_model)}", 96 + _ROW * len(rows))
-    places = list(range(len(rows)))
+    scale = Scale.of((row.log_cost for row in rows), room=0.34)
+    texts = [wrapped(row.plan, SMALL, _PLAN_WIDTH, _PLAN_LINES) for row in rows]
+    # Places are pixels, as plans take one line or several.
+    tops, below = [], 8.0
+    for lines in texts:
+        tops.append(below)
+        below += len(lines) * _LINE + _BAR + _BETWEEN
+    places = [
+        top + len(lines) * _LINE + 2 + _BAR / 2 for top, lines in zip(tops, texts, strict=True)
+    ]
+    title = f"cost of the plans: {shown(comparison.cost_model)}"
+    made = figure(title, round(below + 56 + _AXIS))
+    made.update_layout(margin={"b": _AXIS})
     made.add_bar(
         orientation="h",
         y=places,
         base=scale.begin,
         x=[scale.place(row.log_cost) - scale.begin for row in rows],
-        width=0.42,
+        width=_BAR,
         marker={
             "color": [GREEN if row.best else BLUE for row in rows],
             "pattern": {
@@ -94,8 +118,9 @@ def draw_comparison(comparison: PlanComparison) -> go.Figure:
         {
             "x": scale.place(row.log_cost),
             "y": place,
-            "text": f" {shown(row.cost)}" + (" <b>best</b>" if row.best else _times(row.relative)),
+            "text": f" {shown(row.cost)}{_remark(row)}",
             "xanchor": "left",
+            "align": "left",
             "showarrow": False,
         }
         for place, row in zip(places, rows, strict=True)
@@ -104,27 +129,43 @@ def draw_comparison(comparison: PlanComparison) -> go.Figure:
         {
             "x": 0,
             "xref": "paper",
-            "y": place - 0.4,
-            "text": shown(cut(row.plan, _PLAN_LENGTH)),
+            "y": top,
+            "yanchor": "top",
+            "text": "<br>".join(map(shown, lines)),
             "hovertext": shown(row.plan),
+            "align": "left",
             "xanchor": "left",
             "xshift": 8,
+            "borderpad": 0,
             "font": {"size": SMALL},
             "showarrow": False,
         }
-        for place, row in zip(places, rows, strict=True)
+        for top, row, lines in zip(tops, rows, texts, strict=True)
     ]
     made.update_layout(annotations=[*costs, *plans])
-    made.update_xaxes(**scale.axis(), title_text="cost")
+    as_trees = " as a tree; an order is one that leans left" if comparison.has_trees else ""
+    made.update_xaxes(**scale.axis(), title_text=f"cost{as_trees}")
     names = [shown(cut(row.planner, _NAME_LENGTH)) for row in rows]
-    made.update_yaxes(
-        tickvals=places, ticktext=names, range=[len(rows) - 0.5, -0.62], showgrid=False
-    )
+    made.update_yaxes(tickvals=places, ticktext=names, range=[below, 0], showgrid=False)
+    refused = [KeyRow(f"{planner} refused", reason) for planner, reason in comparison.refused]
+    if refused:
+        add_key(made, refused, axis=_AXIS, left=0)
     return made
 
 
+def _remark(row: Bar) -> str:
+    remark = " <b>best</b>" if row.best else _times(row.relative)
+    if row.as_order:
+        remark += f'<br> <span style="font-size:{SMALL}px">as an order {shown(row.as_order)}</span>'
+    return remark
+
+
 def _times(relative: float) -> str:
-    return f" ({number(relative)} x)" if math.isfinite(relative) else ""
+    if not math.isfinite(relative):
+        return ""
+    # What is not the best should not read as if it were.
+    times = number(relative) if relative >= 1.0005 else f"{relative:.7g}"
+    return f" ({times} x)"
 
 
 def _told(row: Bar) -> str:

@@ -36,6 +36,10 @@ from cepkit.statistics.tables import number
 _DRAWN = 20
 _LISTED = 20
 _COLUMNS = 24
+_AS_TREES = (
+    "Orders and trees are compared as trees: an order is a tree that leans left, and the events "
+    "that wait at its leaves count as well."
+)
 
 
 def write_report(
@@ -97,26 +101,34 @@ def _plan(plan: Plan, query: Query) -> str:
 
 def _comparison(comparison: PlanComparison) -> str:
     found = bars(comparison)
+    both = comparison.has_trees and any(row.as_order for row in found)
     rows = [
         (
             f"{row.planner} (best)" if row.best else row.planner,
             row.plan,
+            *([row.as_order] if both else []),
             row.cost,
             f"{number(row.relative)} x",
             f"{row.seconds * 1000:,.3g} ms",
         )
         for row in found
     ]
+    costs = ("cost as an order", "as a tree") if both else ("cost",)
+    head = ("planner", "plan", *costs, "relative", "planned in")
+    remarks = [page.paragraph(f"{planner}: {reason}.") for planner, reason in comparison.refused]
+    if both:
+        remarks.insert(0, page.paragraph(_AS_TREES))
     return page.section(
         "Plans compared",
         page.table(
             f"What each planner finds; cost: {comparison.cost_model}",
-            ("planner", "plan", "cost", "relative", "planned in"),
+            head,
             rows,
-            numbers=(2, 3, 4),
+            numbers=range(2, len(head)),
             wide=[1],
             marked=[i for i, row in enumerate(found) if row.best],
         ),
+        *remarks,
     )
 
 

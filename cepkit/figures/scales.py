@@ -11,9 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from cepkit.plan.logarithms import log_text
+from cepkit.statistics.tables import number
+
 _LARGE_SPREAD = math.log10(50)
 _MOST_TICKS = 7
 _FLOAT_DIGITS = 300
+_FEWEST_TICKS = 3
+_DIGITS = ((1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +58,46 @@ class Scale:
         ticks = (((begin, "0"),) if zero else ()) + _powers(low, greatest)
         return cls(True, begin, begin + (greatest - begin) * share, ticks)
 
+    @classmethod
+    def of_powers(cls, logs: Iterable[float], room: float = 0.0) -> Scale:
+        """Return a scale that is logarithmic however alike the numbers are, and close around them.
+
+        Args:
+            logs: Their logarithms to base ten.
+            room: The share of the axis to keep free behind the greatest.
+        """
+        known = list(logs)
+        finite = [log for log in known if math.isfinite(log)]
+        least, greatest = min(finite, default=0.0), max(finite, default=1.0)
+        margin = max(0.06 * (greatest - least), 0.004)
+        low, high = least - margin, greatest + margin
+        zero = -math.inf in known
+        begin = low - max(0.15 * (high - low), 0.02) if zero else low
+        ticks = (((begin, "0"),) if zero else ()) + _marks(low, high)
+        return cls(True, begin, begin + (high - begin) / (1.0 - room), ticks)
+
     def place(self, log: float) -> float:
         """Return the position of the number with this logarithm."""
         if log == -math.inf:
             return self.begin
         return min(log, self.end) if self.logarithmic else 10.0**log
 
+    def share(self, place: float) -> float:
+        """Return how far from the axis's lower end a position lies, 0 to 1."""
+        low, high = self._range()
+        return (place - low) / (high - low)
+
+    def _range(self) -> tuple[float, float]:
+        # It begins a hair before its least place so that a mark there is whole.
+        least = self.begin if self.logarithmic else 0.0
+        return least - 0.012 * (self.end - least), self.end
+
     def axis(self) -> dict[str, Any]:
         """Return the settings of a plotly axis."""
         if not self.logarithmic:
-            # The axis begins a hair before zero so that a mark there is whole.
-            return {"range": [-0.012 * self.end, self.end]}
-        margin = 0.012 * (self.end - self.begin)
+            return {"range": list(self._range())}
         return {
-            "range": [self.begin - margin, self.end],
+            "range": list(self._range()),
             "tickvals": [position for position, _ in self.ticks],
             "ticktext": [text for _, text in self.ticks],
         }
@@ -81,6 +112,34 @@ def _powers(low: int, greatest: float) -> tuple[tuple[float, str], ...]:
     step = max(1, math.ceil((greatest - low) / _MOST_TICKS))
     powers = range(low, math.floor(greatest) + 1, step)
     return tuple((float(power), _power(power)) for power in powers)
+
+
+def _marks(low: float, high: float) -> tuple[tuple[float, str], ...]:
+    """Return ticks between two logarithms: powers of ten, or what lies between them, or steps."""
+    if high - low >= _FEWEST_TICKS:
+        return tuple(tick for tick in _powers(math.ceil(low), high) if tick[0] >= low)
+    if max(abs(low), abs(high)) >= _FLOAT_DIGITS:
+        return tuple((log, log_text(log * math.log(10))) for log in (low, (low + high) / 2, high))
+    for digits in _DIGITS:
+        values = [
+            digit * 10.0**power
+            for power in range(math.floor(low), math.floor(high) + 1)
+            for digit in digits
+            if low <= math.log10(digit * 10.0**power) <= high
+        ]
+        if len(values) >= _FEWEST_TICKS:
+            return tuple((math.log10(value), number(value)) for value in values)
+    return _steps(10.0**low, 10.0**high)
+
+
+def _steps(low: float, high: float) -> tuple[tuple[float, str], ...]:
+    """Return ticks at equal distances, for numbers that are nearly the same."""
+    rough = (high - low) / 4
+    power = math.floor(math.log10(rough))
+    step = next(d for d in (1, 2, 5, 10) if d * 10.0**power >= rough) * 10.0**power
+    values = [i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    places = max(0, -math.floor(math.log10(step) + 1e-9))
+    return tuple((math.log10(value), f"{value:,.{places}f}") for value in values)
 
 
 def _power(power: int) -> str:

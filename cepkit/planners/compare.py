@@ -91,16 +91,21 @@ class PlanComparison:
     Attributes:
         query: What the plans are for.
         rows: One for each planner that found a plan.
-        cost_model: The name of what made one plan better than another.
+        cost: What made one plan better than another.
         refused: The planners that found none, and why.
         notes: What a reader should know of the measured numbers.
     """
 
     query: Query
     rows: tuple[ComparedPlan, ...]
-    cost_model: str
+    cost: CostModel
     refused: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def cost_model(self) -> str:
+        """The name of what made one plan better than another."""
+        return self.cost.name
 
     @property
     def best(self) -> Plan:
@@ -245,7 +250,7 @@ def compare_plans(
     if not found:
         raise refused[0][1]
     reasons = tuple((name, reason.found) for name, reason in refused)
-    comparison = PlanComparison(query, tuple(found), cost.name, reasons)
+    comparison = PlanComparison(query, tuple(found), cost, reasons)
     costs = [comparison.log_cost(row) for row in found]
     rows = (
         replace(row, relative=_multiple(log_cost, min(costs)))

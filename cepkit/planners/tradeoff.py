@@ -8,19 +8,23 @@ Source: *Join Query Optimization Techniques for Complex Event Processing Applica
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cepkit.costs import PARTIAL_MATCHES, Blend, Latency, OutputProfile
+from cepkit.costs.contract import query_cost
 from cepkit.costs.latency import NOTHING_KNOWN
 from cepkit.errors import PlanError
+from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log, log_text
-from cepkit.plan.nodes import Plan
+from cepkit.plan.nodes import OrderPlan, Plan, TreePlan, leaning_left
 from cepkit.plan.printer import one_line
-from cepkit.planners.choose import choose_plan, cost_plan
+from cepkit.planners.choose import choose_plan
 from cepkit.planners.contract import Planner
+from cepkit.planners.search import TOLERANCE
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import html_table, number, text_table
 
@@ -106,6 +110,8 @@ def weigh(
 ) -> Tradeoff:
     """Return the plans that planners find while alpha changes.
 
+    Where one of them is a tree, all are costed as trees: an order is a tree that leans left.
+
     Args:
         query: The query.
         statistics: What is known of the stream.
@@ -118,22 +124,41 @@ def weigh(
     """
     if not planners or not alphas:
         raise PlanError("nothing to weigh", expected="at least one planner and one alpha")
+    chosen = [
+        (alpha, choose_plan(query, statistics, planner, Blend(alpha, output)))
+        for planner in planners
+        for alpha in alphas
+    ]
+    as_trees = any(isinstance(p, TreePlan) for _, plan in chosen for p in plan.branches)
+    branches = normal_form(query)
+    kept, waited = (
+        [model.on(branch, statistics) for branch in branches]
+        for model in (PARTIAL_MATCHES, Latency(output))
+    )
     rows = []
-    for planner in planners:
-        for alpha in alphas:
-            plan = choose_plan(query, statistics, planner, Blend(alpha, output))
-            work = cost_plan(plan, query, statistics, PARTIAL_MATCHES).log_cost
-            waiting = cost_plan(plan, query, statistics, Latency(output)).log_cost
-            assert work is not None
-            assert waiting is not None
-            rows.append(Weighed(plan.planner, alpha, plan, work, waiting))
+    for alpha, plan in chosen:
+        parts = [
+            leaning_left(p) if as_trees and isinstance(p, OrderPlan) else p for p in plan.branches
+        ]
+        work, waiting = query_cost(kept, parts), query_cost(waited, parts)
+        rows.append(Weighed(plan.planner, alpha, plan, work, waiting))
     return Tradeoff(tuple(_marked(row, rows) for row in rows))
 
 
 def _marked(row: Weighed, rows: Sequence[Weighed]) -> Weighed:
     mine = (row.log_partial_matches, row.log_latency)
     beaten = any(
-        theirs[0] <= mine[0] and theirs[1] <= mine[1] and theirs != mine
+        _less(theirs[0], mine[0]) >= 0 <= _less(theirs[1], mine[1])
+        and _less(theirs[0], mine[0]) + _less(theirs[1], mine[1]) > 0
         for theirs in ((other.log_partial_matches, other.log_latency) for other in rows)
     )
     return Weighed(row.planner, row.alpha, row.plan, *mine, best=not beaten)
+
+
+def _less(one: float, other: float) -> int:
+    """Return 1 if the one cost is less, 0 if they are equal but for rounding, -1 if it is more."""
+    if one == other:
+        return 0
+    if math.isfinite(one - other) and abs(one - other) <= TOLERANCE * max(1.0, abs(other)):
+        return 0
+    return 1 if one < other else -1

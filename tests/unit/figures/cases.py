@@ -27,10 +27,15 @@ def sequence(names=TWELVE, types=None, rest=""):
 
 def find(query, rows, order=None, unit="us", **options):
     """The matches of a query among rows of (seconds, type, price), their times in a unit."""
+    return Matches(events_of(rows, unit), query, as_plan(order, query), **options)
+
+
+def events_of(rows, unit="us"):
+    """A stream of rows of (seconds, type, price)."""
     frame = pd.DataFrame(rows, columns=["ts", "kind", "price"])
     frame["ts"] = pd.Timestamp("2024-03-04 10:00", tz="UTC") + pd.to_timedelta(frame["ts"], "s")
     frame["ts"] = frame["ts"].dt.as_unit(unit)
-    return Matches(events(frame, time="ts", type="kind"), query, as_plan(order, query), **options)
+    return events(frame, time="ts", type="kind")
 
 
 THREE = parse(

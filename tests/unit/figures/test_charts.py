@@ -8,7 +8,7 @@ import pytest
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.explanation import Explanation
 from cepkit.figures.explained import counted, draw_explanation
-from cepkit.figures.plan_comparison import bars, draw_comparison
+from cepkit.figures.plan_comparison import bars, draw_costs
 from cepkit.figures.scales import Scale, log10
 from cepkit.figures.stream_profile import draw_statistics, rates, shares
 from cepkit.plan.checks import as_plan
@@ -16,6 +16,7 @@ from cepkit.planners import Greedy
 from cepkit.planners.choose import choose_plan
 from cepkit.planners.compare import compare_plans
 from cepkit.statistics.model import Selectivity, Statistics
+from cepkit.statistics.tables import number
 from tests.unit.figures.cases import SCRIPT, THREE, TWELVE, sequence
 
 STATISTICS = Statistics(
@@ -69,13 +70,19 @@ def test_bars_are_the_rows_of_the_comparison():
     made = bars(comparison)
     assert [bar.planner for bar in made] == [row.plan.planner for row in comparison.rows]
     assert made[0].plan == "a → b → c"
-    assert 10 ** made[0].log_cost == pytest.approx(comparison.rows[0].plan.cost)
+    assert 10 ** made[0].log_cost == pytest.approx(comparison.rows[0].tree_cost)
+    assert made[0].as_order == number(comparison.rows[0].plan.cost)
+    assert made[-1].planner == "dp-tree"
+    assert made[-1].as_order == ""
+    orders = bars(compare_plans(THREE, STATISTICS, ["given-order", "greedy"]))
+    assert 10 ** orders[0].log_cost == pytest.approx(comparison.rows[0].plan.cost)
+    assert orders[0].as_order == ""
     assert [bar.best for bar in made] == [row.relative == 1 for row in comparison.rows]
 
 
 def test_the_comparison_tells_plan_and_cost_of_each_planner():
     comparison = compare_plans(THREE, STATISTICS)
-    made = draw_comparison(comparison)
+    made = draw_costs(comparison)
     said = " ".join(texts_of(made))
     for row in comparison.rows:
         assert row.plan.planner in said
@@ -146,7 +153,7 @@ def test_names_are_never_read_as_html():
     plan = choose_plan(query, statistics, "given-order")
     comparison = compare_plans(query, statistics, [Greedy(name=SCRIPT), "by-frequency"])
     for made in (
-        draw_statistics(statistics), draw_comparison(comparison), draw_explanation(explained(plan)),
+        draw_statistics(statistics), draw_costs(comparison), draw_explanation(explained(plan)),
     ):  # fmt: skip
         for text in texts_of(made):
             left = text.replace("<b>best</b>", "").replace("<br>", "")

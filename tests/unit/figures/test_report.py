@@ -69,6 +69,7 @@ def test_it_has_everything_and_a_table_for_each_picture(tmp_path):
         assert heading in page.text
     for text in ("SEQ(A a, B b, C c)", "a → b → c", "a.price + c.price > 5", "greedy (best)"):
         assert text in page.text
+    assert "as a tree" in page.text
     assert page.tags.count("svg") == 2
     assert page.tags.count("table") == page.tags.count("caption") == 6
     assert page.tags.count("h1") == 1
