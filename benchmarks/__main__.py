@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-NAMES = ("engine", "operators", "spark_batch", "intrusion", "stocks", "player")
+NAMES = ("engine", "operators", "spark_batch", "intrusion", "stocks", "player", "lazy_study")
 
 
 def main(arguments: Sequence[str]) -> int:

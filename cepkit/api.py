@@ -442,7 +442,8 @@ def simulate(
         PlanError: There is no such mechanism, or it does not follow such a plan.
         UnsupportedError: AGG, a strategy other than skip-till-any-match, or events in Spark
             without a `limit`.
-        LimitError: More steps than a trace can hold.
+        LimitError: More steps than a trace can hold, more partial matches than memory can, or
+            more sets than could ever be made.
     """
     from cepkit.automata.choice import choose, follow, refuse_unsupported
     from cepkit.automata.simulation import MOST_STEPS, attributes_read

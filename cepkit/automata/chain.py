@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from cepkit.automata.buffers import Buffer
 from cepkit.automata.chart import Chart, NodeKind
 from cepkit.automata.contract import DiagramKind, Follows
+from cepkit.automata.demands import Stage
 from cepkit.automata.events import Event
 from cepkit.automata.journal import Instance
 from cepkit.automata.lane import Lane, Setting, with_place
 from cepkit.automata.operations import Reason
-from cepkit.automata.rules import Rules, Stage
+from cepkit.automata.rules import Rules
 from cepkit.plan.checks import variables_of_plan
 from cepkit.plan.nodes import BranchPlan
 
@@ -136,10 +137,10 @@ class ChainLane(Lane):
         # Those who come to be from here on see the event in the buffer, if it is in their scope.
         stages = self._program.stages
         for instance, i in waiting:
-            if instance.alive and self.in_scope(stages[i], instance, event):
+            if instance.alive and self.scopes.in_scope(stages[i], instance, event):
                 self._take(instance, i, event)
         for instance, i in growing:
-            if instance.alive and self.in_scope(stages[i], instance, event):
+            if instance.alive and self.scopes.in_scope(stages[i], instance, event):
                 self._grow(instance, i, event)
 
     def _take(self, instance: Instance, i: int, event: Event) -> None:
@@ -158,11 +159,8 @@ class ChainLane(Lane):
         slot = stage.slot
         alone = with_place(instance.binding, slot, (event,))
         if self.holds(instance, self._program.loops[i], event, stage.tests, alone):
-            members = instance.binding[slot]
-            assert isinstance(members, tuple)
-            child = self.extended(
-                instance, self._program.nodes[i + 1], slot, (*members, event), event
-            )
+            place = (*self.members(instance, slot), event)
+            child = self.extended(instance, self._program.nodes[i + 1], slot, place, event)
             self._settle(child, i, stage)
 
     def _settle(self, instance: Instance, i: int, stage: Stage) -> None:
@@ -191,21 +189,18 @@ class ChainLane(Lane):
             return
         stage, buffer = self._program.stages[i], self._buffers[i]
         if buffer is not None:
-            for event in self.candidates(buffer, stage, instance):
+            for event in self.scopes.candidates(buffer, stage, instance):
                 self._take(instance, i, event)
         if not stage.before:
             self.stay(instance, self._waiting[i])
 
     def _grow_from_buffer(self, instance: Instance, i: int, stage: Stage) -> None:
-        members = instance.binding[stage.slot]
-        assert isinstance(members, tuple)
-        most = self.rules.bounds[stage.slot][1]
-        if most is not None and len(members) >= most:
+        if not self.may_grow(instance, stage.slot):
             return
-        buffer = self._buffers[i]
+        last, buffer = self.members(instance, stage.slot)[-1], self._buffers[i]
         if buffer is not None:
-            for event in self.candidates(buffer, stage, instance):
-                if event.number > members[-1].number:
+            for event in self.scopes.candidates(buffer, stage, instance):
+                if event.number > last.number:
                     self._grow(instance, i, event)
         if not stage.before:
             self.stay(instance, self._growing[i])

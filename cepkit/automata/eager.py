@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 from cepkit.automata.chart import Chart, NodeKind
 from cepkit.automata.contract import DiagramKind, Follows
+from cepkit.automata.demands import Absence, Stage, Test
 from cepkit.automata.events import Event
 from cepkit.automata.journal import Instance
 from cepkit.automata.lane import Lane, Setting, with_place
-from cepkit.automata.rules import Absence, Rules, Stage, Test, places
+from cepkit.automata.rules import Rules, places
 from cepkit.plan.nodes import BranchPlan
 
 _DRAWN = 32
@@ -184,20 +185,16 @@ class EagerLane(Lane):
             for instance in instances.values()
         ]
         for instance, move in offers:
-            if instance.alive and self.in_scope(move.stage, instance, event):
+            if instance.alive and self.scopes.in_scope(move.stage, instance, event):
                 self._offer(instance, move, event)
 
     def _offer(self, instance: Instance, move: Move, event: Event) -> None:
         slot, bounds = move.stage.slot, self.rules.bounds
-        members = instance.binding[slot] if move.grows else ()
-        assert isinstance(members, tuple)
-        if move.grows and not self._can_grow(instance, slot):
+        if move.grows and not self.may_grow(instance, slot):
             return
-        for ended in move.ends:
-            other = instance.binding[ended]
-            assert isinstance(other, tuple)
-            if len(other) < bounds[ended][0]:
-                return
+        members = self.members(instance, slot) if move.grows else ()
+        if any(len(self.members(instance, ended)) < bounds[ended][0] for ended in move.ends):
+            return
         one = (event,) if slot in bounds else event
         alone = with_place(instance.binding, slot, one)
         if self.holds(instance, move.edge, event, move.tests, alone):
@@ -215,23 +212,16 @@ class EagerLane(Lane):
         if state == self.rules.everything:
             if self._may_end(instance):
                 self.complete(instance)
-            if not any(self._can_grow(instance, s) for s in places(self._program.open_sets(state))):
+            if not any(self.may_grow(instance, s) for s in places(self._program.open_sets(state))):
                 if len(instance.homes) == 1:
                     self.discard(instance, instance.outcome or "unfinished")
                 return
         self.stay(instance, self._at.setdefault(state, {}))
 
-    def _can_grow(self, instance: Instance, slot: int) -> bool:
-        members, most = instance.binding[slot], self.rules.bounds[slot][1]
-        assert isinstance(members, tuple)
-        return most is None or len(members) < most
-
     def _may_end(self, instance: Instance) -> bool:
         tests, absences = self._final
         for slot in places(self._program.open_sets(self.rules.everything)):
-            members = instance.binding[slot]
-            assert isinstance(members, tuple)
-            if len(members) < self.rules.bounds[slot][0]:
+            if len(self.members(instance, slot)) < self.rules.bounds[slot][0]:
                 return False
         held = all(test.holds(instance.binding) for test in tests)
         by = self.breaker(absences, instance) if held else None

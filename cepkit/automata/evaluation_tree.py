@@ -15,10 +15,12 @@ from typing import assert_never
 
 from cepkit.automata.chart import Chart, NodeKind
 from cepkit.automata.contract import DiagramKind, Follows
+from cepkit.automata.demands import Absence, Test
 from cepkit.automata.events import Binding, Event, Place
 from cepkit.automata.journal import Instance
 from cepkit.automata.lane import Lane, Setting, with_place
-from cepkit.automata.rules import Absence, Rules, Test, begin_of, end_of, places
+from cepkit.automata.rules import Rules, places
+from cepkit.automata.scopes import begin_of, end_of
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, Tree, TreePlan, leaves, tree_text
 
 
@@ -169,9 +171,8 @@ class JoinLane(Lane):
             growing = list(self._growing[slot].values())
             self._settle(self._at_leaf(leaf, (), (event,), event), leaf)
             for instance in growing:
-                members = instance.binding[slot]
-                assert isinstance(members, tuple)
-                if self.in_window(instance, event) and self.holds(
+                members = self.members(instance, slot)
+                if self.scopes.in_window(instance, event) and self.holds(
                     instance, leaf.loop, event, (), self._empty
                 ):
                     child = self._at_leaf(leaf, (instance,), (*members, event), event)
@@ -197,9 +198,7 @@ class JoinLane(Lane):
         """Let a new instance do all that it can do: meet others, be kept, be a match."""
         slot = station.slot
         if slot in self.rules.bounds:
-            members, most = instance.binding[slot], self.rules.bounds[slot][1]
-            assert isinstance(members, tuple)
-            if most is None or len(members) < most:
+            if self.may_grow(instance, slot):
                 self.stay(instance, self._growing[slot])
             if self.may_end(instance, slot, station.tests, station.absences):
                 self._go_on(instance, station)

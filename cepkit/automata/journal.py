@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from cepkit.automata.demands import Test
 from cepkit.automata.events import Binding, Event
 from cepkit.automata.operations import (
     Checked,
@@ -21,7 +22,9 @@ from cepkit.automata.operations import (
     Store,
     Visit,
 )
-from cepkit.automata.rules import Test
+from cepkit.errors import LimitError
+
+MOST_INSTANCES = 1_000_000
 
 
 class Counts(NamedTuple):
@@ -118,7 +121,14 @@ class Journal:
         number = self.created
         self.created += 1
         self.instances += 1
-        self.peak_instances = max(self.peak_instances, self.instances)
+        if self.instances > self.peak_instances:
+            self.peak_instances = self.instances
+            if self.instances > MOST_INSTANCES:
+                raise LimitError(
+                    f"more than {MOST_INSTANCES:,} partial matches are alive at once",
+                    hint="take fewer events (limit=), a shorter window or another plan; detect "
+                    "needs no memory for them",
+                )
         if self.recording:
             bound = None if event is None else event.number
             self.operations.append(Create(number, parents, node, variable, bound))

@@ -8,15 +8,20 @@ what mechanisms differ in.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from cepkit.automata.buffers import Buffer, Clock
+from cepkit.automata.demands import Absence, Test
 from cepkit.automata.events import Binding, Event, Place
 from cepkit.automata.journal import Instance, Journal
 from cepkit.automata.operations import Reason
-from cepkit.automata.rules import Absence, Rules, Stage, Test, begin_of, end_of
+from cepkit.automata.rules import Rules
+from cepkit.automata.scopes import Scopes, end_of, own
+from cepkit.errors import LimitError
+
+MOST_MEMBERS = 30
+"""Of a set: all sets of so many events are made one by one, which takes an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ class Lane(ABC):
         self.pending: dict[int, Instance] = {}
         self._absent = tuple(Buffer(e.variable) for e in self.rules.branch.negated)
         self._awaited = tuple(a for a in self.rules.absences if a.awaited)
-        self._limit = self.rules.limit
+        self.scopes = Scopes(self.rules.limit, timed=self.rules.timed)
 
     @abstractmethod
     def arrive(self, event: Event, slots: Sequence[int]) -> None:
@@ -147,9 +152,7 @@ class Lane(ABC):
         absences: tuple[Absence, ...],
     ) -> bool:
         """Say whether the set at `slot` may end with the members that it has."""
-        members = instance.binding[slot]
-        assert isinstance(members, tuple)
-        if len(members) < self.rules.bounds[slot][0]:
+        if len(self.members(instance, slot)) < self.rules.bounds[slot][0]:
             return False
         held = all(test.holds(instance.binding) for test in closing)
         by = self.breaker(absences, instance) if held else None
@@ -157,33 +160,38 @@ class Lane(ABC):
             self.journal.close(instance.number, closing, instance.binding, by)
         return held and by is None
 
+    def members(self, instance: Instance, slot: int) -> tuple[Event, ...]:
+        """Return the members that the set at `slot` has."""
+        found = instance.binding[slot]
+        assert isinstance(found, tuple)
+        return found
+
+    def may_grow(self, instance: Instance, slot: int) -> bool:
+        """Say whether the set at `slot` may have one more member.
+
+        Raises:
+            LimitError: It has so many that to make all sets of them would never end.
+        """
+        size, most = len(self.members(instance, slot)), self.rules.bounds[slot][1]
+        if most is not None and size >= most:
+            return False
+        if size >= MOST_MEMBERS:
+            raise LimitError(
+                f"'{self.rules.variables[slot]}' has more than {MOST_MEMBERS} events to make sets "
+                f"of: more than {2**MOST_MEMBERS:,} sets",
+                hint="bound the set, KL(B b){1,3}, or take a shorter window; detect counts sets "
+                "without making them",
+            )
+        return True
+
     def breaker(self, absences: Iterable[Absence], instance: Instance) -> Event | None:
         """Return an event that must not be there, beside what an instance binds, or None."""
         for absence in absences:
-            for event in self._between(absence, instance):
+            buffer = self._absent[absence.index]
+            for event in self.scopes.between(buffer, absence, instance):
                 if self._breaks(absence, instance, event):
                     return event
         return None
-
-    def candidates(self, buffer: Buffer, stage: Stage, instance: Instance) -> list[Event]:
-        """Return the buffered events that are in scope for an instance, in stream order."""
-        first, last = self._range(buffer, stage.after, stage.before, instance, windowed=True)
-        found = buffer.events[first:last]
-        if not self.rules.timed and self._limit is not None and instance.bound:
-            found = [event for event in found if self.in_window(instance, event)]
-        if stage.rivals:
-            found = [event for event in found if not _own(event, instance, stage.rivals)]
-        return found
-
-    def in_scope(self, stage: Stage, instance: Instance, event: Event) -> bool:
-        """Return whether an event that has just come is in scope for an instance."""
-        binding, ts = instance.binding, event.ts
-        for slot in stage.after:
-            if end_of(binding[slot]) >= ts:
-                return False
-        if stage.rivals and _own(event, instance, stage.rivals):
-            return False
-        return not instance.bound or self.in_window(instance, event)
 
     def holds(
         self, instance: Instance, edge: int, event: Event, tests: tuple[Test, ...], binding: Binding
@@ -210,43 +218,10 @@ class Lane(ABC):
             return journal.evaluate(instance, edge, None, tests, binding, other)
         return all(test.holds(binding) for test in tests)
 
-    def in_window(self, instance: Instance, event: Event) -> bool:
-        """Whether an event lies in one window with those of an instance."""
-        low, high = min(instance.low, event.clock), max(instance.high, event.clock)
-        return self._limit is None or high - low <= self._limit
-
-    def _range(
-        self,
-        buffer: Buffer,
-        after: tuple[int, ...],
-        before: tuple[int, ...],
-        instance: Instance,
-        *,
-        windowed: bool,
-    ) -> tuple[int, int]:
-        """Return where in a buffer the events between some places of an instance are."""
-        times, binding = buffer.times, instance.binding
-        first, last = buffer.begin, len(times)
-        if after:
-            first = bisect_right(times, max(end_of(binding[slot]) for slot in after), first)
-        if before:
-            last = bisect_left(times, min(begin_of(binding[slot]) for slot in before), first)
-        if windowed and self._limit is not None and self.rules.timed and instance.bound:
-            first = bisect_left(times, instance.high - self._limit, first)
-            last = bisect_right(times, instance.low + self._limit, first, max(first, last))
-        return first, last
-
-    def _between(self, absence: Absence, instance: Instance) -> list[Event]:
-        buffer = self._absent[absence.index]
-        first, last = self._range(
-            buffer, absence.after, absence.before, instance, windowed=absence.windowed
-        )
-        return buffer.events[first:last]
-
     def _breaks(self, absence: Absence, instance: Instance, event: Event) -> bool:
-        if absence.windowed and not self.in_window(instance, event):
+        if absence.windowed and not self.scopes.in_window(instance, event):
             return False
-        if _own(event, instance, range(len(self.rules.variables))):
+        if own(event, instance, range(len(self.rules.variables))):
             return False
         binding = (*instance.binding, event)
         return all(test.holds(binding) for test in absence.tests)
@@ -300,15 +275,6 @@ class Lane(ABC):
 def with_place(binding: Binding, slot: int, place: Place) -> Binding:
     """Return a binding with one place changed."""
     return (*binding[:slot], place, *binding[slot + 1 :])
-
-
-def _own(event: Event, instance: Instance, slots: Iterable[int]) -> bool:
-    """Whether an event is bound already, at one of some places."""
-    for slot in slots:
-        place = instance.binding[slot]
-        if place is event or (isinstance(place, tuple) and event in place):
-            return True
-    return False
 
 
 def _numbers(place: Place) -> Hashable:

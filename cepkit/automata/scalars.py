@@ -16,7 +16,8 @@ from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
-from cepkit.automata.events import Binding, Event, History
+from cepkit.automata.events import Binding, Event
+from cepkit.automata.scalar_functions import FLOAT, WHOLE, correlation, held, known, logarithm, root
 from cepkit.pattern import functions
 from cepkit.pattern.conditions import (
     Aggregate,
@@ -183,13 +184,11 @@ def _reduction(node: Aggregate, kind: str) -> tuple[Callable[[list[Any]], Any], 
         case "count":
             return len, "integer"
         case "sum" if kind in _INTEGERS:
-            return (lambda given: _held(sum(given)) if given else None), "integer"
+            return (lambda given: held(sum(given)) if given else None), "integer"
         case "sum":
-            return (lambda given: _known(sum(given)) if given else None), "float"
+            return (lambda given: known(sum(given)) if given else None), "float"
         case "avg":
-            return (
-                lambda given: _known(float(sum(given)) / len(given)) if given else None
-            ), "float"
+            return (lambda given: known(float(sum(given)) / len(given)) if given else None), "float"
         case "min":
             return (lambda given: min(given, default=None)), kind
         case "max":
@@ -224,7 +223,7 @@ def _comparison(
 def _arithmetic(sign: str, left: tuple[Value, str], right: tuple[Value, str]) -> tuple[Value, str]:
     x, y = left[0], right[0]
     whole = sign != "/" and all(kind in _INTEGERS for kind in (left[1], right[1]))
-    compute = (_WHOLE if whole else _FLOAT)[sign]
+    compute = (WHOLE if whole else FLOAT)[sign]
 
     def computed(b: Sequence[Any]) -> Any:
         one, two = x(b), y(b)
@@ -233,56 +232,22 @@ def _arithmetic(sign: str, left: tuple[Value, str], right: tuple[Value, str]) ->
     return computed, "integer" if whole else "float"
 
 
-def _held(number: int) -> int | None:
-    """Return an integer, or None where 64 bits cannot hold it."""
-    return number if -(2**63) < number < 2**63 else None
-
-
-def _known(number: float) -> float | None:
-    return None if number != number else number
-
-
-def _remainder(x: int, y: int) -> int | None:
-    return None if y == 0 else (abs(x) % abs(y)) * (1 if x >= 0 else -1)
-
-
-def _float_remainder(x: float, y: float) -> float | None:
-    if y == 0 or math.isinf(x):
-        return None
-    return _known(math.fmod(float(x), float(y)))
-
-
-_WHOLE: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda x, y: _held(x + y),
-    "-": lambda x, y: _held(x - y),
-    "*": lambda x, y: _held(x * y),
-    "%": _remainder,
-}
-_FLOAT: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda x, y: _known(float(x) + float(y)),
-    "-": lambda x, y: _known(float(x) - float(y)),
-    "*": lambda x, y: _known(float(x) * float(y)),
-    "/": lambda x, y: None if y == 0 else _known(float(x) / float(y)),
-    "%": _float_remainder,
-}
-
-
 def _call(function: str, given: list[tuple[Value, str]], place: Call) -> tuple[Value, str]:
     if function not in functions.BUILTINS:
         return _registered(given, place), "any"
     arguments = [argument for argument, _ in given]
     whole = all(kind in _INTEGERS for _, kind in given)
     if function == "corr":
-        compute: Callable[..., Any] = _correlation
+        compute: Callable[..., Any] = correlation
     elif function in ("least", "greatest"):
         pick = min if function == "least" else max
         compute = (lambda *v: pick(v)) if whole else (lambda *v: pick(map(float, v)))
     elif function == "abs":
         compute = abs
     elif function == "sqrt":
-        compute = _root
+        compute = root
     else:
-        compute = _logarithm
+        compute = logarithm
 
     def called(b: Sequence[Any]) -> Any:
         values = [argument(b) for argument in arguments]
@@ -292,23 +257,6 @@ def _call(function: str, given: list[tuple[Value, str]], place: Call) -> tuple[V
     return called, "integer" if kept else "float"
 
 
-def _root(x: float) -> float | None:
-    return None if x < 0 else math.sqrt(x)
-
-
-def _logarithm(x: float) -> float | None:
-    return None if x <= 0 else math.log(x)
-
-
-def _correlation(left: History, right: History) -> float | None:
-    x, y = left.unit, right.unit
-    if x[0] != y[0]:
-        return None
-    size = min(len(x), len(y))
-    total = float(np.dot(x[1:size], y[1:size]))
-    return None if math.isnan(total) else min(1.0, max(-1.0, total))
-
-
 def _registered(given: list[tuple[Value, str]], place: Call) -> Value:
     """Return a call of a user's function, which takes columns: of one row here."""
 
@@ -316,7 +264,7 @@ def _registered(given: list[tuple[Value, str]], place: Call) -> Value:
         columns = [_column(argument(b), kind) for argument, kind in given]
         answer = call_columns(place.function, columns, place)
         found = answer.values[0]
-        return bool(found) if answer.kind == "boolean" else _known(float(found))
+        return bool(found) if answer.kind == "boolean" else known(float(found))
 
     return called
 
@@ -352,7 +300,7 @@ def _constant(constant: int | float | str | bool | None) -> tuple[Value, str]:
         case int():
             kind = "integer"
         case float():
-            kind, found = "float", _known(constant)
+            kind, found = "float", known(constant)
         case str():
             kind = "text"
         case _:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from math import isnan
 from typing import Any
 
 from cepkit.automata.clauses import Clauses
@@ -140,7 +141,7 @@ def _table(events: Sequence[Event], columns: EventColumns, names: Sequence[str])
 
 def _shown(value: Any, kind: str) -> Any:
     if isinstance(value, History):
-        return tuple(None if v != v else v for v in value.values.tolist())
+        return tuple(None if isnan(v) else v for v in value.values.tolist())
     if kind == "timestamp" and value is not None:
         return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)).isoformat()
     return value

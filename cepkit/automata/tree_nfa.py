@@ -21,11 +21,12 @@ from operator import attrgetter
 from cepkit.automata.buffers import Buffer
 from cepkit.automata.chart import Chart, NodeKind
 from cepkit.automata.contract import DiagramKind, Follows
+from cepkit.automata.demands import Stage
 from cepkit.automata.events import Event
 from cepkit.automata.journal import Instance
 from cepkit.automata.lane import Lane, Setting, with_place
 from cepkit.automata.operations import Reason
-from cepkit.automata.rules import Rules, Stage, places
+from cepkit.automata.rules import Rules, places
 from cepkit.plan.nodes import BranchPlan
 
 _DRAWN = 3
@@ -157,10 +158,14 @@ class TreeLane(Lane):
             if instance.alive:
                 self._decide(instance)
         for instance, slot in taking:
-            if instance.alive and self.in_scope(self._stage(instance, slot), instance, event):
+            if instance.alive and self.scopes.in_scope(
+                self._stage(instance, slot), instance, event
+            ):
                 self._take(instance, slot, event)
         for instance, slot in growing:
-            if instance.alive and self.in_scope(self._stage(instance, slot), instance, event):
+            if instance.alive and self.scopes.in_scope(
+                self._stage(instance, slot), instance, event
+            ):
                 self._take(instance, slot, event)
 
     def discard(self, instance: Instance, reason: Reason, event: Event | None = None) -> None:
@@ -215,7 +220,7 @@ class TreeLane(Lane):
 
     def _available(self, instance: Instance, slot: int) -> list[Event]:
         """Return the events for a variable that are in an instance's scope and its own."""
-        found = self.candidates(self._buffers[slot], self._stage(instance, slot), instance)
+        found = self.scopes.candidates(self._buffers[slot], self._stage(instance, slot), instance)
         cut = self._wishes[instance.number].cuts[slot]
         return found[bisect_right(found, cut, key=_number) :]
 
@@ -272,12 +277,11 @@ class TreeLane(Lane):
             self.stay(instance, self._taking[slot])
 
     def _grow_from_buffer(self, instance: Instance, slot: int, stage: Stage) -> None:
-        members, most = instance.binding[slot], self.rules.bounds[slot][1]
-        assert isinstance(members, tuple)
-        if most is not None and len(members) >= most:
+        if not self.may_grow(instance, slot):
             return
-        for event in self.candidates(self._buffers[slot], stage, instance):
-            if event.number > members[-1].number:
+        last = self.members(instance, slot)[-1]
+        for event in self.scopes.candidates(self._buffers[slot], stage, instance):
+            if event.number > last.number:
                 self._take(instance, slot, event)
         if not stage.before:
             self.stay(instance, self._growing[slot])

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from cepkit.automata import journal
 from cepkit.errors import LimitError, PatternError, PlanError, StreamError, UnsupportedError
 from tests.unit.automata.cases import EXAMPLE, LAZY, named, run, stream
 
@@ -115,3 +116,18 @@ def test_a_table_of_arrival_numbers_counts_windows_in_events():
         stream("a b b"), "PATTERN SEQ(a, b) WITHIN 2 EVENTS", "chain-nfa", ["b", "a"]
     )
     assert named(trace) == {(("a", 0), ("b", 1))}
+
+
+@pytest.mark.parametrize("mechanism", ["chain-nfa", "tree-nfa"])
+def test_sets_that_would_never_end_are_refused(mechanism):
+    plan = ["c", "b"] if mechanism == "chain-nfa" else None
+    with pytest.raises(LimitError, match="'b' has more than 30 events to make sets of"):
+        run("b " * 1_000 + "c", "PATTERN SEQ(KL(b), c)", mechanism, plan)
+    assert run("b " * 100 + "c", "PATTERN SEQ(KL(b){1,2}, c)", mechanism, plan, max_steps=1)
+
+
+def test_more_partial_matches_than_memory_holds_are_refused(monkeypatch):
+    monkeypatch.setattr(journal, "MOST_INSTANCES", 1_000)
+    for mechanism in ("eager-nfa", "evaluation-tree"):
+        with pytest.raises(LimitError, match="more than 1,000 partial matches"):
+            run("b " * 30, "PATTERN KL(b)", mechanism, max_steps=1)
