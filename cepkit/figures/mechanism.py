@@ -1,15 +1,16 @@
 """The figure of a mechanism at work: its states or nodes, and what a trace did with them.
 
-Chains are drawn as plans are. Of a tree NFA the states that were visited stand out, of an
-evaluation tree each node says how much it stored.
+Chains and evaluation trees are drawn as plans are, and each node of a tree says how much it stored.
+Of a tree NFA the states that were visited stand out.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 import plotly.graph_objects as go
 
@@ -23,10 +24,10 @@ from cepkit.figures.canvas import BOLD, LINE_HEIGHT, Anchor, Canvas, Circle, Ite
 from cepkit.figures.chain import Chain, State, Take
 from cepkit.figures.plotly_canvas import to_figure
 from cepkit.figures.style import SIZE, SMALL
-from cepkit.figures.texts import fitted, width_of
+from cepkit.figures.texts import fitted
+from cepkit.figures.tree import Join, JoinTree, Leaf, TreeNode
 
 RADIUS = 20
-_INSIDE = 2 * RADIUS - 4
 _ACROSS, _DOWN = 160, 96
 _MARGIN = 48
 _FLAT = 0.3
@@ -78,11 +79,43 @@ def draw_mechanism(trace: Trace) -> go.Figure:
 
 
 def layout(trace: Trace) -> Canvas:
-    """Return the picture of a mechanism: a chain as a plan is drawn, other kinds on a grid."""
+    """Return the picture of a mechanism: chains and trees as plans are drawn, others on a grid."""
     diagram = trace.diagram
-    if diagram.kind == "chain":
-        return plan_canvas.layout(_chains(diagram), per_row=PER_ROW)
-    return _grid(diagram, traffic(trace))
+    match diagram.kind:
+        case "chain":
+            return plan_canvas.layout(_chains(diagram), per_row=PER_ROW)
+        case "evaluation-tree":
+            return plan_canvas.layout(_trees(diagram, traffic(trace)))
+        case "tree-nfa":
+            return _grid(diagram, traffic(trace))
+        case _:
+            assert_never(diagram.kind)
+
+
+def _trees(diagram: Diagram, counts: Sequence[Traffic]) -> tuple[JoinTree, ...]:
+    """Return the trees of a diagram, one for each branch, with what each node stored."""
+    parts: defaultdict[int, list[Edge]] = defaultdict(list)
+    below = set()
+    growing = {edge.begin for edge in diagram.edges if edge.begin == edge.end}
+    for edge in diagram.edges:
+        if edge.kind == "join":
+            parts[edge.end].append(edge)
+            below.add(edge.begin)
+
+    def tree(number: int) -> TreeNode:
+        node, count = diagram.nodes[number].node, counts[number]
+        told = (f"{count.created:,} stored", f"at most {count.peak:,} at once")
+        edges = parts[number]
+        if not edges:
+            return Leaf(node.variables[0], node.label, node.id in growing, counted=told)
+        left, right = (tree(edge.begin) for edge in edges)
+        order = tuple(filter(None, dict.fromkeys(edge.scope for edge in edges)))
+        checks = dict.fromkeys(c for edge in edges for c in edge.conditions)
+        return Join(left, right, order, tuple(checks), counted=told)
+
+    roots = [p.node for p in diagram.nodes if p.node.id not in below]
+    names = [f"branch {r.branch + 1} of {len(roots)}" if len(roots) > 1 else "" for r in roots]
+    return tuple(JoinTree(name, tree(root.id)) for name, root in zip(names, roots, strict=True))
 
 
 def _chains(diagram: Diagram) -> tuple[Chain, ...]:
@@ -118,7 +151,6 @@ def _take(edge: Edge) -> Take:
 
 def _grid(diagram: Diagram, counts: Sequence[Traffic]) -> Canvas:
     """Return the nodes at their places, with what happened there, and the edges between them."""
-    tree = diagram.kind == "evaluation-tree"
     left = min((placed.x for placed in diagram.nodes), default=0.0)
     top = min((placed.y for placed in diagram.nodes), default=0.0)
     places = {
@@ -133,10 +165,10 @@ def _grid(diagram: Diagram, counts: Sequence[Traffic]) -> Canvas:
     for edge in diagram.edges:
         if edge.begin != edge.end:
             # What the last of many edges take is what the state before lacks.
-            named = not tree and into[edge.end] <= _MOST_NAMED
+            named = into[edge.end] <= _MOST_NAMED
             items += _edge(edge, places[edge.begin], places[edge.end], named=named)
     for placed, count in zip(diagram.nodes, counts, strict=True):
-        items += _node(placed.node, count, places[placed.node.id], tree=tree)
+        items += _node(placed.node, count, places[placed.node.id])
     boxes = [item.box() for item in items if not isinstance(item, Line)]
     width = max((box[2] for box in boxes), default=0.0) + 16
     height = max((box[3] for box in boxes), default=0.0) + 12
@@ -165,27 +197,20 @@ def _edge(
     return items
 
 
-def _node(node: Node, count: Traffic, at: tuple[float, float], *, tree: bool) -> list[Item]:
+def _node(node: Node, count: Traffic, at: tuple[float, float]) -> list[Item]:
     x, y = at
     final = node.kind == "final"
     visited = count.created > 0 or node.kind == "start"
     hover = f"{node.label}\n{count.created:,} instances created\nat most {count.peak:,} at once"
     fill = (_FINAL if final else _VISITED) if visited else None
     circle = Circle(x, y, RADIUS, hover, fill, "solid" if visited else "dot", double=final)
-    # A join is named by what is below it.
-    name = "⋈" if tree and len(node.variables) > 1 else node.label
-    if width_of(name, SIZE * BOLD) > _INSIDE:
-        name = " ".join(node.variables)
-    label = (fitted(name, SIZE * BOLD, _INSIDE),)
+    label = (fitted(node.label, SIZE * BOLD, 2 * RADIUS - 4),)
     title = Text(x, y - SIZE * LINE_HEIGHT / 2, label, size=SIZE, bold=True, hover=hover)
-    if tree:
-        lines: tuple[str, ...] = (f"{count.created:,} stored", f"at most {count.peak:,} at once")
-    else:
-        lines = (f"{count.created:,} came" if visited else "not visited",)
-    if tree or final:
-        # Edges come from below, or from above and below: there is room beside the node.
-        height = len(lines) * SMALL * LINE_HEIGHT
-        below = Text(x + RADIUS + 6, y - height / 2, lines, "left", SMALL, hover=hover)
+    lines = (f"{count.created:,} came" if visited else "not visited",)
+    if final:
+        # Edges come from above and below: there is room beside the node.
+        top = y - SMALL * LINE_HEIGHT / 2
+        below = Text(x + RADIUS + 6, top, lines, "left", SMALL, hover=hover)
     else:
         below = Text(x, y + RADIUS + 5, lines, size=SMALL, hover=hover)
     return [circle, title, below]

@@ -43,6 +43,7 @@ class Leaf:
         absences: What must not be there and is known by then, in words.
         rate: The events per second that pass its conditions; None without statistics.
         log_alive: The natural logarithm of how many are expected in a window; None where unknown.
+        counted: What a run did with it, in words.
     """
 
     variable: str
@@ -52,6 +53,7 @@ class Leaf:
     absences: tuple[str, ...] = ()
     rate: float | None = None
     log_alive: float | None = None
+    counted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Join:
         absences: What must not be there and is known by then, in words.
         log_alive: The natural logarithm of the partial matches that are expected of it in a
             window; None where unknown.
+        counted: What a run did with it, in words.
     """
 
     left: TreeNode
@@ -74,6 +77,7 @@ class Join:
     conditions: tuple[str, ...] = ()
     absences: tuple[str, ...] = ()
     log_alive: float | None = None
+    counted: tuple[str, ...] = ()
 
 
 TreeNode: TypeAlias = Leaf | Join

@@ -84,6 +84,7 @@ def told(node: TreeNode) -> str:
             lines = [joined_text(node), *node.order, *node.conditions, *node.absences]
     if node.log_alive is not None:
         lines.append(f"expected to be alive in a window: {carried(node.log_alive)}")
+    lines += node.counted
     return "\n".join(lines)
 
 
@@ -101,6 +102,7 @@ def _lines(node: TreeNode, room: float) -> list[str]:
         texts = [*node.order, *texts] or ["all pairs"]
     elif node.rate is not None and node.log_alive is None:
         texts.append(f"{number(node.rate)} events/s")
+    texts += node.counted
     broken = [wrapped(text, SMALL, room, 2) for text in texts]
     if sum(map(len, broken)) > _MOST_LINES:
         broken = [wrapped(text, SMALL, room, 1) for text in texts]
