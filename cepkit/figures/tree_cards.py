@@ -99,7 +99,7 @@ def _lines(node: TreeNode, room: float) -> list[str]:
     """Return the lines below the title: the last one counts what had no room."""
     texts = [*node.conditions, *node.absences]
     if isinstance(node, Join):
-        texts = [*node.order, *texts] or ["all pairs"]
+        texts = [*node.order, *texts] or ([] if node.counted else ["all pairs"])
     elif node.rate is not None and node.log_alive is None:
         texts.append(f"{number(node.rate)} events/s")
     texts += node.counted

@@ -47,7 +47,7 @@ def test_the_widget_and_the_kernel_follow_each_other(lab, page):
     until(lab, page, "widget.step", "5")
     lab.evaluate(page, "widget.step", "widget.next_match()")
     expect(player.host).to_have_attribute("data-step", "6")
-    assert "MATCH A1 → B1 → C1" in player.sentence
+    assert "MATCH A 0 → B 3 → C 5" in player.sentence
     lab.evaluate(page, "widget.step", "widget.step = 99")
     expect(player.host).to_have_attribute("data-step", "7")
     until(lab, page, "widget.step", "7")

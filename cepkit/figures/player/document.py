@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cepkit.automata.operations import REASONS
+from cepkit.automata.records import EventTable
 from cepkit.automata.trace import Trace
 from cepkit.automata.trace_json import encode
 from cepkit.errors import TraceError
@@ -62,7 +63,7 @@ def player_document(traces: Sequence[Trace], steps: int = DEFAULT_STEPS) -> dict
         "clauses": first["clauses"],
         "types": _types(first),
         "reasons": dict(REASONS),
-        "events": _first_events(first["events"], kept),
+        "events": _first_events(traces[0].events, first["events"], kept),
         "traces": [_first_steps(trace, kept) for trace in found],
         "cut": _cut(found, recorded, kept, steps),
     }
@@ -90,9 +91,11 @@ def _types(trace: Mapping[str, Any]) -> list[str]:
     return list(found)
 
 
-def _first_events(events: Mapping[str, Any], steps: int) -> dict[str, Any]:
+def _first_events(table: EventTable, events: Mapping[str, Any], steps: int) -> dict[str, Any]:
     return {
         "id": events["id"][:steps],
+        # The player calls events as all sentences do.
+        "name": [table.name(event) for event in range(min(steps, len(table)))],
         "time": events["time"][:steps],
         "type": events["type"][:steps],
         "attributes": {

@@ -72,17 +72,12 @@ const cut = (text, length) => (text.length <= length ? text : `${text.slice(0, M
 
 // ---------------------------------------------------------------- the stream
 
-/** Events with names (the type and its how-manieth), colours and times as they are shown. */
+/** Events with their names (the type and the arrival number), colours and times as they are shown. */
 class Tape {
   constructor(doc) {
-    const { id, time, type, attributes } = doc.events;
+    const { id, name, time, type, attributes } = doc.events;
     this.size = id.length;
-    Object.assign(this, { id, time, type, attributes: attributes ?? {} });
-    const seen = new Map();
-    this.name = type.map((kind) => {
-      seen.set(kind, (seen.get(kind) ?? 0) + 1);
-      return `${kind}${/\d$/.test(kind) ? "#" : ""}${seen.get(kind)}`;
-    });
+    Object.assign(this, { id, name, time, type, attributes: attributes ?? {} });
     this.colours = new Map(doc.types.map((kind, i) => [kind, HUES[i % HUES.length]]));
     this.clock = clockOf(time);
   }
@@ -95,7 +90,7 @@ class Tape {
     return Object.entries(this.attributes).map(([name, column]) => [name, column[event]]);
   }
 
-  /** "A2 (price 5)", with every attribute. */
+  /** "A 2 (price 5)", with every attribute. */
   told(event) {
     const values = this.values(event).map(([name, value]) => `${name} ${valueText(value)}`);
     return this.name[event] + (values.length ? ` (${values.join(", ")})` : "");
@@ -241,7 +236,7 @@ class Track {
   bindingText(id) {
     const parts = this.binding(id).map(([, events]) => {
       const names = events.map((event) => this.tape.name[event]);
-      return names.length > 1 ? `{${names.join(" ")}}` : names[0];
+      return setText(names);
     });
     return parts.join(" → ") || "start";
   }
@@ -251,7 +246,7 @@ class Track {
     groups.sort((a, b) => Math.min(...a) - Math.min(...b));
     return groups
       .map((events) => events.map((event) => this.tape.name[event]))
-      .map((names) => (names.length > 1 ? `{${names.join(" ")}}` : names[0]))
+      .map(setText)
       .join(" → ");
   }
 
@@ -263,6 +258,8 @@ class Track {
     return this.reasons[word] ?? word;
   }
 }
+
+const setText = (names) => (names.length > 1 ? `{${names.join(", ")}}` : names[0]);
 
 /** Whether an operation creates an instance that binds nothing. */
 const isInitial = (op) => op[2].length === 0 && op[5] === null;
@@ -302,11 +299,12 @@ function toldOf(track, p) {
 function toldAll(tape, tracks, p, total) {
   if (total === 0) return "The stream is empty: there is nothing to play.";
   if (p === 0) return "Before the first event. Step on with →, play with the space bar.";
-  const whole = p > tape.size ? "The stream has ended" : `${tape.told(p - 1)} arrives at ${tape.clock(tape.time[p - 1])}`;
+  const what = p > tape.size ? "the stream ends" : `${tape.told(p - 1)} arrives at ${tape.clock(tape.time[p - 1])}`;
+  const whole = `Step ${p - 1}: ${what}`;
   const each = tracks.map((track) => (tracks.length > 1 ? `${track.trace.name}: ` : "") + toldOf(track, p));
   // The same thing is said once.
   const bare = tracks.map((track) => toldOf(track, p));
-  if (new Set(bare).size === 1) return `${whole}: ${tracks.length > 1 ? "for all, " : ""}${bare[0]}.`;
+  if (new Set(bare).size === 1) return `${whole}; ${tracks.length > 1 ? "for all, " : ""}${bare[0]}.`;
   return `${whole}. ${each.join(". ")}.`;
 }
 
@@ -398,10 +396,10 @@ class TapeView {
       style: `--hue:${colour};--on:${colour === "#0072B2" ? "#fff" : "#111"}`,
       "aria-current": when === "now" ? "step" : null,
       "aria-label": `${tape.told(event)} at ${tape.clock(tape.time[event])}`,
-      title: `${tape.told(event)} at ${tape.clock(tape.time[event])}; row ${tape.id[event]}`,
+      title: `${tape.told(event)} at ${tape.clock(tape.time[event])}`,
       onclick: () => this.seek(event + 1),
     },
-    h("span", { class: "box" }, h("b", {}, cut(tape.name[event], 7)), h("i", {}, first ? cut(valueText(first[1]), 6) : "")),
+    h("span", { class: "box" }, h("b", {}, cut(tape.name[event].length > 7 ? tape.type[event] : tape.name[event], 7)), h("i", {}, first ? cut(valueText(first[1]), 6) : "")),
     h("span", { class: "time" }, tape.clock(tape.time[event])),
     h("span", { class: "badge" }, badges.get(event) ?? ""));
   }
@@ -909,7 +907,8 @@ class Card {
     const one = this.chosen === null ? undefined : track.index.get(this.chosen);
     this.lineage.hidden = !one;
     if (!one) return this.lineage.replaceChildren();
-    const jump = (position) => h("button", { type: "button", class: "link", onclick: () => seek(position) }, `step ${position}`);
+    // Steps are numbered from 0, as in Python: step n leads from position n to n + 1.
+    const jump = (position) => h("button", { type: "button", class: "link", onclick: () => seek(position) }, `step ${position - 1}`);
     const items = track.lineage(one.id).map((each) => {
       const what = each.event === null || each.event === undefined
         ? each.parents.length > 1 ? `joins ${each.parents.join(" and ")}` : "is there from the beginning"
