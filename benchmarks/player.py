@@ -25,7 +25,7 @@ from cepkit.stream.stream import events
 
 PATTERN = """PATTERN SEQ(A a, B b, C c)
 WHERE a.price < b.price AND b.price < c.price
-WITHIN 20 seconds"""
+WITHIN 10 seconds"""
 ORDERS = ("cba", "abc")
 _FLAGS = (
     "--headless",

@@ -30,7 +30,7 @@ from cepkit.figures.tree import Join, JoinTree, Leaf, TreeNode
 RADIUS = 20
 _ACROSS, _DOWN = 160, 96
 _MARGIN = 48
-_FLAT = 0.3
+_FLAT = 0.05
 _MOST_NAMED = 6
 _VISITED, _FINAL = "rgba(86,180,233,0.30)", "rgba(0,158,115,0.30)"
 

@@ -48,14 +48,15 @@ def player_document(traces: Sequence[Trace], steps: int = DEFAULT_STEPS) -> dict
         raise TraceError(f"a player of {steps:,} steps", expected=f"1 to {MOST_STEPS:,}")
     found = [encode(trace) for trace in traces]
     first = found[0]
+    # One that does much in each step may have been recorded less far: they are played as far as all
+    # go.
+    recorded = min(len(trace["steps"]) for trace in found)
     for other in found[1:]:
-        for part in _SHARED:
-            if other[part] != first[part]:
-                raise TraceError(
-                    f"the traces '{first['name']}' and '{other['name']}' have different {part}",
-                    expected="traces of one pattern over one stream, recorded as far",
-                )
-    recorded = max(len(trace["steps"]) for trace in found)
+        if different := _difference(first, other, recorded):
+            raise TraceError(
+                f"the traces '{first['name']}' and '{other['name']}' have different {different}",
+                expected="traces of one pattern over one stream",
+            )
     kept = _affordable(found, min(steps, recorded))
     return {
         "schema": SCHEMA,
@@ -67,6 +68,17 @@ def player_document(traces: Sequence[Trace], steps: int = DEFAULT_STEPS) -> dict
         "traces": [_first_steps(trace, kept) for trace in found],
         "cut": _cut(found, recorded, kept, steps),
     }
+
+
+def _difference(one: Mapping[str, Any], other: Mapping[str, Any], steps: int) -> str | None:
+    """Return what two traces do not share, None where they belong together."""
+    if one["pattern"] != other["pattern"]:
+        return "patterns"
+    same = one["totals"]["events"] == other["totals"]["events"] and all(
+        one["events"][name][:steps] == other["events"][name][:steps]
+        for name in ("id", "time", "type")
+    )
+    return None if same else "streams"
 
 
 def _affordable(traces: Sequence[Mapping[str, Any]], steps: int) -> int:
@@ -120,7 +132,9 @@ def _first_steps(trace: Mapping[str, Any], steps: int) -> dict[str, Any]:
 
 def _cut(traces: Sequence[Mapping[str, Any]], recorded: int, kept: int, asked: int) -> str | None:
     """Say what is not shown, and how to see it; None where everything is."""
-    whole = max(recorded, *(trace["truncated"]["of"] for trace in traces if trace["truncated"]), 0)
+    whole = max(
+        trace["truncated"]["of"] if trace["truncated"] else len(trace["steps"]) for trace in traces
+    )
     if kept >= whole:
         return None
     told = f"These are the first {kept:,} of {whole:,} steps."

@@ -566,14 +566,16 @@ class Diagram {
       const line = s("g", { class: `edge ${kind}` },
         s("path", { class: "line", d: `M${begin} C${one} ${two} ${end}` }),
         s("path", { class: "head", d: headPath(...tail, ...head) }));
-      const names = of.map((edge) => edge.label).filter(Boolean).join(", ");
+      const labels = of.map((edge) => edge.label).filter(Boolean);
+      const names = labels.join(", ");
       lines.append(line);
       // Labels stand side by side over the state, out of the way of what the edges say.
       const tx = x + (kinds.length > 2 ? 18 : 3) * Math.sign(lean);
       const told = [`${kind} ${names}`, ...of.flatMap((edge) => edge.conditions ?? [])].join("\n");
       const room = Math.max(3, Math.min(24, Math.floor((this.dx - 10) / kinds.length / 5.2)));
       const heights = up > 0 ? [far + 18, far + 7] : [-far - 8, -far - 19];
-      for (const [i, text] of [kind, cut(names, room)].entries()) {
+      const short = names.length <= room ? names : labels.flatMap((text) => text.split(", ")).map(variableOf).join(", ");
+      for (const [i, text] of [kind, cut(short, room)].entries()) {
         const shown = label(tx, y - heights[i], text, "small", told);
         if (lean) shown.classList.add(lean < 0 ? "ends" : "begins");
         texts.append(shown);

@@ -71,12 +71,19 @@ def test_steps_with_very_many_operations_are_fewer(monkeypatch):
     assert "as many operations as the player can show" in made["cut"]
 
 
+def test_traces_are_played_as_far_as_all_of_them_go():
+    made = player_document([trace("cba"), trace("abc", max_steps=4)])
+    assert [len(played["steps"]) for played in made["traces"]] == [4, 4]
+    assert len(made["events"]["id"]) == 4
+    assert made["cut"].startswith("These are the first 4 of 9 steps.")
+
+
 def test_traces_that_do_not_belong_together_are_refused():
     other = trace(pattern=PATTERN.replace("9", "8"))
-    with pytest.raises(TraceError, match="different pattern"):
+    with pytest.raises(TraceError, match="different patterns"):
         player_document([trace(), other])
     shorter = trace(stream=stream_of("AABXCBA"))
-    with pytest.raises(TraceError, match="different events"):
+    with pytest.raises(TraceError, match="different streams"):
         player_document([trace(), shorter])
     with pytest.raises(TraceError, match="no trace"):
         player_document([])
