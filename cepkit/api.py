@@ -69,18 +69,23 @@ def profile(stream: Stream, pattern: Pattern, *, seed: int = 0) -> Statistics:
         seed: Of the sample; the same seed gives the same statistics.
 
     Returns:
-        Rates in events per second, selectivities with their standard errors, and what the
-        stream is like: events, dropped rows, first and last time, types that never occur.
+        Rates in events per second, selectivities with their standard errors, shares of equal
+        keys, and what the stream is like: events over time, frequent keys, missing values, events
+        out of order, dropped rows, types that never occur. `forecast` says how many matches to
+        expect, with a warning where they or the work explode.
 
     Raises:
         PatternError: The pattern reads a column that the stream does not have.
     """
     from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
 
-    statistics = _measured(stream, _checked(stream, pattern), seed)
+    query = _checked(stream, pattern)
+    statistics = _measured(stream, query, seed, details=True)
     warn_of_dropped(statistics.dropped)
     warn_of_absent(statistics.never_occurring, ())
-    return statistics
+    if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+        return statistics  # what is expected of all matches says little of those that are taken
+    return replace(statistics, forecast=choosing.choose_plan(query, statistics, "greedy").forecast)
 
 
 def choose_plan(
@@ -474,15 +479,23 @@ def simulate(
     return run(chosen, columns, query, follow(chosen, plan, query), max_steps)
 
 
-def _measured(stream: Stream, query: Query, seed: int) -> Statistics:
-    """Return the statistics, without telling the user what detection will tell as well."""
+def _measured(stream: Stream, query: Query, seed: int, *, details: bool = False) -> Statistics:
+    """Return the statistics, without telling the user what detection will tell as well.
+
+    Args:
+        stream: From `events`.
+        query: The pattern.
+        seed: Of the sample.
+        details: Whether to count what plans do not need as well.
+    """
     if stream.place == "spark":
         from cepkit.spark.profile import profile as profile_on_spark
 
-        return profile_on_spark(stream, query, seed=seed)
+        return profile_on_spark(stream, query, seed=seed, details=details)
     from cepkit.statistics.estimate import attributes_read, estimate
 
-    return estimate(stream.columns(attributes_read(query)), query, seed=seed)
+    columns = stream.columns(attributes_read(query))
+    return estimate(columns, query, seed=seed, details=details)
 
 
 def _checked(stream: Stream, pattern: Pattern) -> Query:

@@ -10,12 +10,13 @@ Source: expectation.py; that work is candidates and partial matches together is 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from cepkit.costs.expectation import Expectation
 from cepkit.pattern.conditions import Attribute, Comparison
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.checks import variables_of_plan
-from cepkit.plan.logarithms import from_log
+from cepkit.plan.logarithms import from_log, log
 from cepkit.plan.nodes import BranchPlan, ExpectedStep, OrderPlan, TreePlan, Unit, work_of
 from cepkit.statistics.model import Statistics
 
@@ -52,7 +53,8 @@ def expected_candidates(
     own conditions and lies in scope: inside the window, in order, in the partition, and with
     equal attributes where an equality links the two, for then the engine looks it up. The other
     conditions of the step are not yet applied. Where an equality stands beside other conditions
-    on the same pair, their common selectivity is taken, which is somewhat too small.
+    on the same pair and the statistics know no share of equal keys, the common selectivity of
+    all is taken, which is somewhat too small.
 
     Args:
         branch: The branch.
@@ -104,6 +106,13 @@ def expected_steps(
             if unit.name in repeated:
                 for other in repeated & both:
                     looked_at = looked_at.counting_events(other, statistics)
+            # Looked up by key alone; of pairs bound before all conditions hold.
+            by_key = {
+                names: log(equality.in_window.share)
+                for names, equality in statistics.equalities.items()
+                if not names <= bound and not names <= new
+            }
+            looked_at = replace(looked_at, log_shares={**looked_at.log_shares, **by_key})
             yield ExpectedStep(
                 unit.name,
                 from_log(looked_at.log_total(both, duration, applied)),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from cepkit.plan.logarithms import from_log
+from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.model import Statistics
 
 
@@ -181,6 +182,16 @@ class Plan:
     def cost(self) -> float | None:
         """The cost, summed over the branches; infinity where a float cannot hold it."""
         return None if self.log_cost is None else from_log(self.log_cost)
+
+    @property
+    def forecast(self) -> Forecast | None:
+        """What the plan will find and cost, with a warning where that is very much.
+
+        None for a plan that was made without statistics.
+        """
+        from cepkit.plan.forecast import forecast_of
+
+        return forecast_of(self)
 
     def __str__(self) -> str:
         from cepkit.plan.printer import to_text

@@ -25,7 +25,7 @@ def to_text(plan: Plan) -> str:
         if steps:
             table = text_table(_STEPS, map(_row, steps))
             lines += [f"  {line}" for line in table.splitlines()]
-    return "\n".join(lines)
+    return "\n".join((*lines, *_forecast(plan)))
 
 
 def to_html(plan: Plan) -> str:
@@ -36,7 +36,13 @@ def to_html(plan: Plan) -> str:
             parts.append(html_table(_STEPS, map(_row, steps), caption=str(branch)))
         else:
             parts.append(f"<p>{escape(str(branch))}</p>")
+    parts += [f"<p>{escape(line)}</p>" for line in _forecast(plan)]
     return "".join(parts)
+
+
+def _forecast(plan: Plan) -> list[str]:
+    forecast = plan.forecast
+    return [] if forecast is None else forecast.lines()
 
 
 def _head(plan: Plan) -> str:

@@ -145,7 +145,7 @@ class _Numbering:
         rows = rows.select(*(source.place(name) for name in source.names if name in needed))
         self._source, self._clocks = source, clocks
         self._by_row = schema.arrival is None
-        self._rows = _fixed(rows) if self._by_row else rows
+        self._rows = fixed(rows) if self._by_row else rows
         time, type_ = F.col(source.place(schema.time)), F.col(source.place(schema.type))
         self._no_time = without_time(time, source.kind(schema.time))
         self._no_type = without_type(type_, source.kind(schema.type)) & ~self._no_time
@@ -354,13 +354,18 @@ def _looked_up(values: Sequence[int], place: Column) -> Column:
     return F.get(F.array(*(F.lit(value).cast("long") for value in values)), place)
 
 
-def _fixed(rows: DataFrame) -> DataFrame:
+def is_shuffled(rows: DataFrame) -> bool:
+    """Return whether rows come out of a shuffle, so that they lie anew each time."""
+    return "Exchange" in rows._jdf.queryExecution().executedPlan().toString()  # noqa: SLF001
+
+
+def fixed(rows: DataFrame) -> DataFrame:
     """Return rows that lie in the same partitions in the same order whenever they are read.
 
     Those of files do. What a shuffle brings lies anew each time, in other partitions for other
     columns: there the shuffle is run now, and its outcome is read from then on.
     """
-    if "Exchange" not in rows._jdf.queryExecution().executedPlan().toString():  # noqa: SLF001
+    if not is_shuffled(rows):
         return rows
     session = rows.sparkSession
     shuffled = rows._jdf.javaRDD()  # noqa: SLF001 - without carrying the rows to Python

@@ -1,10 +1,9 @@
 """Statistics of a Spark stream for a pattern: the whole counted, selectivities from a sample.
 
-One job counts the events of each type and the rows that are none, and finds the first and the
-last time; with PARTITION BY a second one counts the keys. For the selectivities some time slices
-are drawn, each with the window before and after it, and measured by the workers, who send back a
-few numbers. A pattern without a time window has no slices: there events are drawn by a hash of
-their row, which leaves every combination the same chance.
+What is counted takes a few jobs, whatever the pattern (census.py). For the selectivities some time
+slices are drawn, each with the window before and after it, and measured by the workers in one job
+for all of them; they send back a few numbers. A pattern without a time window has no slices: there
+events are drawn by a hash of their row, which leaves every combination the same chance.
 
 The same seed gives the same statistics, however the rows lie: slices are drawn by number, and
 events of one time are brought into an order of their own before they are drawn from.
@@ -28,26 +27,20 @@ from cepkit.pattern.query import Query
 from cepkit.progress import Progress
 from cepkit.spark import worker
 from cepkit.spark.batch import batch_frame, dealt_out, functions_of, splitting
-from cepkit.spark.extent import (
-    has_type,
-    positional,
-    seconds_of,
-    types_of,
-    without_time,
-    without_type,
-)
+from cepkit.spark.census import count, detailed
+from cepkit.spark.extent import seconds_of, types_of
 from cepkit.spark.layout import Layout
 from cepkit.spark.progress import run_with_progress
 from cepkit.spark.schemas import arrow_columns
-from cepkit.statistics.estimate import SAMPLE, Census, attributes_read, combine, tally_slice
+from cepkit.spark.source import Source
+from cepkit.statistics.census import Census, attributes_read, kinds_of
+from cepkit.statistics.estimate import SAMPLE, combine, tally_slice
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.sampling import Tally
-from cepkit.stream.columns import MISSING_INTEGER, Dropped
+from cepkit.stream.columns import Dropped
 from cepkit.stream.ingest import event_columns
 from cepkit.stream.stream import Stream
-from cepkit.stream.texts import type_codes
 from cepkit.stream.time_zones import is_utc
-from cepkit.stream.times import microseconds
 
 SAMPLE_EVENTS = 400_000
 """Relevant events to measure; a stream with fewer is measured whole."""
@@ -56,8 +49,9 @@ _SLICES = 20
 _SHARES = 1 << 30
 _TALLIES = (
     "cell long, variables array<string>, combinations double, drawn long, exact boolean, "
-    "weight double, held double, squares double"
+    "weight double, held double, squares double, equal double"
 )
+_NUMBERS = ("combinations", "drawn", "exact", "weight", "held", "squares", "equal")
 
 
 def profile(
@@ -66,6 +60,7 @@ def profile(
     *,
     seed: int = 0,
     sample_events: int = SAMPLE_EVENTS,
+    details: bool = True,
     progress: Progress = "auto",
 ) -> Statistics:
     """Measure a Spark stream.
@@ -75,6 +70,8 @@ def profile(
         query: The pattern.
         seed: Of the sample.
         sample_events: About how many events of the pattern's types to measure.
+        details: Whether to count what plans do not need as well: keys, events over time, what is
+            missing and what is late.
         progress: Whether to show a bar: see `run_with_progress`.
 
     Raises:
@@ -89,10 +86,21 @@ def profile(
     columns = arrow_columns(frame, names, wanted)
     schema = stream.schema.without_arrival()
     nothing = event_columns(columns.empty_table(), schema, attributes_read(query))
-    measuring = _Measuring(stream, frame, query, columns, seed, sample_events)
-    counted = run_with_progress(measuring.census, "counting events", progress=progress)
-    if not counted.events:
+    source = Source(stream, frame, query, columns)
+    found = run_with_progress(
+        lambda: count(source, details=details), "counting events", progress=progress
+    )
+    counted = found.census
+    if details:
+        counted = run_with_progress(
+            lambda: detailed(source, found, kinds_of(nothing)),
+            "counting keys and times",
+            progress=progress,
+        )
+    types = types_of(query)
+    if not any(types is None or name in types for name in counted.counts):
         return combine(query, counted, [tally_slice(nothing, query, seed=seed)])
+    measuring = _Measuring(source, seed, sample_events)
     tallies, partial = run_with_progress(
         lambda: measuring.tallies(counted), "measuring conditions", progress=progress
     )
@@ -101,94 +109,17 @@ def profile(
 
 @dataclass(frozen=True, slots=True)
 class _Measuring:
-    stream: Stream
-    frame: DataFrame
-    query: Query
-    columns: pa.Schema
+    source: Source
     seed: int
     sample_events: int
 
-    def _column(self, rows: DataFrame, name: str) -> tuple[Column, t.DataType]:
-        place = self.stream.column_names.index(name)
-        return rows[f"c{place}"], self.frame.schema.fields[place].dataType
-
-    def census(self) -> Census:
-        """Count the whole stream."""
-        schema = self.stream.schema
-        rows = positional(self.frame)
-        (time, time_kind), (kind, type_kind) = (
-            self._column(rows, name) for name in (schema.time, schema.type)
-        )
-        no_time, no_type = without_time(time, time_kind), without_type(kind, type_kind)
-        moment = F.when(~no_time, time)
-        by_type = (
-            rows.groupBy(F.when(~no_type, kind).alias("type"))
-            .agg(
-                F.count_if(~no_time).alias("events"),
-                F.count_if(no_time).alias("null_time"),
-                F.min(moment).alias("first"),
-                F.max(moment).alias("last"),
-            )
-            .toArrow()
-        )
-        codes, texts = type_codes(by_type.column("type"), schema.type)
-        events = by_type.column("events").to_pylist()
-        counts: dict[str, int] = {}
-        for code, number in zip(codes.tolist(), events, strict=True):
-            if code >= 0 and number:
-                counts[texts[code]] = counts.get(texts[code], 0) + number
-        null_type = sum(n for code, n in zip(codes.tolist(), events, strict=True) if code < 0)
-        dropped = Dropped(sum(by_type.column("null_time").to_pylist()), null_type)
-        named = pa.array(codes >= 0)
-        if isinstance(time_kind, t.StringType):
-            first, last = self._ends_of_texts(rows.where(~no_time & ~no_type).select(time))
-        else:
-            ends = [by_type.filter(named).column(name) for name in ("first", "last")]
-            first, last = _ends(self._microseconds(pa.concat_arrays(_parts(*ends))))
-        return Census(counts, dropped, first, last, self._same_key(rows, ~no_time & ~no_type))
-
-    def _microseconds(self, column: pa.Array) -> worker.Integers:
-        schema = self.stream.schema
-        return microseconds(column, schema.time, unit=schema.unit, timezone=schema.timezone)
-
-    def _ends_of_texts(self, texts: DataFrame) -> tuple[int | None, int | None]:
-        """Return the first and the last time of texts, whose own order is not that of times."""
-        schema = self.stream.schema
-
-        def ends(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                first, last = _ends(
-                    microseconds(batch.column(0), schema.time, timezone=schema.timezone)
-                )
-                yield pa.RecordBatch.from_pydict(
-                    {"first": pa.array([first], pa.int64()), "last": pa.array([last], pa.int64())}
-                )
-
-        found = texts.mapInArrow(ends, "first long, last long")
-        row = found.agg(F.min("first"), F.max("last")).collect()[0]
-        return row[0], row[1]
-
-    def _same_key(self, rows: DataFrame, is_event: Column) -> float:
-        """Return the share of pairs of events in one partition, from the counts of the keys."""
-        if not self.query.partition_by:
-            return 1.0
-        keys = []
-        for name in self.query.partition_by:
-            column, kind = self._column(rows, name)
-            floating = isinstance(kind, t.FloatType | t.DoubleType)
-            keys.append(F.nanvl(column, F.lit(None)) if floating else column)
-        of_key = rows.where(is_event).groupBy(*keys).agg(F.count("*").cast("double").alias("n"))
-        # Doubles add up exactly, in whatever order, as long as no bits are lost: squares lose
-        # them only beyond 2**53, and then in the last digits.
-        both = of_key.agg(F.sum(F.col("n") * F.col("n")), F.sum("n")).collect()[0]
-        return min(1.0, both[0] / both[1] ** 2) if both[1] else 1.0
-
     def tallies(self, counted: Census) -> tuple[list[Tally], bool]:
         """Measure a sample; also return whether it is less than everything."""
-        types = types_of(self.query)
+        source = self.source
+        types = types_of(source.query)
         relevant = sum(n for name, n in counted.counts.items() if types is None or name in types)
-        rows = self._relevant(types)
-        window = self.query.window
+        rows = source.rows.where(~source.no_time & source.may_have(types))
+        window = source.query.window
         share = min(1.0, self.sample_events / max(relevant, 1))
         if not isinstance(window, TimeWindow):
             layout, slices = Layout(None), 1
@@ -200,23 +131,16 @@ class _Measuring:
             slices = len(layout.chosen or (0,))
             if layout.chosen is not None:
                 rows = rows.where(self._near(rows, layout))
-        kept = rows.select(*(f"c{self.stream.column_names.index(n)}" for n in self.columns.names))
-        schema = self.stream.schema.without_arrival()
-        job = worker.Job(schema, self.columns, (), (), types, layout, functions_of(self.query))
-        tasks = max(1, min(slices, 4 * _cores(self.frame)))
+        kept = rows.select(*map(source.place, source.columns.names))
+        schema, functions = source.schema.without_arrival(), functions_of(source.query)
+        job = worker.Job(schema, source.columns, (), (), types, layout, functions)
+        tasks = max(1, min(slices, 4 * source.cores))
         packed = dealt_out(kept.mapInArrow(splitting(job), worker.PACKED), tasks)
         sample = SAMPLE if slices == 1 else max(1000, 2 * SAMPLE // slices)
-        work = _tallying(job, self.query, self.seed, sample)
+        work = _tallying(job, source.query, self.seed, sample)
         found = packed.mapInArrow(work, _TALLIES).collect()
         ordered = sorted(found, key=lambda row: (row.cell, sorted(row.variables)))
         return [Tally(frozenset(row[1]), *row[2:]) for row in ordered], share < 1
-
-    def _relevant(self, types: frozenset[str] | None) -> DataFrame:
-        schema = self.stream.schema
-        rows = positional(self.frame)
-        fitting = has_type(*self._column(rows, schema.type), types)
-        rows = rows.where(~without_time(*self._column(rows, schema.time)))
-        return rows if fitting is None else rows.where(fitting)
 
     def _drawn(
         self, counted: Census, relevant: int, window: int, share: float
@@ -240,11 +164,12 @@ class _Measuring:
 
     def _near(self, rows: DataFrame, layout: Layout) -> Column:
         """Return whether a row may lie in a chosen slice: the workers look more closely."""
-        column, kind = self._column(rows, self.stream.schema.time)
-        seconds = seconds_of(column, kind, self.stream.schema.unit)
+        schema = self.source.schema
+        column, kind = rows[self.source.place(schema.time)], self.source.kind(schema.time)
+        seconds = seconds_of(column, kind, schema.unit)
         naive = isinstance(kind, t.TimestampNTZType | t.DateType | t.StringType)
         margin = 2.0 if not naive else 100_000.0  # a day, and the widest difference of zones
-        if isinstance(kind, t.DateType) and is_utc(self.stream.schema.timezone):
+        if isinstance(kind, t.DateType) and is_utc(schema.timezone):
             margin = 2.0
         inside = F.lit(False)
         for number in layout.chosen or ():
@@ -277,11 +202,10 @@ def _tallying(
 
 def _as_batch(cell: int, tallies: tuple[Tally, ...]) -> pa.RecordBatch:
     rows: list[list[Any]] = [
-        [cell, sorted(y.variables), y.combinations, y.drawn, y.exact, y.weight, y.held, y.squares]
-        for y in tallies
+        [cell, sorted(y.variables), *(getattr(y, name) for name in _NUMBERS)] for y in tallies
     ]
     kinds = [pa.int64(), pa.list_(pa.string()), pa.float64(), pa.int64(), pa.bool_()]
-    kinds += [pa.float64()] * 3
+    kinds += [pa.float64()] * 4
     names = [part.split()[0] for part in _TALLIES.split(", ")]
     columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
     arrays = [pa.array(list(c), kind) for c, kind in zip(columns, kinds, strict=True)]
@@ -301,18 +225,3 @@ def _in_one_order(table: pa.Table) -> pa.Table:
     )
     order = keys.append_column("row", pa.array(np.arange(len(keys))))
     return table.take(order.sort_by([(n, "ascending") for n in keys.column_names])["row"])
-
-
-def _ends(ts: worker.Integers) -> tuple[int | None, int | None]:
-    known = ts[ts != MISSING_INTEGER]
-    return (int(known.min()), int(known.max())) if len(known) else (None, None)
-
-
-def _parts(*columns: pa.ChunkedArray) -> list[pa.Array]:
-    return [chunk for column in columns for chunk in column.chunks] or [
-        pa.array([], columns[0].type)
-    ]
-
-
-def _cores(frame: DataFrame) -> int:
-    return frame.sparkSession.sparkContext.defaultParallelism

@@ -1,5 +1,18 @@
-"""What is known of a stream in the light of a pattern: rates, filters, selectivities."""
+"""What is known of a stream in the light of a pattern: rates, filters, selectivities, keys."""
 
-from cepkit.statistics.model import Selectivity, Statistics
+from cepkit.statistics.forecast import Forecast
+from cepkit.statistics.keys import KeyCounts
+from cepkit.statistics.lateness import Lateness
+from cepkit.statistics.model import Statistics
+from cepkit.statistics.over_time import OverTime
+from cepkit.statistics.selectivity import Equality, Selectivity
 
-__all__ = ["Selectivity", "Statistics"]
+__all__ = [
+    "Equality",
+    "Forecast",
+    "KeyCounts",
+    "Lateness",
+    "OverTime",
+    "Selectivity",
+    "Statistics",
+]

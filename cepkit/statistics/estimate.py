@@ -4,8 +4,9 @@ A selectivity is the share of combinations that satisfy some conditions among th
 inside the window, in the pattern's order and in one partition. The first two events of a
 combination are drawn uniformly among all such pairs, every further one uniformly in its scope
 with the size of the scope as weight, so the estimate is unbiased however bursty the stream is.
-Conditions on whole sets, as `avg(b.x) > 1`, are not measured. Slices are measured one by one
-and added up, in this process or by Spark's workers.
+Of pairs of variables of which attributes must be equal those that agree are counted, and only the
+rest of the conditions is sampled, among them. Conditions on whole sets, as `avg(b.x) > 1`, are
+not measured. Slices are measured one by one and added up, in this process or by Spark's workers.
 Cost: O(n log n) for the scopes and O(sample) for each set of variables with conditions.
 Source of the quantities: JOIN, section 4.1.
 """
@@ -13,65 +14,37 @@ Source of the quantities: JOIN, section 4.1.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
-from cepkit.pattern.conditions import Aggregate, attributes_of, variables_of, walk
+from cepkit.pattern.conditions import Aggregate, variables_of, walk
 from cepkit.pattern.evaluation import truth
-from cepkit.pattern.nodes import Event, events_of
+from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
-from cepkit.statistics.model import Selectivity, Statistics
-from cepkit.statistics.sampling import Rows, Tally, owned_rows, partition_of, reader, sampled
-from cepkit.stream.columns import Dropped, EventColumns
+from cepkit.statistics.census import Census as Census
+from cepkit.statistics.census import attributes_read as attributes_read
+from cepkit.statistics.census import census as census
+from cepkit.statistics.census import kinds_of, rows_of
+from cepkit.statistics.links import links_of
+from cepkit.statistics.model import Equality, Selectivity, Statistics
+from cepkit.statistics.ranges import Rows
+from cepkit.statistics.sampling import (
+    Slice,
+    Tally,
+    linked,
+    owned_rows,
+    partition_of,
+    reader,
+    sampled,
+)
+from cepkit.stream.columns import EventColumns
 
 SAMPLE = 20_000
 """Combinations drawn for each set of variables: a share of 1/2 is then known to about 0.0035."""
-
-
-@dataclass(frozen=True, slots=True)
-class Census:
-    """What one pass over a whole stream counts.
-
-    Attributes:
-        counts: The events of each type.
-        dropped: The rows that are no events.
-        first: The time of the first event in microseconds, None without events.
-        last: The time of the last one.
-        same_key: The share of pairs of events that are in one partition.
-    """
-
-    counts: Mapping[str, int]
-    dropped: Dropped = field(default_factory=Dropped)
-    first: int | None = None
-    last: int | None = None
-    same_key: float = 1.0
-
-    @property
-    def events(self) -> int:
-        """The events of all types."""
-        return sum(self.counts.values())
-
-
-def attributes_read(query: Query) -> frozenset[str]:
-    """Return the columns that measuring `query` needs beside time and type."""
-    read = attributes_of(query.where) if query.where is not None else ()
-    return frozenset(name for _, name in read) | frozenset(query.partition_by)
-
-
-def census(columns: EventColumns, query: Query) -> Census:
-    """Count a stream in memory."""
-    counts = np.bincount(columns.types, minlength=len(columns.type_names)).tolist()
-    first, last = (int(columns.ts[0]), int(columns.ts[-1])) if len(columns) else (None, None)
-    keys = partition_of(columns, query.partition_by)
-    shares = np.bincount(keys) / max(1, len(columns)) if query.partition_by else np.ones(1)
-    same_key = float((shares * shares).sum()) if len(columns) else 1.0
-    return Census(
-        dict(zip(columns.type_names, counts, strict=True)), columns.dropped, first, last, same_key
-    )
 
 
 def tally_slice(
@@ -97,9 +70,11 @@ def tally_slice(
     keys = partition_of(columns, query.partition_by)
     for branch in map(_without_set_functions, normal_form(query)):
         sets = {variables_of(c) for c in branch.conditions if variables_of(c)}
+        links = links_of(branch, kinds_of(columns))
         members: dict[str, Rows] = {}
+        part = Slice(columns, branch, members, keys, owned)
         for event in branch.positive + branch.negated:
-            rows = _rows(columns, event)
+            rows = rows_of(columns, event)
             alone = frozenset((event.variable,))
             members[event.variable] = _passing(columns, branch, event.variable, rows)
             if alone in sets and alone not in tallies:
@@ -109,7 +84,10 @@ def tally_slice(
         for names in sorted(sets, key=sorted):
             if len(names) > 1 and names not in tallies:
                 rng = np.random.default_rng([seed, *"".join(sorted(names)).encode()])
-                tallies[names] = sampled(names, columns, branch, members, keys, rng, sample, owned)
+                if names in links:
+                    tallies[names] = linked(links[names], part, rng, sample)
+                else:
+                    tallies[names] = sampled(names, part, rng, sample)
     return tuple(tallies.values())
 
 
@@ -143,6 +121,14 @@ def combine(
         # One moment has no rate; as if it were a second.
         rates[event.variable] = total / (span / 1e6 if span else 1.0)
     shares = {names: _share(tallies, partial=partial) for names, tallies in by_set.items()}
+    equalities = {
+        names: Equality(
+            counted.details.by_frequency.get(names),
+            _share([tally.of_equality() for tally in tallies], partial=partial),
+        )
+        for names, tallies in by_set.items()
+        if any(tally.equal is not None for tally in tallies)
+    }
     named = {name for event in events_of(query.structure) for name in event.types or ()}
     return Statistics(
         rates,
@@ -154,42 +140,64 @@ def combine(
         counted.first,
         counted.last,
         tuple(sorted(name for name in named if not counted.counts.get(name))),
+        equalities,
+        counted.details.missing,
+        counted.details.over_time,
+        counted.details.keys,
+        counted.details.lateness,
     )
 
 
-def estimate(columns: EventColumns, query: Query, *, seed: int = 0) -> Statistics:
-    """Measure a stream in memory."""
-    return combine(query, census(columns, query), [tally_slice(columns, query, seed=seed)])
+def estimate(
+    columns: EventColumns, query: Query, *, seed: int = 0, details: bool = True
+) -> Statistics:
+    """Measure a stream in memory.
+
+    Args:
+        columns: The events, with the attributes of `attributes_read`.
+        query: The pattern.
+        seed: Of the sample.
+        details: Whether to count what plans do not need as well: keys, times, what is missing
+            and what is late.
+    """
+    counted = census(columns, query, details=details)
+    return combine(query, counted, [tally_slice(columns, query, seed=seed)])
 
 
 def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:
-    measured = [tally for tally in tallies if tally.weight > 0]
+    # Where no two events agree nothing was drawn, and that says enough.
+    measured = [t for t in tallies if t.weight > 0 or (t.equal == 0 and t.combinations > 0)]
     total = sum(tally.combinations for tally in measured)
     if not total:
         return Selectivity(1.0, pairs=0)
-    share = min(1.0, sum(t.combinations * t.held / t.weight for t in measured) / total)
+    reached = sum(t.reached for t in measured)
+    held = sum(t.reached * _part(t) for t in measured)
+    share = min(1.0, held / total)
     if all(tally.exact for tally in tallies) and not partial:
         return Selectivity(share)
     drawn = sum(tally.drawn for tally in tallies)
-    weights = [tally.combinations / total for tally in measured]
-    shares = [tally.held / tally.weight for tally in measured]
     # Of the draws inside the slices, which are independent,
+    rest = min(1.0, held / reached) if reached else 0.0
     variance = sum(
-        w**2 * share * (1 - share) * t.squares / t.weight**2
-        for w, t in zip(weights, measured, strict=True)
+        (t.reached / total) ** 2 * rest * (1 - rest) * t.squares / t.weight**2
+        for t in measured
+        if t.weight
     )
-    if partial and len(measured) > 1:
+    if partial:
         # and of the choice of slices: how far they lie apart, each by its weight.
-        apart = sum((w * (s - share)) ** 2 for w, s in zip(weights, shares, strict=True))
-        variance = max(variance, apart * len(measured) / (len(measured) - 1))
-    return Selectivity(share or 0.5 / (drawn + 1), drawn, math.sqrt(variance))
+        if len(measured) > 1:
+            apart = sum(
+                ((t.reached * _part(t) - t.combinations * share) / total) ** 2 for t in measured
+            )
+            variance = max(variance, apart * len(measured) / (len(measured) - 1))
+        variance = max(variance, share * (1 - share) / total)
+    floor = 0.5 / (drawn + 1) * (reached / total if reached else 1.0)
+    return Selectivity(share or floor, drawn, math.sqrt(variance))
 
 
-def _rows(columns: EventColumns, event: Event) -> Rows:
-    if event.types is None:
-        return np.arange(len(columns))
-    wanted = np.array([name in event.types for name in columns.type_names], dtype=np.bool_)
-    return np.flatnonzero(wanted[columns.types]) if len(wanted) else np.empty(0, np.int64)
+def _part(tally: Tally) -> float:
+    """Return the share that holds of the combinations among which was drawn."""
+    return tally.held / tally.weight if tally.weight else 0.0
 
 
 def _without_set_functions(branch: Branch) -> Branch:

@@ -7,58 +7,22 @@ selectivity of the variable's own filter; here `rates` are before and `rate()` i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
+from typing import Any
 
 from cepkit.errors import StatisticsError, nearest
+from cepkit.statistics.forecast import Forecast
+from cepkit.statistics.keys import KeyCounts
+from cepkit.statistics.lateness import Lateness
+from cepkit.statistics.over_time import OverTime
+from cepkit.statistics.selectivity import Equality as Equality
+from cepkit.statistics.selectivity import Selectivity as Selectivity
+from cepkit.statistics.selectivity import checked_share, not_negative
 from cepkit.stream.columns import Dropped
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
-_Z95 = 1.959963984540054
-
-
-@dataclass(frozen=True, slots=True)
-class Selectivity:
-    """The share of combinations that satisfy the conditions about exactly their variables.
-
-    Attributes:
-        share: Between 0 and 1.
-        pairs: How many combinations were looked at; None where the share is exact or assumed.
-        standard_error: Of the share; 0 where it is exact or assumed.
-    """
-
-    share: float
-    pairs: int | None = None
-    standard_error: float = 0.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "share", _share(self.share, "a selectivity"))
-        error = _not_negative(self.standard_error, "a standard error")
-        object.__setattr__(self, "standard_error", error)
-        if self.pairs is not None and self.pairs < 0:
-            raise StatisticsError(
-                f"the number of sampled pairs is {self.pairs}", expected="0 or more"
-            )
-
-    def interval(self) -> tuple[float, float]:
-        """Return the 95 % confidence interval (Wilson's, which is right near 0 and 1 as well)."""
-        spread = self.share * (1.0 - self.share)
-        if self.standard_error > 0 and spread > 0:
-            size = spread / self.standard_error**2
-        elif self.pairs is not None:
-            size = float(self.pairs)
-        else:
-            return self.share, self.share
-        if size == 0:
-            return 0.0, 1.0
-        z2 = _Z95 * _Z95
-        center = (self.share + z2 / (2 * size)) / (1 + z2 / size)
-        half = _Z95 / (1 + z2 / size) * math.sqrt(spread / size + z2 / (4 * size * size))
-        # At the ends the formula gives the share itself, but for the last digit.
-        low, high = max(0.0, center - half), min(1.0, center + half)
-        return min(low, self.share), max(high, self.share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +42,16 @@ class Statistics:
         first: The time of the first event in microseconds since 1970, None for an empty stream.
         last: The time of the last event.
         never_occurring: The types that the pattern names and the stream does not have.
+        equalities: For each pair of variables of which attributes must be equal, how many pairs
+            of events agree in them; the engine looks at no others. What `selectivities` holds of
+            such a pair is about all conditions between the two, these included.
+        missing: For each attribute that the pattern reads the share of the events, of the types
+            of the variables that read it, that have no value (null or NaN).
+        over_time: When the events came; None where that was not measured.
+        keys: How often the keys of PARTITION BY and of equalities occur.
+        lateness: How far events came out of order; None where that was not measured.
+        forecast: The matches and the work to expect of the pattern; None where nobody has
+            computed it. An edit takes it away.
     """
 
     rates: Mapping[str, float]
@@ -91,12 +65,24 @@ class Statistics:
     first: int | None = None
     last: int | None = None
     never_occurring: tuple[str, ...] = ()
+    equalities: Mapping[frozenset[str], Equality] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    missing: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
+    over_time: OverTime | None = None
+    keys: tuple[KeyCounts, ...] = ()
+    lateness: Lateness | None = None
+    forecast: Forecast | None = None
 
     def __post_init__(self) -> None:
-        rates = {v: _not_negative(r, f"the rate of '{v}'") for v, r in self.rates.items()}
-        filters = {v: _share(s, f"the filter of '{v}'") for v, s in self.filters.items()}
+        rates = {v: not_negative(r, f"the rate of '{v}'") for v, r in self.rates.items()}
+        filters = {v: checked_share(s, f"the filter of '{v}'") for v, s in self.filters.items()}
         shares = {frozenset(names): s for names, s in self.selectivities.items()}
-        for names in (*map(_alone, filters), *shares):
+        equal = {frozenset(names): e for names, e in self.equalities.items()}
+        missing = {
+            n: checked_share(s, f"what is missing of '{n}'") for n, s in self.missing.items()
+        }
+        for names in (*map(_alone, filters), *shares, *equal):
             for variable in sorted(names):
                 _check_known(variable, rates)
         if any(len(names) < 2 for names in shares):
@@ -104,11 +90,18 @@ class Statistics:
                 "a selectivity of fewer than two variables",
                 expected="the share that passes a variable's own conditions in 'filters'",
             )
+        if any(len(names) != 2 for names in equal):
+            raise StatisticsError(
+                "the share of equal keys of other than two variables", expected="pairs"
+            )
         _check_stream(self)
         object.__setattr__(self, "rates", MappingProxyType(rates))
         object.__setattr__(self, "filters", MappingProxyType(filters))
         object.__setattr__(self, "selectivities", MappingProxyType(shares))
-        object.__setattr__(self, "same_key", _share(self.same_key, "the share of one partition"))
+        object.__setattr__(self, "equalities", MappingProxyType(equal))
+        object.__setattr__(self, "missing", MappingProxyType(missing))
+        same_key = checked_share(self.same_key, "the share of one partition")
+        object.__setattr__(self, "same_key", same_key)
 
     @classmethod
     def assumed(
@@ -160,12 +153,28 @@ class Statistics:
     def with_rate(self, variable: str, rate: float) -> Statistics:
         """Return the same with another rate (events per second, before its own conditions)."""
         _check_known(variable, self.rates)
-        return replace(self, rates={**self.rates, variable: rate})
+        return self._edited(rates={**self.rates, variable: rate})
+
+    def with_filter(self, variable: str, share: float) -> Statistics:
+        """Return the same with another share of events that pass the variable's own conditions."""
+        _check_known(variable, self.rates)
+        return self._edited(filters={**self.filters, variable: share})
 
     def with_selectivity(self, first: str, second: str, share: float) -> Statistics:
-        """Return the same with another selectivity of the conditions between two variables."""
+        """Return the same with another selectivity of the conditions between two variables.
+
+        What was measured of equal keys of the two goes, as it would contradict.
+        """
         pair = frozenset((first, second))
-        return replace(self, selectivities={**self.selectivities, pair: Selectivity(share)})
+        return self._edited(
+            selectivities={**self.selectivities, pair: Selectivity(share)},
+            equalities={names: e for names, e in self.equalities.items() if names != pair},
+        )
+
+    def _edited(self, **changes: Any) -> Statistics:
+        """Return the same with other numbers; what was foretold of the old ones goes."""
+        changed = replace(self, **changes)
+        return self if changed == self else replace(changed, forecast=None)
 
     def to_json(self) -> str:
         """Return the statistics as JSON; `from_json` reads it."""
@@ -185,9 +194,8 @@ class Statistics:
         return from_json(text)
 
     def __hash__(self) -> int:
-        mappings = (self.rates, self.filters, self.selectivities)
-        rest = (self.same_key, self.events, self.dropped, self.first, self.last)
-        return hash((*(frozenset(m.items()) for m in mappings), *rest, self.never_occurring))
+        values = (getattr(self, f.name) for f in fields(self))
+        return hash(tuple(frozenset(v.items()) if isinstance(v, Mapping) else v for v in values))
 
     # Read-only mappings cannot be pickled, plain ones can.
     def __reduce__(self) -> tuple[object, ...]:
@@ -207,18 +215,6 @@ class Statistics:
 
 def _alone(variable: str) -> frozenset[str]:
     return frozenset((variable,))
-
-
-def _not_negative(value: float, what: str) -> float:
-    if not (math.isfinite(value) and value >= 0):
-        raise StatisticsError(f"{what} is {value}", expected="a finite number, 0 or more")
-    return float(value)
-
-
-def _share(value: float, what: str) -> float:
-    if not 0 <= value <= 1:
-        raise StatisticsError(f"{what} is {value}", expected="a share between 0 and 1")
-    return float(value)
 
 
 def _check_known(variable: str, known: Iterable[str]) -> None:

@@ -1,33 +1,53 @@
-"""Statistics as a table, in a terminal and in a notebook."""
+"""Statistics as tables, in a terminal and in a notebook."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 
 import numpy as np
 
-from cepkit.statistics.model import Selectivity, Statistics
+from cepkit.statistics.model import Statistics
+from cepkit.statistics.selectivity import Selectivity
 from cepkit.statistics.tables import html_table, number, text_table
 
 _RATES = ("variable", "events/s", "pass own conditions", "left/s")
 _SHARES = ("conditions between", "selectivity", "95 % interval", "sampled")
+_EQUALITIES = ("equal keys of", "in the window", "95 % interval", "by frequency")
+_TIMES = ("over time", "smallest/s", "mean/s", "largest/s", "drift", "bursts")
+_KEYS = ("key", "different", "of events", "largest share", "times the mean", "most frequent")
+
+_NAMED = 3
+"""Frequent keys in the table; `Statistics.keys` has ten."""
+
+Rows = list[tuple[str, ...]]
 
 
 def to_text(statistics: Statistics) -> str:
-    """Return the stream in a few lines, then a table of rates and one of selectivities."""
-    parts = ["\n".join(_stream(statistics)), text_table(_RATES, _rates(statistics))]
-    if statistics.selectivities:
-        parts.append(text_table(_SHARES, _shares(statistics)))
+    """Return the stream in a few lines, then tables of what is known."""
+    parts = ["\n".join(_stream(statistics))]
+    parts += [text_table(head, rows) for head, rows in _tables(statistics)]
     return "\n\n".join(parts)
 
 
 def to_html(statistics: Statistics) -> str:
     """Return the same as HTML, everything that comes from outside escaped."""
     parts = [f"<p>{escape(line)}</p>" for line in _stream(statistics)]
-    parts.append(html_table(_RATES, _rates(statistics)))
-    if statistics.selectivities:
-        parts.append(html_table(_SHARES, _shares(statistics)))
+    parts += [html_table(head, rows) for head, rows in _tables(statistics)]
     return "".join(parts)
+
+
+def _tables(statistics: Statistics) -> Iterable[tuple[tuple[str, ...], Rows]]:
+    """Yield the heads and rows of the tables; what has none is left out, but for the rates."""
+    yield _RATES, _rates(statistics)
+    for head, rows in (
+        (_SHARES, _shares(statistics)),
+        (_EQUALITIES, _equalities(statistics)),
+        (_TIMES, _times(statistics)),
+        (_KEYS, _keys(statistics)),
+    ):
+        if rows:
+            yield head, rows
 
 
 def _stream(statistics: Statistics) -> list[str]:
@@ -46,23 +66,85 @@ def _stream(statistics: Statistics) -> list[str]:
         lines.append(f"types that never occur: {names}")
     if statistics.same_key < 1:
         lines.append(f"pairs of events in one partition: {number(statistics.same_key)}")
+    absent = [f"{name} {_percent(share)}" for name, share in statistics.missing.items() if share]
+    if absent:
+        lines.append(f"missing values: {', '.join(absent)}")
+    if statistics.lateness is not None and statistics.lateness.late:
+        late = statistics.lateness
+        lines.append(
+            f"out of order: {late.late:,} events ({_percent(late.share)}), at most "
+            f"{number(late.longest_seconds)} s late, 99 % of them at most "
+            f"{number(late.percentile_99_seconds)} s"
+        )
+    if statistics.forecast is not None:
+        lines += statistics.forecast.lines()
     return lines
 
 
-def _rates(statistics: Statistics) -> list[tuple[str, ...]]:
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _rates(statistics: Statistics) -> Rows:
     return [
         (v, number(rate), number(statistics.filters.get(v, 1.0)), number(statistics.rate(v)))
         for v, rate in statistics.rates.items()
     ]
 
 
-def _shares(statistics: Statistics) -> list[tuple[str, ...]]:
-    in_order = list(statistics.rates)
-    rows: list[tuple[str, ...]] = []
+def _shares(statistics: Statistics) -> Rows:
+    rows: Rows = []
     for names, found in statistics.selectivities.items():
-        shown = ", ".join(sorted(names, key=in_order.index))
+        shown = _names(statistics, names)
         rows.append((shown, number(found.share), _interval(found), _sampled(found)))
     return rows
+
+
+def _equalities(statistics: Statistics) -> Rows:
+    rows: Rows = []
+    for names, found in statistics.equalities.items():
+        near, all_of_it = found.in_window, found.by_frequency
+        often = "" if all_of_it is None else number(all_of_it)
+        rows.append((_names(statistics, names), number(near.share), _interval(near), often))
+    return rows
+
+
+def _times(statistics: Statistics) -> Rows:
+    found = statistics.over_time
+    if found is None or found.buckets < 2:
+        return []
+    return [
+        (
+            variable,
+            number(found.smallest_rate(variable)),
+            number(found.mean_rate(variable)),
+            number(found.largest_rate(variable)),
+            f"{100 * found.drift(variable):+.0f} %",
+            number(found.burst(variable)),
+        )
+        for variable in found.counts
+    ]
+
+
+def _keys(statistics: Statistics) -> Rows:
+    rows: Rows = []
+    for keys in statistics.keys:
+        often = ", ".join(f"{key[:20]} ({count:,})" for key, count in keys.most_frequent[:_NAMED])
+        rows.append(
+            (
+                ", ".join(keys.attributes),
+                f"{keys.distinct:,}",
+                f"{keys.events:,}",
+                _percent(keys.largest_share),
+                number(keys.skew),
+                often,
+            )
+        )
+    return rows
+
+
+def _names(statistics: Statistics, names: Iterable[str]) -> str:
+    return ", ".join(sorted(names, key=list(statistics.rates).index))
 
 
 def _interval(found: Selectivity) -> str:

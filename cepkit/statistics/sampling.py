@@ -16,11 +16,12 @@ import numpy.typing as npt
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.evaluation import Read, truth
 from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.pattern.rewrite import without_not
+from cepkit.statistics.links import Link, link_codes
+from cepkit.statistics.ranges import Pairs, Ranges, Rows
 from cepkit.stream.columns import Column, EventColumns
 
-Rows = npt.NDArray[np.int64]
+Held = npt.NDArray[np.bool_]
 Owned = tuple[int, int] | None
 
 
@@ -35,6 +36,8 @@ class Tally:
         weight: The sum of their weights.
         held: The sum of the weights of those that satisfy the conditions.
         squares: The sum of the squares of the weights.
+        equal: How many of the combinations agree in the attributes that must be equal: exact, and
+            the draws are among these. None where nothing must be.
     """
 
     variables: frozenset[str]
@@ -44,6 +47,18 @@ class Tally:
     weight: float
     held: float
     squares: float
+    equal: float | None = None
+
+    @property
+    def reached(self) -> float:
+        """The combinations among which the draws are."""
+        return self.combinations if self.equal is None else self.equal
+
+    def of_equality(self) -> Tally:
+        """Return what the slice says of the equalities alone: a count, nothing drawn."""
+        size = self.combinations
+        one = 1.0 if self.equal else 0.0
+        return Tally(self.variables, size, int(size), True, one, one, one, self.equal)
 
 
 def owned_rows(columns: EventColumns, rows: Rows, owned: Owned) -> Rows:
@@ -75,62 +90,64 @@ def partition_of(columns: EventColumns, attributes: tuple[str, ...]) -> npt.NDAr
     return codes
 
 
-def sampled(
-    names: frozenset[str],
-    columns: EventColumns,
-    branch: Branch,
-    members: Mapping[str, Rows],
-    keys: npt.NDArray[np.int64],
-    rng: np.random.Generator,
-    sample: int,
-    owned: Owned,
-) -> Tally:
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The events of a slice, made ready for drawing.
+
+    Attributes:
+        columns: Its events and those that complete its combinations.
+        branch: Says order, window and conditions.
+        members: For each variable the rows that pass its own conditions.
+        keys: The partition of each event.
+        owned: The first and the last microsecond of the slice, None for all.
+    """
+
+    columns: EventColumns
+    branch: Branch
+    members: Mapping[str, Rows]
+    keys: Rows
+    owned: Owned
+
+    def in_order(self, names: frozenset[str]) -> list[str]:
+        """Return variables as the pattern has them: each combination is in one slice then."""
+        positions = [e.variable for e in self.branch.positive + self.branch.negated]
+        return sorted(names, key=positions.index)
+
+    def holds(self, names: frozenset[str], bound: Mapping[str, Rows], size: int) -> Held:
+        """Return which combinations satisfy the conditions about exactly these variables."""
+        held = np.ones(size, dtype=np.bool_)
+        for condition in self.branch.conditions:
+            if variables_of(condition) == names:
+                held &= truth(without_not(condition), reader(self.columns, bound), size)
+        return held
+
+
+def sampled(names: frozenset[str], part: Slice, rng: np.random.Generator, sample: int) -> Tally:
     """Return what draws from one slice say about the conditions on a set of variables.
 
     Args:
         names: Two variables or more.
-        columns: The events of the slice and those that complete its combinations.
-        branch: Says order, window and conditions.
-        members: For each variable the rows that pass its own conditions.
-        keys: The partition of each event.
+        part: The slice.
         rng: Of the draws.
         sample: How many, at most.
-        owned: The first and the last microsecond of the slice, None for all.
     """
-    nothing = Tally(names, 0.0, 0, True, 0.0, 0.0, 0.0)
-    # In the order of the pattern in every slice, so that each combination is in one of them.
-    order = sorted(names, key=[e.variable for e in branch.positive + branch.negated].index)
-    first = owned_rows(columns, members[order[0]], owned)
-    scope = _Ranges(columns, branch, keys)
-    bound = {order[0]: first}
-    low, high, rows = scope.of(order[1], bound, members[order[1]])
-    widths = high - low
-    ends = np.cumsum(widths)
-    combinations = int(ends[-1]) if len(ends) else 0
-    if not combinations:
-        return nothing
-    if combinations <= sample:
-        drawn = np.arange(combinations)
-    else:
-        drawn = np.sort(rng.integers(0, combinations, sample))
-    which = np.searchsorted(ends, drawn, side="right")
-    bound = {
-        order[0]: first[which],
-        order[1]: rows[low[which] + drawn - (ends[which] - widths[which])],
-    }
+    order = part.in_order(names)
+    first = owned_rows(part.columns, part.members[order[0]], part.owned)
+    scope = Ranges(part.columns, part.branch, dict.fromkeys(names, part.keys))
+    pairs = Pairs.of(scope, order, first, part.members[order[1]])
+    if not pairs.number:
+        return Tally(names, 0.0, 0, True, 0.0, 0.0, 0.0)
+    drawn, bound = pairs.draw(rng, sample)
     weights = np.ones(len(drawn))
     for name in order[2:]:
-        low, high, rows = scope.of(name, bound, members[name])
+        low, high, rows = scope.of(name, bound, part.members[name])
         widths = np.maximum(high - low, 0)
         weights = weights * widths
         some = widths > 0
         bound = {variable: chosen[some] for variable, chosen in bound.items()}
         weights, low, widths = weights[some], low[some], widths[some]
         bound[name] = rows[low + (rng.random(len(low)) * widths).astype(np.int64)]
-    held = np.ones(len(weights), dtype=np.bool_)
-    for condition in branch.conditions:
-        if variables_of(condition) == names:
-            held &= truth(without_not(condition), reader(columns, bound), len(weights))
+    held = part.holds(names, bound, len(weights))
     # One event cannot be two of a combination.
     apart = np.ones(len(weights), dtype=np.bool_)
     for i, one in enumerate(order):
@@ -139,53 +156,73 @@ def sampled(
     weights = weights * apart
     return Tally(
         names,
-        combinations * float(weights.sum()) / len(drawn),
+        pairs.number * float(weights.sum()) / len(drawn),
         len(drawn),
-        len(order) == 2 and combinations <= sample,
+        len(order) == 2 and pairs.number <= sample,
         float(weights.sum()),
         float(weights[held].sum()),
         float((weights * weights).sum()),
     )
 
 
-class _Ranges:
-    """Where, among one variable's events, those in scope of bound events begin and end."""
+def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Tally:
+    """Return what one slice says about two variables of which attributes must be equal.
 
-    def __init__(self, columns: EventColumns, branch: Branch, keys: npt.NDArray[np.int64]) -> None:
-        self._ts, self._keys, self._branch = columns.ts, keys, branch
-        span = int(columns.ts[-1] - columns.ts[0]) if len(columns) else 0
-        match branch.window:
-            case TimeWindow(microseconds, exclusive):
-                self._window = min(span, microseconds - exclusive)
-            case CountWindow(events):
-                # As long as so many events of a partition take on average.
-                partitions = len(np.unique(keys))
-                self._window = min(span, span * events * partitions // max(1, len(columns)))
-            case None:
-                self._window = span
-        # One number orders by (partition, time); a gap between partitions keeps scopes inside.
-        self._origin = int(columns.ts[0]) if len(columns) else 0
-        self._stride = 2 * span + 4
+    The pairs that agree are counted, not drawn, so that a key of many values is measured as well
+    as one of few. What else must hold between the two is drawn among those that agree.
 
-    def _rank(self, keys: npt.NDArray[np.int64], ts: Rows) -> Rows:
-        return keys * self._stride + (ts - self._origin)
+    Args:
+        link: The two, and what must be equal.
+        part: The slice.
+        rng: Of the draws.
+        sample: How many, at most.
+    """
+    names = link.variables
+    order = part.in_order(names)
+    first = owned_rows(part.columns, part.members[order[0]], part.owned)
+    second = part.members[order[1]]
+    scope = Ranges(part.columns, part.branch, dict.fromkeys(names, part.keys))
+    codes = link_codes(part.columns.attributes, link)
+    of = dict(zip((link.first, link.second), codes, strict=True))
+    # An event of both variables' types is in scope of itself, where neither must be first.
+    both = np.intersect1d(first, second)
+    if {(order[0], order[1]), (order[1], order[0])} & part.branch.order:
+        both = both[:0]
+    number = Pairs.of(scope, order, first, second).number - len(both)
+    if not number:
+        return Tally(names, 0.0, 0, True, 0.0, 0.0, 0.0, 0.0)
+    scope = Ranges(part.columns, part.branch, _joined_keys(part.keys, of))
+    first = first[of[order[0]][first] >= 0]
+    pairs = Pairs.of(scope, order, first, second[of[order[1]][second] >= 0])
+    equal = pairs.number - int(np.count_nonzero(_agree(of[order[0]][both], of[order[1]][both])))
+    rest = [c for c in part.branch.conditions if variables_of(c) == names]
+    if not equal or len(rest) == len(link.conditions):
+        one = 1.0 if equal else 0.0
+        return Tally(names, number, number, True, one, one, one, equal)
+    drawn, bound = pairs.draw(rng, sample)
+    apart = bound[order[0]] != bound[order[1]]
+    held = part.holds(names, bound, len(drawn)) & apart
+    weight = float(np.count_nonzero(apart))
+    return Tally(
+        names,
+        number,
+        len(drawn),
+        pairs.number <= sample,
+        weight,
+        float(np.count_nonzero(held)),
+        weight,
+        equal,
+    )
 
-    def of(self, name: str, bound: Mapping[str, Rows], rows: Rows) -> tuple[Rows, Rows, Rows]:
-        """Return begins, ends, and the rows of `name` that they count in."""
-        ranks = self._rank(self._keys[rows], self._ts[rows])
-        order = np.argsort(ranks, kind="stable")
-        times = {v: self._ts[chosen] for v, chosen in bound.items()}
-        low = np.maximum.reduce(list(times.values())) - self._window
-        high = np.minimum.reduce(list(times.values())) + self._window + 1
-        for variable, ts in times.items():
-            if variable in self._branch.before(name):
-                low = np.maximum(low, ts + 1)
-            if variable in self._branch.after(name):
-                high = np.minimum(high, ts)
-        keys = self._keys[next(iter(bound.values()))]
-        limit = self._origin + self._stride - 2
-        low = np.clip(low, self._origin, limit)
-        high = np.clip(high, self._origin, limit)
-        begins = np.searchsorted(ranks[order], self._rank(keys, low))
-        ends = np.searchsorted(ranks[order], self._rank(keys, high))
-        return begins, np.maximum(begins, ends), rows[order]
+
+def _agree(one: Rows, other: Rows) -> Held:
+    return np.asarray((one == other) & (one >= 0))
+
+
+def _joined_keys(keys: Rows, of: Mapping[str, Rows]) -> dict[str, Rows]:
+    """Return keys that are equal where partition and codes are, one array for each variable."""
+    size = max(int(codes.max(initial=0)) for codes in of.values()) + 1
+    joined = [keys * size + np.maximum(codes, 0) for codes in of.values()]
+    _, dense = np.unique(np.concatenate(joined), return_inverse=True)
+    parts = np.split(dense.astype(np.int64), len(joined))
+    return dict(zip(of, parts, strict=True))

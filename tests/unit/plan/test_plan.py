@@ -83,6 +83,14 @@ def test_prints_with_expected_numbers():
         "  step  candidates  partial matches  alive in a window",
         "  + b        1,000              900                  9",
         "  + a        1e+09            2e+08                inf",
+        (
+            "expected matches: 2e+08, for events that come evenly and conditions that hold "
+            "independently, before NOT"
+        ),
+        (
+            "warning: more than 1e+308 partial matches alive in one window are expected; shorten "
+            "WITHIN, add conditions, PARTITION BY a key, bound KL, as in {1,3}"
+        ),
     ]
     assert str(plan("ab", "ca")) == "planner: by hand\na → b\nc → a"
 

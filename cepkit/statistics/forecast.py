@@ -1,0 +1,90 @@
+"""What running a pattern is expected to find and to cost, told before it runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from cepkit.statistics.tables import number
+
+MANY = 1e9
+"""Matches or partial matches over a stream: minutes to hours of work."""
+
+MANY_ALIVE = 1e6
+"""Partial matches in one window: what runs event by event holds them all in memory."""
+
+CAVEAT = "for events that come evenly and conditions that hold independently, before NOT"
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The expected numbers of a plan over the stream that its statistics are about.
+
+    They hold for events that arrive independently at constant rates and conditions that hold
+    independently of each other; what stands under NOT is not taken off. Real streams differ,
+    bursty ones by factors. A number that no float holds is infinity.
+
+    Attributes:
+        matches: How many matches there are.
+        low: Where the 95 % interval of `matches` begins, as far as the sample of the
+            selectivities is to blame; the assumptions above are not in it.
+        high: Where it ends.
+        candidates: What all steps look at together.
+        partial_matches: What all steps keep together, the matches included.
+        alive: The partial matches of the largest step in one window.
+    """
+
+    matches: float
+    low: float
+    high: float
+    candidates: float
+    partial_matches: float
+    alive: float
+
+    @property
+    def warning(self) -> str | None:
+        """Why running the plan may take too long or too much memory, and what to do; else None."""
+        found = []
+        if self.matches > MANY:
+            found.append(f"{_told(self.matches)} matches")
+        if self.partial_matches > MANY and self.partial_matches > 1.5 * self.matches:
+            found.append(f"{_told(self.partial_matches)} partial matches")
+        if self.alive > MANY_ALIVE:
+            found.append(f"{_told(self.alive)} partial matches alive in one window")
+        if not found:
+            return None
+        todo = ["shorten WITHIN", "add conditions", "PARTITION BY a key", "bound KL, as in {1,3}"]
+        if self.matches > MANY:
+            todo.append("count() or limit= instead of all matches")
+        return f"{', '.join(found)} are expected; {', '.join(todo)}"
+
+    def lines(self) -> list[str]:
+        """Return the forecast as lines of text, the warning last."""
+        told = f"expected matches: {_told(self.matches)}"
+        if self.low < self.high:
+            told += f" ({_told(self.low)} to {_told(self.high)} by the sample alone)"
+        lines = [f"{told}, {CAVEAT}"]
+        if self.warning:
+            lines.append(f"warning: {self.warning}")
+        return lines
+
+
+def around(log_matches: float, relative_error: float) -> tuple[float, float]:
+    """Return the 95 % interval of a number.
+
+    Args:
+        log_matches: Its natural logarithm.
+        relative_error: The standard error of that logarithm.
+    """
+    if math.isinf(log_matches) or not relative_error:
+        return _exp(log_matches), _exp(log_matches)
+    half = 1.959963984540054 * relative_error
+    return _exp(log_matches - half), _exp(log_matches + half)
+
+
+def _told(value: float) -> str:
+    return number(value) if math.isfinite(value) else "more than 1e+308"
+
+
+def _exp(logarithm: float) -> float:
+    return math.exp(logarithm) if logarithm < 709 else math.inf

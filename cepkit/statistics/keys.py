@@ -1,0 +1,128 @@
+"""The keys of a stream - what PARTITION BY and equalities compare - and how unevenly they occur."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.errors import StatisticsError
+from cepkit.stream.columns import Column
+
+MOST_FREQUENT = 10
+"""How many of the keys are told by name."""
+
+MISSING = "(missing)"
+"""How a missing value is shown; only PARTITION BY takes it for a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCounts:
+    """How often the values of some attributes occur together, counted exactly.
+
+    Attributes:
+        attributes: Of which one, or several together, a key is made.
+        events: The events that have such a key, of the types that the pattern compares by it.
+        distinct: How many different keys there are.
+        most_frequent: The most frequent keys as texts with their numbers of events, in falling
+            order; ten at most.
+    """
+
+    attributes: tuple[str, ...]
+    events: int
+    distinct: int
+    most_frequent: tuple[tuple[str, int], ...]
+
+    def __post_init__(self) -> None:
+        if self.events < 0 or self.distinct < 0:
+            raise StatisticsError("a negative number of keys", expected="0 or more")
+        counts = tuple((str(key), int(number)) for key, number in self.most_frequent)
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        object.__setattr__(self, "most_frequent", counts)
+
+    @property
+    def largest_share(self) -> float:
+        """The share of the events that have the most frequent key; 0 without events."""
+        return self.most_frequent[0][1] / self.events if self.most_frequent else 0.0
+
+    @property
+    def skew(self) -> float:
+        """The events of the most frequent key as a multiple of the mean; 1 where all are even."""
+        return self.largest_share * self.distinct if self.most_frequent else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Frequent:
+    """A frequent key of one part of a stream.
+
+    Attributes:
+        number: Its events.
+        order: What puts keys of equal frequency in order, before their labels; missing first.
+        labels: Its values as texts.
+    """
+
+    number: int
+    order: tuple[float, ...]
+    labels: tuple[str, ...]
+
+
+def most_frequent(
+    columns: Sequence[Column], numbers: npt.NDArray[np.int64]
+) -> tuple[Frequent, ...]:
+    """Return the most frequent keys; of equally frequent ones those with the least values.
+
+    Args:
+        columns: The values of each key, one column an attribute.
+        numbers: The events of each key; keys of none are left out.
+    """
+    rows = np.flatnonzero(numbers)
+    if len(rows) > MOST_FREQUENT:
+        least = np.partition(numbers[rows], -MOST_FREQUENT)[-MOST_FREQUENT]
+        rows = rows[numbers[rows] >= least]
+    values = [_in_order(column)[rows] for column in columns]
+    rows = rows[np.lexsort((*reversed(values), -numbers[rows]))[:MOST_FREQUENT]]
+    found = []
+    for row in rows.tolist():
+        parts = [_shown(column, row) for column in columns]
+        order, labels = tuple(o for o, _ in parts), tuple(text for _, text in parts)
+        found.append(Frequent(int(numbers[row]), order, labels))
+    return tuple(found)
+
+
+def key_counts(
+    attributes: tuple[str, ...], events: int, distinct: int, parts: Iterable[Frequent]
+) -> KeyCounts:
+    """Return what was counted in parts of a stream that have no key in common."""
+    best = sorted(parts, key=lambda key: (-key.number, key.order, key.labels))[:MOST_FREQUENT]
+    return KeyCounts(
+        attributes, events, distinct, tuple((", ".join(key.labels), key.number) for key in best)
+    )
+
+
+def _in_order(column: Column) -> npt.NDArray[np.generic]:
+    """Return values that sort as those of the column do, the missing ones first."""
+    if column.kind in ("float", "null"):
+        return np.where(np.isnan(column.values), -np.inf, column.values)
+    return column.values
+
+
+def _shown(column: Column, row: int) -> tuple[float, str]:
+    """Return where a value stands among others, and its text."""
+    value = column.values[row]
+    if column.missing()[row] if column.has_missing else False:
+        return -math.inf, MISSING
+    match column.kind:
+        case "text":
+            return 0.0, str(column.dictionary[int(value)])
+        case "boolean":
+            return float(value), "true" if value else "false"
+        case "timestamp":
+            return float(value), str(np.datetime64(int(value), "us"))
+        case "integer":
+            return float(value), str(int(value))
+        case _:
+            number = float(value) + 0.0  # no -0.0
+            return number, str(int(number)) if number.is_integer() else repr(number)

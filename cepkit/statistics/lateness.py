@@ -1,0 +1,103 @@
+"""How far events come out of order: how long one would have to wait for the late ones.
+
+An event is late where one that arrived before it has a later time; it is late by the difference to
+the latest time that had arrived. Lateness is counted in a histogram whose bins grow by 2^(1/64),
+so that parts of a stream can be counted apart and added up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.errors import StatisticsError
+from cepkit.statistics.selectivity import not_negative
+
+_BINS_PER_DOUBLING = 64
+_BINS = 63 * _BINS_PER_DOUBLING
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """The events of a stream that arrived after later ones.
+
+    Attributes:
+        late: How many there are.
+        events: How many were looked at.
+        longest_seconds: The greatest lateness: a watermark that waits so long misses none.
+        percentile_99_seconds: What 99 % of the late events do not exceed, at most 1.1 % too
+            large: a watermark that waits so long misses 1 % of the late ones.
+    """
+
+    late: int
+    events: int
+    longest_seconds: float = 0.0
+    percentile_99_seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.late <= max(self.events, 0):
+            raise StatisticsError(
+                f"{self.late} late events of {self.events}", expected="a part of them"
+            )
+        for name in ("longest_seconds", "percentile_99_seconds"):
+            seconds = not_negative(getattr(self, name), "a lateness")
+            object.__setattr__(self, name, seconds)
+
+    @property
+    def share(self) -> float:
+        """The share of the events that are late."""
+        return self.late / self.events if self.events else 0.0
+
+
+@dataclass(slots=True)
+class LateCounts:
+    """What has been counted so far; two can be added up.
+
+    Attributes:
+        events: How many were looked at.
+        longest: The greatest lateness in microseconds.
+        bins: How many late events there are in each bin of lateness.
+    """
+
+    events: int = 0
+    longest: int = 0
+    bins: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(_BINS, np.int64))
+
+    def count(self, ts: npt.NDArray[np.int64], latest: int | None) -> int | None:
+        """Count events and return the latest time of all.
+
+        Args:
+            ts: Their times in the order of arrival.
+            latest: The latest time of those that arrived before; None: there are none.
+        """
+        self.events += len(ts)
+        if not len(ts):
+            return latest
+        reached = np.maximum.accumulate(ts)
+        if latest is not None:
+            reached = np.maximum(reached, latest)
+        late = (reached - ts)[reached > ts]
+        if len(late):
+            self.longest = max(self.longest, int(late.max()))
+            places = np.floor(np.log2(late) * _BINS_PER_DOUBLING).astype(np.int64)
+            self.bins += np.bincount(places, minlength=_BINS)
+        return int(reached[-1])
+
+    def add(self, other: LateCounts) -> None:
+        """Add what was counted elsewhere."""
+        self.events += other.events
+        self.longest = max(self.longest, other.longest)
+        self.bins += other.bins
+
+    def result(self) -> Lateness:
+        """Return what was counted."""
+        late = int(self.bins.sum())
+        if not late:
+            return Lateness(0, self.events)
+        # The first bin up to which 99 % lie, whole numbers throughout.
+        place = int(np.searchsorted(self.bins.cumsum() * 100, late * 99))
+        edge = 2.0 ** ((place + 1) / _BINS_PER_DOUBLING)
+        most = min(edge, float(self.longest))
+        return Lateness(late, self.events, self.longest / 1e6, most / 1e6)

@@ -1,0 +1,167 @@
+"""How many events came when: counts of each variable's types in equal stretches of time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.errors import StatisticsError
+from cepkit.pattern.nodes import events_of
+from cepkit.pattern.query import Query
+
+MOST_BUCKETS = 60
+"""As many as a narrow figure shows."""
+
+_EVENTS_PER_BUCKET = 10
+_SECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class OverTime:
+    """The events of each variable's types in each of some equal buckets of time.
+
+    Attributes:
+        begin: Where the first bucket begins, in microseconds since 1970.
+        bucket_seconds: The length of a bucket.
+        counts: For each variable the events of its types in each bucket, before its own
+            conditions.
+    """
+
+    begin: int
+    bucket_seconds: float
+    counts: Mapping[str, tuple[int, ...]]
+
+    def __post_init__(self) -> None:
+        if not self.bucket_seconds > 0:
+            raise StatisticsError(
+                f"a bucket of {self.bucket_seconds} seconds", expected="more than 0"
+            )
+        counts = {v: tuple(map(int, numbers)) for v, numbers in self.counts.items()}
+        if len({len(numbers) for numbers in counts.values()}) > 1:
+            raise StatisticsError("the variables have different numbers of buckets")
+        if any(number < 0 for numbers in counts.values() for number in numbers):
+            raise StatisticsError("a negative number of events in a bucket", expected="0 or more")
+        object.__setattr__(self, "counts", MappingProxyType(counts))
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets there are."""
+        return len(next(iter(self.counts.values()), ()))
+
+    def rates(self, variable: str) -> tuple[float, ...]:
+        """Return the events per second of the variable's types in each bucket."""
+        return tuple(count / self.bucket_seconds for count in self._of(variable))
+
+    def mean_rate(self, variable: str) -> float:
+        """Return the mean of the buckets' rates."""
+        counts = self._of(variable)
+        return sum(counts) / len(counts) / self.bucket_seconds if counts else 0.0
+
+    def largest_rate(self, variable: str) -> float:
+        """Return the rate in the busiest bucket."""
+        return max(self.rates(variable), default=0.0)
+
+    def smallest_rate(self, variable: str) -> float:
+        """Return the rate in the quietest bucket."""
+        return min(self.rates(variable), default=0.0)
+
+    def drift(self, variable: str) -> float:
+        """Return how much the rate changed from the first quarter of the stream to the last.
+
+        It is (last - first) / max(last, first), between -1 (it stopped) and 1 (there was
+        nothing before); -0.5 means that it halved, 0.5 that it doubled. 0 for fewer than
+        two buckets, and where nothing came in either quarter.
+        """
+        counts = self._of(variable)
+        size = max(1, len(counts) // 4)
+        if len(counts) < 2:
+            return 0.0
+        first, last = sum(counts[:size]), sum(counts[-size:])
+        return (last - first) / max(first, last) if max(first, last) else 0.0
+
+    def burst(self, variable: str) -> float:
+        """Return the Fano factor of the counts: their variance divided by their mean.
+
+        It is about 1 for events that come independently at a constant rate, below 1 for more
+        regular ones, above for bursts - and for drift. 1 where there are fewer than two buckets
+        or no events.
+        """
+        counts = np.array(self._of(variable), dtype=np.float64)
+        if len(counts) < 2 or not counts.any():
+            return 1.0
+        return float(counts.var(ddof=1) / counts.mean())
+
+    def _of(self, variable: str) -> tuple[int, ...]:
+        if variable not in self.counts:
+            raise StatisticsError(
+                f"nothing was counted over time for a variable '{variable}'",
+                expected=f"one of {', '.join(self.counts)}" if self.counts else None,
+            )
+        return self.counts[variable]
+
+    def __hash__(self) -> int:
+        return hash((self.begin, self.bucket_seconds, frozenset(self.counts.items())))
+
+    # A read-only mapping cannot be pickled, a plain one can.
+    def __reduce__(self) -> tuple[object, ...]:
+        return OverTime, (self.begin, self.bucket_seconds, dict(self.counts))
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Equal stretches of time that cover a stream.
+
+    Attributes:
+        begin: Where the first begins, in microseconds.
+        length: Of each, in microseconds.
+        number: How many there are.
+    """
+
+    begin: int
+    length: int
+    number: int
+
+    @classmethod
+    def of(cls, first: int, last: int, events: int) -> Buckets:
+        """Return the buckets of a stream, fewer where there are few events.
+
+        Args:
+            first: The time of its first event.
+            last: The time of its last one.
+            events: How many it has.
+        """
+        if first == last:
+            return cls(first, _SECOND, 1)  # one moment has no rate: as if it were a second
+        wanted = min(MOST_BUCKETS, max(1, events // _EVENTS_PER_BUCKET))
+        length = -(-(last - first + 1) // wanted)
+        return cls(first, length, -(-(last - first + 1) // length))
+
+    def counts(
+        self, ts: npt.NDArray[np.int64], types: npt.NDArray[np.integer], size: int
+    ) -> npt.NDArray[np.int64]:
+        """Return how many events of each type fall in each bucket: `size` rows, one a type.
+
+        Args:
+            ts: Their times, inside the stream.
+            types: Their types as codes from 0; negative ones are left out.
+            size: How many types there are.
+        """
+        some = types >= 0
+        places = types[some].astype(np.int64) * self.number
+        places += (ts[some] - self.begin) // self.length
+        return np.bincount(places, minlength=size * self.number).reshape(size, self.number)
+
+    def over_time(self, query: Query, by_type: Mapping[str, npt.NDArray[np.int64]]) -> OverTime:
+        """Return the counts of each variable, given those of each type."""
+        counts = {}
+        for event in events_of(query.structure):
+            types = by_type if event.types is None else event.types
+            total = np.zeros(self.number, dtype=np.int64)
+            for name in types:
+                total = total + by_type.get(name, 0)
+            counts[event.variable] = tuple(total.tolist())
+        return OverTime(self.begin, self.length / _SECOND, counts)

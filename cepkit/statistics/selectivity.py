@@ -1,0 +1,96 @@
+"""A share of combinations of events, and how sure it is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from cepkit.errors import StatisticsError
+
+_Z95 = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True)
+class Selectivity:
+    """The share of combinations that satisfy the conditions about exactly their variables.
+
+    Attributes:
+        share: Between 0 and 1.
+        pairs: How many combinations were looked at; None where the share is exact or assumed.
+        standard_error: Of the share; 0 where it is exact or assumed.
+    """
+
+    share: float
+    pairs: int | None = None
+    standard_error: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", checked_share(self.share, "a selectivity"))
+        error = not_negative(self.standard_error, "a standard error")
+        object.__setattr__(self, "standard_error", error)
+        if self.pairs is not None and self.pairs < 0:
+            raise StatisticsError(
+                f"the number of sampled pairs is {self.pairs}", expected="0 or more"
+            )
+
+    def interval(self) -> tuple[float, float]:
+        """Return the 95 % confidence interval (Wilson's, which is right near 0 and 1 as well)."""
+        spread = self.share * (1.0 - self.share)
+        if self.standard_error > 0 and spread > 0:
+            size = spread / self.standard_error**2
+        elif self.pairs is not None:
+            size = float(self.pairs)
+        else:
+            return self.share, self.share
+        if size == 0:
+            return 0.0, 1.0
+        z2 = _Z95 * _Z95
+        center = (self.share + z2 / (2 * size)) / (1 + z2 / size)
+        half = _Z95 / (1 + z2 / size) * math.sqrt(spread / size + z2 / (4 * size * size))
+        # At the ends the formula gives the share itself, but for the last digit.
+        low, high = max(0.0, center - half), min(1.0, center + half)
+        return min(low, self.share), max(high, self.share)
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """The share of pairs of events of two variables that agree in all attributes that must agree.
+
+    Attributes:
+        by_frequency: Of the pairs of events of the two variables' types in the whole stream,
+            whatever their times and the other conditions: exact, from how often each key occurs.
+            None where the keys were not counted.
+        in_window: Of the pairs that pass the variables' own conditions and lie inside the window,
+            in the pattern's order and in one partition. It exceeds `by_frequency` where equal
+            keys come in bursts.
+    """
+
+    by_frequency: float | None
+    in_window: Selectivity
+
+    def __post_init__(self) -> None:
+        if self.by_frequency is not None:
+            share = checked_share(self.by_frequency, "the share of equal keys")
+            object.__setattr__(self, "by_frequency", share)
+
+
+def not_negative(value: float, what: str) -> float:
+    """Return a number that is finite and not below zero.
+
+    Raises:
+        StatisticsError: It is not.
+    """
+    if not (math.isfinite(value) and value >= 0):
+        raise StatisticsError(f"{what} is {value}", expected="a finite number, 0 or more")
+    return float(value)
+
+
+def checked_share(value: float, what: str) -> float:
+    """Return a number between 0 and 1.
+
+    Raises:
+        StatisticsError: It is not.
+    """
+    if not 0 <= value <= 1:
+        raise StatisticsError(f"{what} is {value}", expected="a share between 0 and 1")
+    return float(value)
