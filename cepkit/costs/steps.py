@@ -110,7 +110,7 @@ def expected_steps(
             by_key = {
                 names: log(equality.in_window.share)
                 for names, equality in statistics.equalities.items()
-                if not names <= bound and not names <= new
+                if names in expectation.log_shares and not (names <= bound or names <= new)
             }
             looked_at = replace(looked_at, log_shares={**looked_at.log_shares, **by_key})
             yield ExpectedStep(

@@ -15,6 +15,7 @@ O(number of selectivities) a step. Source: ours.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 from cepkit.costs.contract import BranchCost, Looked
 from cepkit.costs.expectation import Expectation
@@ -22,6 +23,7 @@ from cepkit.costs.partial_matches import alive
 from cepkit.costs.set_functions import SetFunction
 from cepkit.costs.steps import linked_by_equality
 from cepkit.pattern.normal_form import Branch
+from cepkit.plan.logarithms import log
 from cepkit.statistics.model import Statistics
 
 PER_PARTIAL_MATCH = 3.0
@@ -43,9 +45,20 @@ class Work:
         """Return the model made ready for `branch` (see `contract.CostModel`)."""
         expected = Expectation.of(branch, statistics)
         kept = alive(branch, statistics)
-        keys = {expected.mask(names) for names in linked_by_equality(branch)}
-        looked_up = tuple(group for group in kept.groups if group[0] in keys)
-        filtered = tuple(group for group in kept.groups if group[0] not in keys)
+        positive = frozenset(branch.variables)
+        keys = {expected.mask(n) for n in linked_by_equality(branch) if n <= positive}
+        # Where it is known how many keys are equal, the other conditions of a pair only filter.
+        equal = {
+            expected.mask(names): log(found.in_window.share)
+            for names, found in statistics.equalities.items()
+            if names <= positive
+        }
+        looked_up = tuple((g, equal.get(g, share)) for g, share in kept.groups if g in keys)
+        filtered = tuple(
+            (g, share - equal[g] if g in keys else share)
+            for g, share in kept.groups
+            if g not in keys or (g in equal and share > -inf)
+        )
         nothing = (0.0,) * len(kept.members)
         looked = Looked(replace(kept, groups=looked_up), SetFunction(nothing, filtered))
         return BranchCost(branch.variables, kept.times(self.per_partial_match), looked)

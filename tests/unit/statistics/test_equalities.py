@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import cepkit as ck
+from cepkit.costs.contract import query_cost
 from cepkit.costs.steps import expected_candidates
+from cepkit.costs.work import WORK
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
+from cepkit.plan.nodes import OrderPlan
+from cepkit.statistics import Equality, Selectivity
 from cepkit.statistics.estimate import attributes_read, census, combine, estimate, tally_slice
 from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import EventColumns
@@ -192,3 +197,27 @@ def test_candidates_are_those_with_equal_keys() -> None:
     assert not without.equalities
     fewer = expected_candidates(branch, without, ("a", "b"))[1]
     assert candidates / fewer == pytest.approx(near / found.selectivity("a", "b"))
+
+
+def test_work_is_that_of_the_pairs_with_equal_keys() -> None:
+    text = (
+        "PATTERN SEQ(A a, NOT(B b), C c) "
+        "WHERE a.k = b.k AND a.k = c.k AND a.x < c.x AND b.x < c.x WITHIN 10 s"
+    )
+    branch = normal_form(parse(text))[0]
+    found = Statistics(
+        {"a": 1, "b": 1, "c": 1},
+        selectivities={frozenset("ac"): Selectivity(0.05), frozenset("ab"): Selectivity(0.1)},
+        equalities={
+            names: Equality(None, Selectivity(0.2)) for names in map(frozenset, ("ac", "ab"))
+        },
+        first=0,
+        last=10**9,
+    )
+    joint = found.with_selectivity("a", "c", 0.05)
+    order = [OrderPlan(("a", "c"))]
+    costs = [math.exp(query_cost([WORK.on(branch, s)], order)) for s in (found, joint)]
+    # In a window 10 events of each: 50 pairs in order, of which 20 % or 5 % are looked at.
+    a, pairs = 10 * (1 + 3), 50
+    assert costs == [pytest.approx(a + pairs * (0.2 + 3 * 0.05)), pytest.approx(a + pairs * 0.2)]
+    assert ck.choose_plan(text, found).forecast is not None
