@@ -164,7 +164,8 @@ def draw(thing: object, **options: Any) -> go.Figure | Player:
             one stream.
         **options: Of a plan ``pattern=``, without which its conditions are not known, and
             ``per_row=``, the steps side by side; of several plans ``width=``; of a comparison
-            ``of="measured"`` and ``of="search"`` (see `draw_comparison`); of matches ``limit=``,
+            ``of="measured"`` and ``of="search"`` (see `draw_comparison`), of statistics
+            ``of="time"`` and ``of="keys"`` (see `draw_statistics`); of matches ``limit=``,
             ``since_start=``, and ``time=`` and ``type=`` for a DataFrame where they cannot be
             found out; of traces ``kind=`` ("player", "diagram" or "counters") and of the player
             ``steps=``, ``start=``.

@@ -1,21 +1,26 @@
-"""The figure of a stream's statistics: what arrives, and how much of it fits together."""
+"""The figures of a stream's statistics: what arrives, what of it fits, when, by key."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import plotly.graph_objects as go
 
+from cepkit.errors import CepkitError, nearest
 from cepkit.figures.scales import Scale, log10
-from cepkit.figures.style import BLUE, ORANGE, SIZE, SKY, TEXT, figure, message
+from cepkit.figures.stream_keys import draw_keys
+from cepkit.figures.stream_times import draw_over_time
+from cepkit.figures.style import BLUE, ORANGE, SIZE, SKY, TEXT, at_the_top, figure, message
 from cepkit.figures.texts import cut, shown
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import number
 
+Of: TypeAlias = Literal["overview", "time", "keys"]
+
 _ROW = 30
 _GAP = 84
-_ABOVE, _BELOW = 64, 52
+_ABOVE, _BELOW = 100, 52
 _NAME_LENGTH = 26
 
 
@@ -53,12 +58,37 @@ def shares(statistics: Statistics) -> tuple[Share, ...]:
     )
 
 
-def draw_statistics(statistics: Statistics) -> go.Figure:
-    """Return rates and selectivities as a figure; it is returned, not shown.
+def draw_statistics(statistics: Statistics, of: Of = "overview") -> go.Figure:
+    """Return statistics as a figure; it is returned, not shown.
 
-    Rates are bars, hollow before and full after the variable's own conditions; selectivities are
-    diamonds with their 95 % confidence intervals. Axes are logarithmic where numbers differ much.
+    In the overview rates are bars, hollow before and full after the variable's own conditions;
+    selectivities are diamonds with their 95 % confidence intervals. Axes are logarithmic where
+    numbers differ much.
+
+    Args:
+        statistics: The statistics.
+        of: "overview" for rates and selectivities, "time" for the rates over time, "keys" for the
+            most frequent keys.
+
+    Raises:
+        CepkitError: There is no such figure.
     """
+    match of:
+        case "overview":
+            return _draw_overview(statistics)
+        case "time":
+            return draw_over_time(statistics)
+        case "keys":
+            return draw_keys(statistics)
+        case _:
+            raise CepkitError(
+                f"there is no figure of the {of!r} of statistics",
+                expected=f"of= one of {', '.join(get_args(Of))}",
+                hint=nearest(str(of), get_args(Of)),
+            )
+
+
+def _draw_overview(statistics: Statistics) -> go.Figure:
     arriving, fitting = rates(statistics), shares(statistics)
     title = f"{statistics.events:,} events in {number(statistics.span_seconds)} s"
     if not arriving:
@@ -66,7 +96,7 @@ def draw_statistics(statistics: Statistics) -> go.Figure:
     upper, lower = (1.4 * len(arriving) + 0.4) * _ROW, (len(fitting) + 0.4) * _ROW
     plot = upper + (_GAP + lower if fitting else 0)
     made = figure(title, round(plot + _ABOVE + _BELOW))
-    made.update_layout(margin={"t": _ABOVE, "b": _BELOW})
+    made.update_layout(margin={"t": _ABOVE, "b": _BELOW}, title=at_the_top())
     _add_rates(made, arriving)
     made.update_yaxes(domain=[1 - upper / plot, 1])
     if fitting:

@@ -76,6 +76,13 @@ def figure(title: str, height: int, width: int | None = None) -> go.Figure:
     return made
 
 
+def at_the_top(lines: int = 1) -> dict[str, object]:
+    """Return where a title stays whatever the margin below it has to hold."""
+    # Plotly hangs up the first of several lines where it would hang up a single one.
+    pad = {"l": 12, "t": 12 + 14 * (lines - 1)}
+    return {"y": 1, "yref": "container", "yanchor": "top", "pad": pad}
+
+
 def message(title: str, text: str) -> go.Figure:
     """Return a figure that says why there is nothing to see; both texts already escaped."""
     made = figure(title, 160)

@@ -1,0 +1,87 @@
+"""Figures of a stream over time and of its keys: what is drawn, and that names stay texts."""
+
+import itertools
+
+import pytest
+
+from cepkit.errors import CepkitError
+from cepkit.figures import draw
+from cepkit.figures.stream_keys import key_bars
+from cepkit.figures.stream_times import series
+from cepkit.statistics import KeyCounts, OverTime, Statistics
+from tests.unit.figures.cases import SCRIPT
+
+NAMES = ("a", SCRIPT, "$x$ <b>bold</b>")
+MEASURED = Statistics(
+    dict.fromkeys(NAMES, 1.0),
+    over_time=OverTime(
+        1_700_000_000_000_000,
+        60.0,
+        {"a": (60, 120, 0, 180), SCRIPT: (1, 1, 1, 1), "$x$ <b>bold</b>": (0, 0, 0, 0)},
+    ),
+    keys=(
+        KeyCounts(("k",), 40, 4, (("x", 31), (SCRIPT, 7), ("$y$", 1), ("z", 1))),
+        KeyCounts(("none",), 0, 0, ()),
+        KeyCounts((SCRIPT, "m"), 2, 2, (("1, 2", 1), ("3, 4", 1))),
+    ),
+)
+
+
+def texts_of(made):
+    """All texts of a figure that plotly would read as HTML."""
+    layout = made.layout.to_plotly_json()
+    found = [note["text"] for note in layout.get("annotations", ())]
+    for name, settings in layout.items():
+        if name.startswith(("xaxis", "yaxis")):
+            found += settings.get("ticktext", ())
+    for trace in made.data:
+        found += trace.hovertext or ()
+    return found
+
+
+def test_rates_over_time():
+    first, second, third = series(MEASURED)
+    assert (first.variable, first.rates, first.mean) == ("a", (1, 2, 0, 3), 1.5)
+    assert first.begins[0] == 1_700_000_000_000_000
+    assert first.begins[-1] - first.begins[0] == 240_000_000
+    assert (second.drift, second.burst, third.mean) == (0, 0, 0)
+    made = draw(MEASURED, of="time")
+    # A line and its mean for each variable, each in a panel that touches no other.
+    assert len(made.data) == 6
+    assert list(made.data[0].y) == [1, 2, 0, 3, 3]
+    domains = sorted(made.layout[axis].domain for axis in ("yaxis", "yaxis2", "yaxis3"))
+    assert all(one[1] < other[0] for one, other in itertools.pairwise(domains))
+    assert "drift +67 %" in made.layout.annotations[0].text
+
+
+def test_keys():
+    first, second = key_bars(MEASURED)
+    assert (first.keys[0], first.numbers, first.mean) == ("x", (31, 7, 1, 1), 10)
+    assert second.name == f"{SCRIPT}, m"
+    made = draw(MEASURED, of="keys")
+    assert [list(trace.x) for trace in made.data[::2]] == [[31, 7, 1, 1], [1, 1]]
+    assert list(made.data[1].x) == [10, 10]
+    assert "4 keys, top 3.1 x mean" in made.layout.annotations[0].text
+
+
+@pytest.mark.parametrize("of", ["time", "keys"])
+def test_names_are_never_read_as_html(of):
+    for text in texts_of(draw(MEASURED, of=of)):
+        left = text
+        for ours in ("<b>", "</b>", "<br>"):
+            left = left.replace(ours, "", 2)
+        assert "<" not in left
+        assert "$" not in left
+
+
+def test_without_anything_to_draw():
+    nothing = Statistics({"a": 1.0})
+    assert "nothing was counted" in draw(nothing, of="time").layout.annotations[0].text
+    assert "no keys" in draw(nothing, of="keys").layout.annotations[0].text
+    one = Statistics({"a": 1.0}, over_time=OverTime(0, 1.0, {"a": (1,)}))
+    assert len(draw(one, of="time").data) == 2
+
+
+def test_other_figures_are_refused():
+    with pytest.raises(CepkitError, match=r"'tim'(.|\n)*did you mean 'time'"):
+        draw(MEASURED, of="tim")
