@@ -6,7 +6,16 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-NAMES = ("engine", "operators", "spark_batch", "intrusion", "stocks", "player", "lazy_study")
+NAMES = (
+    "engine",
+    "operators",
+    "spark_batch",
+    "spark_profile",
+    "intrusion",
+    "stocks",
+    "player",
+    "lazy_study",
+)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -128,10 +128,10 @@ def _ends(source: Source, table: pa.Table, named: Any) -> tuple[int | None, int 
         return _ends_of_texts(source)
     wanted = table.filter(pa.array(named))
     firsts, lasts = (source.microseconds(wanted.column(name)) for name in ("first", "last"))
-    return ends_of(firsts)[0], ends_of(lasts)[1]
+    return _ends_of(firsts)[0], _ends_of(lasts)[1]
 
 
-def ends_of(ts: worker.Integers) -> tuple[int | None, int | None]:
+def _ends_of(ts: worker.Integers) -> tuple[int | None, int | None]:
     """Return the least and the greatest of times, None where there are none."""
     known = ts[ts != MISSING_INTEGER]
     return (int(known.min()), int(known.max())) if len(known) else (None, None)
@@ -143,7 +143,7 @@ def _ends_of_texts(source: Source) -> tuple[int | None, int | None]:
 
     def ends(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            found = ends_of(microseconds(batch.column(0), schema.time, timezone=schema.timezone))
+            found = _ends_of(microseconds(batch.column(0), schema.time, timezone=schema.timezone))
             values = [pa.array([end], pa.int64()) for end in found]
             yield pa.RecordBatch.from_arrays(values, names=["first", "last"])
 
