@@ -91,6 +91,22 @@ def _plan(commands: argparse._SubParsersAction[_Parser]) -> None:
     _stream_options(plan, required=False)
     _statistics_option(plan)
     plan.add_argument("--planner", metavar="NAME", help="choose this planner's plan; else the best")
+    plan.add_argument(
+        "--cost",
+        metavar="NAME",
+        default="partial-matches",
+        help="what makes one plan better than another: partial-matches (if absent), latency, or "
+        "work: what the engine has to look at and to write",
+    )
+    plan.add_argument(
+        "--run",
+        dest="run_events",
+        metavar="N",
+        type=_count,
+        nargs="?",
+        const=100_000,
+        help="run each plan over the first N events as well, 100000 if N is absent",
+    )
     _json_option(plan, "the plans")
     plan.set_defaults(run=_run_plan, refuse=plan.error)
 
@@ -213,6 +229,10 @@ def _run_plan(given: argparse.Namespace) -> None:
     missing = [f"--{name}" for name in ("events", "time", "type") if getattr(given, name) is None]
     if missing and not given.statistics:
         given.refuse(f"nothing to plan by: {', '.join(missing)} missing, or --statistics")
+    if missing and given.run_events is not None:
+        given.refuse(f"nothing to run plans over: {', '.join(missing)} missing")
+    if given.run_events == 0:
+        given.refuse("--run 0: plans need an event or more")
     commands.plan(given)
 
 

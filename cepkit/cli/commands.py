@@ -16,12 +16,16 @@ from cepkit.cli.inputs import open_stream, read_pattern, read_statistics
 from cepkit.cli.output import check_target, write
 from cepkit.cli.rows import first_rows, match_table
 from cepkit.cli.terminal import counted, quiet_streams, run, say, seconds, working
+from cepkit.columnar.measuring import run_plans
 from cepkit.columnar.set_limits import MOST_SETS
+from cepkit.costs import get_cost_model
 from cepkit.pattern.nodes import repeated_in
 from cepkit.pattern.query import Query
-from cepkit.plan.checks import variables_of_plan
+from cepkit.plan.checks import as_plan, variables_of_plan
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
+from cepkit.planners.choose import get_planner
+from cepkit.planners.compare import ComparedPlan
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import whole
 from cepkit.stream.stream import Stream
@@ -43,17 +47,30 @@ def profile(given: argparse.Namespace) -> None:
 def plan(given: argparse.Namespace) -> None:
     """Print the plans of all planners, and the chosen one."""
     query = read_pattern(given)
-    comparison = ck.compare_plans(query, _measured(given, query))
-    chosen = _planned(query, comparison.rows[0].plan.statistics, given.planner)
+    cost = get_cost_model(given.cost)
+    if given.planner:
+        get_planner(given.planner)  # a wrong name is told before minutes of profiling
+    stream = open_stream(given) if given.run_events or not given.statistics else None
+    statistics = _known(given, query, stream)
+    with working("planning"):
+        comparison = ck.compare_plans(query, statistics, cost=cost)
+    chosen = comparison.best
+    if given.planner:
+        chosen = ck.choose_plan(query, statistics, given.planner, cost=cost)
+    if given.run_events and stream is not None:
+        ck.check_detectable(stream, query)
+        # The whole stream may have types that its beginning lacks.
+        with working("running the plans"), quiet_streams():
+            comparison = run_plans(comparison, stream.head(given.run_events))
     if given.json != "-":
         say(str(comparison))
         say(f"\nchosen: {chosen}")
     if given.json:
-        rows = [{**_plan_as_data(row.plan), "seconds": row.seconds} for row in comparison.rows]
         found = {
             "cost_model": comparison.cost_model,
             "chosen": _plan_as_data(chosen),
-            "plans": rows,
+            "plans": [_compared_as_data(row) for row in comparison.rows],
+            "refused": dict(comparison.refused),
         }
         _write_json(given.json, json.dumps(found, indent=2, ensure_ascii=False))
 
@@ -121,10 +138,11 @@ def detect(given: argparse.Namespace) -> None:
         _write_json(given.json, json.dumps(found, indent=2, ensure_ascii=False))
 
 
-def _measured(given: argparse.Namespace, query: Query) -> Statistics:
+def _known(given: argparse.Namespace, query: Query, stream: Stream | None) -> Statistics:
     if given.statistics:
         return read_statistics(given.statistics, query)
-    return _profiled(open_stream(given), query)
+    assert stream is not None, "without statistics there are events"
+    return _profiled(stream, query)
 
 
 def _profiled(stream: Stream, query: Query) -> Statistics:
@@ -133,8 +151,7 @@ def _profiled(stream: Stream, query: Query) -> Statistics:
         return ck.profile(stream, query)
 
 
-def _planned(query: Query, statistics: Statistics | None, planner: str | None) -> Plan:
-    assert statistics is not None, "a compared plan knows the statistics that it was made with"
+def _planned(query: Query, statistics: Statistics, planner: str | None) -> Plan:
     if planner:
         return ck.choose_plan(query, statistics, planner)
     return ck.compare_plans(query, statistics).best
@@ -142,9 +159,6 @@ def _planned(query: Query, statistics: Statistics | None, planner: str | None) -
 
 def _detection_plan(given: argparse.Namespace, query: Query, stream: Stream) -> Plan | None:
     """Return the plan that was asked for, None to leave it to detection."""
-    from cepkit.plan.checks import as_plan
-    from cepkit.planners.choose import get_planner
-
     if given.plan:
         return as_plan([name.strip() for name in given.plan.split(",")], query)
     if given.planner:
@@ -167,6 +181,12 @@ def _as_data(value: object) -> object:
             return None
         case _:
             return value
+
+
+def _compared_as_data(row: ComparedPlan) -> dict[str, object]:
+    measured = {} if row.measured is None else {"measured": asdict(row.measured)}
+    not_run = {"not_run": row.not_run} if row.not_run else {}
+    return {**_plan_as_data(row.plan), "seconds": row.seconds, **measured, **not_run}
 
 
 def _plan_as_data(plan: Plan) -> dict[str, object]:

@@ -26,6 +26,9 @@ from cepkit.statistics.tables import html_table, number, text_table, whole
 if TYPE_CHECKING:
     import pandas as pd
 
+_WIDEST = 100
+"""Characters of a table that still fits a terminal; else plans stand in a table of their own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -197,7 +200,12 @@ class PlanComparison:
         return (*((by_tree,) if self.has_trees else ()), *refused, *self.notes)
 
     def __str__(self) -> str:
-        table = text_table(self._head(), map(self._cells, self.rows), left=2)
+        head, cells = self._head(), [self._cells(row) for row in self.rows]
+        table = text_table(head, cells, left=2)
+        if max(map(len, table.splitlines())) > _WIDEST:
+            # Numbers that stand below each other can be compared, wherever a long plan is broken.
+            numbers = text_table(_without_plan(head), map(_without_plan, cells))
+            table = f"{numbers}\n\n{text_table(head[:2], [row[:2] for row in cells], left=2)}"
         return "\n".join((f"cost: {self.cost_model}", table, *self._remarks()))
 
     def _repr_html_(self) -> str:
@@ -325,6 +333,10 @@ class _Bar:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
+
+
+def _without_plan(cells: tuple[str, ...]) -> tuple[str, ...]:
+    return cells[:1] + cells[2:]
 
 
 def _log_cost(plan: Plan) -> float:

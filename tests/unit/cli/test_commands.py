@@ -65,6 +65,34 @@ def test_plan_of_a_named_planner(on_stocks):
     assert "a → b → c" in on_stocks("plan", "--planner", "given-order").out.split("chosen")[1]
 
 
+def test_plan_by_another_cost_model(on_stocks):
+    assert on_stocks("plan").out.splitlines()[0] == "cost: partial-matches"
+    by_latency = on_stocks("plan", "--cost", "latency", "--planner", "dp-order")
+    assert by_latency.out.splitlines()[0] == "cost: latency"
+    assert by_latency.out.split("chosen")[1].splitlines()[1].endswith("c")
+    wrong = on_stocks("plan", "--cost", "latenzy")
+    assert wrong.code == 1
+    assert "did you mean 'latency'?" in wrong.err
+
+
+def test_plan_runs_the_plans_over_the_first_events(on_stocks, cepkit):
+    ran = on_stocks("plan", "--run", 500)
+    assert (ran.code, ran.err) == (0, "")
+    assert "candidates" in ran.out
+    assert "measured on the first 500 events" in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 100
+    found = json.loads(on_stocks("plan", "--run", "--json", "-").out)
+    done = [plan["measured"] for plan in found["plans"]]
+    assert {measured["events"] for measured in done} == {2_000}
+    assert {measured["matches"] for measured in done} == {MATCHES}
+    assert found["plans"][-1]["plan"].count("⋈") == 2
+    on_stocks("profile", "--json", "s.json")
+    nothing = cepkit("plan", "--pattern", "p.cep", "--statistics", "s.json", "--run")
+    assert nothing.code == 2
+    assert "nothing to run plans over: --events, --time, --type missing" in nothing.err
+    assert on_stocks("plan", "--run", 0).code == 2
+
+
 def test_plan_of_neither_events_nor_statistics_is_a_wrong_command_line(cepkit):
     ran = cepkit("plan", "--pattern", "p.cep")
     assert ran.code == 2

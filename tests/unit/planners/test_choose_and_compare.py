@@ -146,6 +146,17 @@ def test_as_a_table():
     assert comparison._repr_html_().count("<tr>") == len(PLANNERS) + 1
 
 
+def test_of_a_wide_table_plans_stand_below_the_numbers():
+    names = [f"variable_{i}" for i in range(6)]
+    long = query(seq(*names), seconds=10)
+    comparison = compare_plans(long, Statistics.assumed(dict.fromkeys(names, 1.0)))
+    numbers, plans = str(comparison).split("\n\n")
+    assert max(map(len, numbers.splitlines())) <= 100
+    assert "variable_0" not in numbers
+    assert plans.splitlines()[0].split() == ["planner", "plan"]
+    assert plans.splitlines()[1] == f"given-order   {' → '.join(names)}"
+
+
 def test_html_is_escaped():
     comparison = compare_plans(QUERY, STATISTICS, [Greedy(name="<script>")])
     assert "<script>" not in comparison._repr_html_()
