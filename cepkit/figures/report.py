@@ -109,7 +109,7 @@ def _comparison(comparison: PlanComparison) -> str:
             *([row.as_order] if both else []),
             row.cost,
             f"{number(row.relative)} x",
-            f"{row.seconds * 1000:,.3g} ms",
+            f"{number(row.seconds * 1000)} ms",
         )
         for row in found
     ]

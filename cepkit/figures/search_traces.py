@@ -21,6 +21,7 @@ from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, leaning_left
 from cepkit.planners.compare import PlanComparison
 from cepkit.planners.contract import Observed
+from cepkit.statistics.tables import number
 
 Over: TypeAlias = Literal["plans", "seconds"]
 
@@ -211,7 +212,7 @@ def _key(trace: Trace, number_: int) -> KeyRow:
 
 
 def _effort(trace: Trace) -> str:
-    return f"{trace.examined:,} looked at in {trace.seconds * 1000:,.3g} ms"
+    return f"{trace.examined:,} looked at in {number(trace.seconds * 1000)} ms"
 
 
 def _cost(trace: Trace) -> str:

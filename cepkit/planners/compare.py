@@ -184,13 +184,13 @@ class PlanComparison:
         cells = [row.plan.planner, one_line(row.plan), log_text(_log_cost(row.plan))]
         if self.has_trees:
             cells.append(log_text(row.log_tree_cost))
-        cells += [number(row.relative), log_text(row.log_latency), number(row.seconds)]
+        cells += [number(row.relative), log_text(row.log_latency), f"{row.seconds:.3g}"]
         if self._was_run:
             done = row.measured
             cells += (
                 ["", "", row.not_run]
                 if done is None
-                else [whole(done.candidates), whole(done.partial_matches), number(done.seconds)]
+                else [whole(done.candidates), whole(done.partial_matches), f"{done.seconds:.3g}"]
             )
         return tuple(cells)
 
