@@ -62,6 +62,13 @@ def test_the_notebook_keeps_its_hands_off_the_keys(lab, page):
     # In Lab these insert, delete and change cells.
     player.press("b", "a", "d", "d", "m", "x", "ArrowRight", "ArrowDown", "n")
     assert player.step == 6
+    # What was clicked is drawn anew, and the keys are still the player's.
+    player.host.locator('.event[data-event="2"]').click()
+    player.press("b", "ArrowRight")
+    assert player.step == 4
+    player.card(1).get_by_role("button", name="3", exact=True).click()
+    player.press("b", "ArrowRight")
+    assert player.step == 5
     assert page.locator(".jp-Notebook .jp-Cell").count() == cells
 
 
@@ -85,14 +92,7 @@ def test_an_exported_notebook_plays_without_kernel_and_network(
     lab, page, context, elsewhere, shown
 ):
     path = lab.write("exported.ipynb", TRACES, shown)
-    subprocess.run(
-        [
-            sys.executable, "-m", "nbconvert", "--to", "html", "--execute",
-            "--ExecutePreprocessor.store_widget_state=False", str(path),
-        ],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
+    _convert(path, "--to", "html", "--ExecutePreprocessor.store_widget_state=False")
     context.set_offline(True)
     try:
         page.goto(path.with_suffix(".html").as_uri())
@@ -105,3 +105,22 @@ def test_an_exported_notebook_plays_without_kernel_and_network(
         context.set_offline(False)
     # The frame that nbconvert puts around every notebook asks for these; the player does not.
     elsewhere[:] = [url for url in elsewhere if "cdnjs.cloudflare.com" not in url]
+
+
+def test_a_notebook_that_is_not_trusted_shows_the_totals(lab, page):
+    path = lab.write("untrusted.ipynb", TRACES, DRAWN)
+    _convert(path, "--to", "notebook", "--inplace")
+    page.goto(f"{lab.url}/lab/tree/{path.name}?reset")
+    told = page.locator(".jp-OutputArea-output", has_text="Player of 2 traces over 6 events")
+    told.wait_for()
+    assert "It plays where scripts may run" in told.inner_text()
+    assert told.locator("td", has_text="chain-nfa c → b → a").is_visible()
+    assert page.locator(".cepkit-player").count() == 0
+
+
+def _convert(path, *options):
+    subprocess.run(
+        [sys.executable, "-m", "nbconvert", "--execute", *options, str(path)],
+        check=True,
+        capture_output=True,
+    )

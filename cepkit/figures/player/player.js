@@ -1044,7 +1044,7 @@ class Player {
     this.cards = this.tracks.map((track) => new Card(track, () => this.show()));
     this.sentence = h("p", { class: `sentence${this.cards.length > 1 ? " long" : ""}`, role: "status", "aria-live": "polite" });
     this.charts = COUNTERS.map(([name, title]) => new Chart(name, title, this.tracks, this.total, this.seek));
-    this.frame = h("div", { class: "player", tabindex: 0, role: "application", "aria-label": "player of evaluation mechanisms; ? lists the keys" },
+    this.frame = h("div", { class: "player", tabindex: 0, role: "region", "aria-label": "player of evaluation mechanisms; ? lists the keys" },
       h("style", {}, STYLE), this.banner(), this.pattern.element, this.strip.element, this.transport(), this.help(), this.sentence,
       h("div", { class: `cards of${Math.min(3, this.cards.length)}` }, ...this.cards.map((card) => card.element)),
       h("div", { class: "charts" }, ...this.charts.map((chart) => chart.element)));
@@ -1106,6 +1106,7 @@ class Player {
     if (on instanceof HTMLSelectElement) return;
     // A button that has the focus keeps the space bar, a region that scrolls its keys.
     if (pressed.key === " " && on instanceof HTMLButtonElement && inside) return;
+    if (on instanceof HTMLElement && on.classList.contains("body") && /^(Page|Home|End| )/.test(pressed.key)) return;
     const actions = {
       ArrowLeft: () => this.seek(this.position - 1), ArrowRight: () => this.seek(this.position + 1),
       PageUp: () => this.seek(this.position - 10), PageDown: () => this.seek(this.position + 10),
@@ -1174,6 +1175,14 @@ class Player {
   }
 
   show() {
+    const root = this.host.shadowRoot;
+    const focused = root.activeElement;
+    this.draw();
+    // What had the focus may have been drawn anew: the keys stay the player's.
+    if (focused && !root.activeElement) this.frame.focus({ preventScroll: true });
+  }
+
+  draw() {
     const { position: p, total } = this;
     const badges = new Map(this.cards.flatMap((card) => [...card.badges(p)]));
     this.pattern.show(this.tracks, p);
