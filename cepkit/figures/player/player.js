@@ -144,6 +144,8 @@ class Track {
         if (op[0] === "create") {
           // What an automaton begins with is there before the first event.
           const born = step === 0 && isInitial(op) ? 0 : step + 1;
+          const node = this.nodeAt.get(op[3]);
+          this.visited[node] = Math.min(this.visited[node], born);
           this.add({ id: op[1], parents: op[2], node: op[3], variable: op[4], event: op[5], born });
         } else if (op[0] === "evaluate") {
           this.known(op[1]);
@@ -286,14 +288,17 @@ function toldOf(track, p) {
   const parts = [];
   if (refused.size) parts.push(`its own conditions refuse it for ${[...refused].join(" and ")}`);
   if (stored.size) parts.push(`stored for ${[...stored].join(" and ")}`);
-  if (evaluated) parts.push(`${counted(evaluated, "evaluation")}, ${held} held`);
+  if (evaluated) parts.push(`${counted(evaluated, "evaluation")}, ${held.toLocaleString("en")} held`);
   if (created) parts.push(`${counted(created, "instance")} created`);
   for (const [reason, n] of ended) parts.push(`${counted(n, "instance")} ended (${track.reason(reason)})`);
   if (forgotten.size) parts.push(`${counted(forgotten.size, "event")} left the buffer`);
-  const matches = track.matchesAt.get(p) ?? [];
-  for (const match of matches.slice(0, MOST_TOLD)) parts.push(`MATCH ${track.matchText(match)}`);
+  return parts;
+}
+
+function toldMatches(matches) {
+  const parts = matches.slice(0, MOST_TOLD).map((text) => `MATCH ${text}`);
   if (matches.length > MOST_TOLD) parts.push(`and ${counted(matches.length - MOST_TOLD, "more match", "more matches")}`);
-  return parts.length ? parts.join("; ") : "nothing to do";
+  return parts;
 }
 
 function toldAll(tape, tracks, p, total) {
@@ -301,11 +306,16 @@ function toldAll(tape, tracks, p, total) {
   if (p === 0) return "Before the first event. Step on with →, play with the space bar.";
   const what = p > tape.size ? "the stream ends" : `${tape.told(p - 1)} arrives at ${tape.clock(tape.time[p - 1])}`;
   const whole = `Step ${p - 1}: ${what}`;
-  const each = tracks.map((track) => (tracks.length > 1 ? `${track.trace.name}: ` : "") + toldOf(track, p));
-  // The same thing is said once.
-  const bare = tracks.map((track) => toldOf(track, p));
-  if (new Set(bare).size === 1) return `${whole}; ${tracks.length > 1 ? "for all, " : ""}${bare[0]}.`;
-  return `${whole}. ${each.join(". ")}.`;
+  // What is the same for all traces is said once.
+  const matches = tracks.map((track) => (track.matchesAt.get(p) ?? []).map((match) => track.matchText(match)));
+  const common = new Set(matches.map((texts) => [...texts].sort().join("\n"))).size === 1 ? toldMatches(matches[0]) : [];
+  const bare = tracks.map((track, i) => {
+    const parts = [...toldOf(track, p), ...(common.length ? [] : toldMatches(matches[i]))];
+    return parts.join("; ") || (common.length ? "" : "nothing to do");
+  });
+  const end = common.length ? `${common.join("; ")}.` : "";
+  if (new Set(bare).size === 1) return [`${whole}; ${tracks.length > 1 ? "for all, " : ""}${bare[0]}.`, end].join(" ").trim();
+  return [`${whole}.`, ...tracks.map((track, i) => `${track.trace.name}: ${bare[i]}.`), end].join(" ").trim();
 }
 
 // ---------------------------------------------------------------- pattern text
@@ -683,7 +693,7 @@ class Diagram {
 }
 
 function heldText(held, refused) {
-  return held || refused ? `${held} of ${held + refused} held` : "";
+  return held || refused ? `${held.toLocaleString("en")} of ${(held + refused).toLocaleString("en")} held` : "";
 }
 
 /** Which edges were tried in the step before p, and how it went, by their ids. */
@@ -1046,7 +1056,7 @@ class Player {
     this.charts = COUNTERS.map(([name, title]) => new Chart(name, title, this.tracks, this.total, this.seek));
     this.frame = h("div", { class: "player", tabindex: 0, role: "region", "aria-label": "player of evaluation mechanisms; ? lists the keys" },
       h("style", {}, STYLE), this.banner(), this.pattern.element, this.strip.element, this.transport(), this.help(), this.sentence,
-      h("div", { class: `cards of${Math.min(3, this.cards.length)}` }, ...this.cards.map((card) => card.element)),
+      h("div", { class: `cards of${this.cards.length === 3 ? 3 : Math.min(2, this.cards.length)}` }, ...this.cards.map((card) => card.element)),
       h("div", { class: "charts" }, ...this.charts.map((chart) => chart.element)));
     shadow.append(this.frame);
     root.append(this.host);
