@@ -15,6 +15,7 @@ NAMES = (
     "stocks",
     "player",
     "lazy_study",
+    "aggregation",
 )
 
 

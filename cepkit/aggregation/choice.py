@@ -7,13 +7,18 @@ single row.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
+from cepkit.aggregation.functions import Count, Function
 from cepkit.aggregation.operations import Operations
 from cepkit.aggregation.running import Method
 
-FEW = 24
-"""Live STARTs up to which prefix counters are faster (benchmarks/aggregation.py)."""
+FEW_IF_SUBTRACTED = 10
+FEW = 30
+"""Live STARTs up to which prefix counters are faster (benchmarks/aggregation.py): than subtraction,
+which is for numbers of matches without absences, and than two stacks."""
 
 
 def live_starts(operations: Operations) -> float:
@@ -31,11 +36,13 @@ def live_starts(operations: Operations) -> float:
     return float(np.mean(np.arange(len(rank)) - begun + 1))
 
 
-def choose_method(operations: Operations) -> tuple[Method, str]:
-    """Return the method for some operations, and why."""
+def choose_method(operations: Operations, functions: Iterable[Function]) -> tuple[Method, str]:
+    """Return the method for some operations and functions, and why."""
     if operations.window is None:
         return "prefix-counters", "without a window one row of counters is enough"
     live = live_starts(operations)
-    if live <= FEW:
+    subtracted = all(isinstance(f, Count) for f in functions)
+    subtracted = subtracted and not (operations.codes & 1).any()
+    if live <= (FEW_IF_SUBTRACTED if subtracted else FEW):
         return "prefix-counters", f"about {live:.3g} STARTs live at once, which are few"
     return "window-product", f"about {live:.3g} STARTs live at once"

@@ -57,6 +57,11 @@ class Lanes:
     outcomes: tuple[Outcome, ...]
 
     @property
+    def empty(self) -> bool:
+        """Whether the number of matches is all."""
+        return self.only_integers and not len(self.int_at)
+
+    @property
     def only_integers(self) -> bool:
         """Whether everything can be subtracted again, exactly."""
         return not len(self.float_at) and not len(self.least_at)

@@ -13,7 +13,17 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation import elements, prefix_counters, two_step, window_product
+from cepkit.aggregation import (
+    count_loops,
+    elements,
+    prefix_counters,
+    prefix_loops,
+    stack_loops,
+    subtraction_loops,
+    two_step,
+    two_step_loops,
+    window_product,
+)
 from cepkit.aggregation.elements import Emit, Together
 from cepkit.aggregation.functions import Element, Function
 from cepkit.aggregation.joining import join_elements, join_tracks
@@ -27,6 +37,7 @@ from cepkit.stream.columns import EventColumns
 Method: TypeAlias = Literal["prefix-counters", "window-product", "two-step"]
 """How A-Seq's queries can be aggregated; two-step is the baseline."""
 
+Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
 
 STATES: dict[Method, elements.NewState] = {
@@ -81,7 +92,8 @@ def _fits(operations: Operations, lanes: Lanes, emit: Emit) -> bool:
 def _by_loops(operations: Operations, lanes: Lanes, method: Method, emit: Emit) -> Moments:
     only_new = emit in ("new", "total")
     triggers = np.flatnonzero(operations.codes == 0)
-    several = len(operations.groups) > len(np.unique(operations.groups))
+    groups = operations.groups[np.diff(operations.starts) > 0]
+    several = len(groups) > len(np.unique(groups))
     expiries = emit == "changes" or (emit == "trigger" and several)
     expiries = expiries and operations.window is not None
     new = np.zeros(len(triggers), dtype=np.int64)
@@ -94,8 +106,17 @@ def _by_loops(operations: Operations, lanes: Lanes, method: Method, emit: Emit) 
         operations.ts, operations.codes, operations.rows, operations.starts, operations.length,
         window,
     )  # fmt: skip
-    if method == "window-product" and lanes.only_integers and not (operations.codes % 2).any():
-        written = window_product.run_by_subtraction(
+    if lanes.empty and method != "two-step":
+        counting = count_loops.by_prefix_counters
+        if method == "window-product":
+            absences = bool((operations.codes & 1).any())
+            counting = count_loops.by_stacks if absences else count_loops.by_subtraction
+        written = counting(
+            operations.ts, operations.codes, operations.starts, operations.length, window,
+            only_new, expiries, new, tracks.count, op, left.count,
+        )  # fmt: skip
+    elif method == "window-product" and lanes.only_integers and not (operations.codes & 1).any():
+        written = subtraction_loops.run(
             *given, lanes.int_at, lanes.ints, only_new, expiries,
             new, tracks.count, tracks.ints, op, left.count, left.ints,
         )  # fmt: skip
@@ -108,29 +129,37 @@ def _by_loops(operations: Operations, lanes: Lanes, method: Method, emit: Emit) 
             op, left.count, left.ints, left.floats, left.leasts,
         )  # fmt: skip
         if method == "window-product":
-            written = window_product.run_by_stacks(*given, *carried, only_new, expiries, new, *out)
+            written = stack_loops.run(*given, *carried, only_new, expiries, new, *out)
+        elif method == "prefix-counters":
+            written = prefix_loops.run(*given, *carried, only_new, expiries, new, *out)
         else:
-            module = prefix_counters if method == "prefix-counters" else two_step
-            written, _ = module.run(*given, *carried, only_new, expiries, new, *out)
-    key_of = np.repeat(np.arange(len(operations.groups)), np.diff(operations.starts))
+            written, _ = two_step_loops.run(*given, *carried, only_new, expiries, new, *out)
+    groups = _groups(operations, triggers)
     if emit == "total":
-        return _totals(operations, lanes, key_of[triggers], tracks)
+        return _totals(operations, lanes, groups, tracks)
     if emit == "new" or (emit == "trigger" and not several):
+        always = np.ones(len(triggers), dtype=np.bool_)
+        if len(operations.groups) == 1:
+            return Moments(operations.ts[triggers], groups, always, new, tracks, lanes)
         order = np.argsort(operations.rows[triggers], kind="stable")
         at = triggers[order]
         return Moments(
-            operations.ts[at], operations.groups[key_of[at]], np.ones(len(at), np.bool_),
-            new[order], tracks.take(order), lanes,
-        )  # fmt: skip
+            operations.ts[at], groups[order], always, new[order], tracks.take(order), lanes
+        )
     return join_tracks(
         operations, lanes, triggers, new, tracks,
         op[:written], left.take(np.arange(written)), changes=emit == "changes",
     )  # fmt: skip
 
 
-def _totals(operations: Operations, lanes: Lanes, keys: Wide, new: Tracks) -> Moments:
+def _groups(operations: Operations, at: Wide) -> Ints:
+    """Return the groups of some operations, which are in order."""
+    numbers = np.diff(np.searchsorted(at, operations.starts))
+    return np.repeat(operations.groups, numbers)
+
+
+def _totals(operations: Operations, lanes: Lanes, groups: Ints, new: Tracks) -> Moments:
     """Return what all triggers complete together, a row for each group that has a match."""
-    groups = operations.groups[keys]
     size = len(operations.group_rows)
     sums = tracks_for(lanes, size)
     add_to(sums, groups, new)
@@ -144,10 +173,10 @@ def _of_elements(
     operations: Operations, together: Together, records: elements.Records, emit: Emit
 ) -> Moments:
     triggers = np.flatnonzero(operations.codes == 0)
-    key_of = np.repeat(np.arange(len(operations.groups)), np.diff(operations.starts))
+    groups = _groups(operations, triggers)
     if emit == "total":
         sums: dict[int, Element] = {} if operations.grouped else {0: together.zero}
-        for group, element in zip(operations.groups[key_of[triggers]], records.new, strict=True):
+        for group, element in zip(groups, records.new, strict=True):
             sums[int(group)] = together.plus(sums.get(int(group), together.zero), element)
         if operations.grouped:
             sums = {group: element for group, element in sorted(sums.items()) if element[0]}
@@ -161,7 +190,7 @@ def _of_elements(
         at = triggers[order]
         found = [records.new[i] for i in order]
         return Moments(
-            operations.ts[at], operations.groups[key_of[at]], np.ones(len(at), np.bool_),
+            operations.ts[at], groups[order], np.ones(len(at), np.bool_),
             integers([element[0] for element in found]), found, None,
         )  # fmt: skip
     return join_elements(operations, together, triggers, records, changes=emit == "changes")

@@ -95,7 +95,7 @@ def aggregate(
     operations = operations_of(way.sequence, columns)
     chosen, reason = way.method, way.reason
     if chosen is None:
-        chosen, reason = choose_method(operations)
+        chosen, reason = choose_method(operations, functions.values())
     moments = running.aggregate(
         operations,
         [event.variable for event in way.sequence.positive],

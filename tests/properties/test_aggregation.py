@@ -17,7 +17,7 @@ from cepkit.aggregation.sequence import sequence_of
 from cepkit.errors import UnsupportedError
 from cepkit.pattern import conditions as c
 from cepkit.pattern.checks import check
-from cepkit.pattern.nodes import bound_events_of, events_of
+from cepkit.pattern.nodes import Event, Not, Seq, Structure, bound_events_of, events_of
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.routes.aggregates import EMITS, aggregate
@@ -45,7 +45,9 @@ def _with_aggregates(draw: st.DrawFn, query: Query) -> Query:
 
 
 def _a_sequence(draw: st.DrawFn, query: Query) -> Query:
-    """Draw keys and aggregates for a query that A-Seq may then aggregate."""
+    """Draw absences, keys and aggregates for a query that A-Seq may then aggregate."""
+    if len(bound_events_of(query.structure)) > 1 and draw(st.booleans()):
+        query = replace(query, structure=_with_absence(draw, query.structure))
     names = [event.variable for event in events_of(query.structure)]
     if len(names) > 1 and draw(st.integers(0, 2)) == 2:
         attribute = draw(st.sampled_from("kkzsy"))
@@ -71,8 +73,17 @@ def _a_sequence(draw: st.DrawFn, query: Query) -> Query:
     return query
 
 
+def _with_absence(draw: st.DrawFn, structure: Structure) -> Structure:
+    """Put NOT between two events of a sequence, nested or not."""
+    items = list(events_of(structure))
+    for name in ("n", "o")[: draw(st.integers(1, 2))]:
+        absent = Event(name, frozenset(draw(st.sampled_from(("C", "B", "X", "AC")))))
+        items.insert(draw(st.integers(1, len(items) - 1)), Not(absent))
+    return Seq(tuple(items))
+
+
 SEQUENCES = cases(
-    ("SEQ", "NOT"),
+    ("SEQ",),
     max_variables=5,
     strategies=(Strategy.SKIP_TILL_ANY_MATCH,),
     windows=("none", "time", "time-exclusive"),

@@ -1,0 +1,189 @@
+"""Aggregation without matches, on columns in memory, one core: nanoseconds for a relevant event.
+
+The stream has the types T1 to T8 in random order, a millisecond apart, and the window holds as many
+live STARTs as the table says. Times are CPU times, the least of several runs after one that
+compiles; everything is in them from the columns of events to those of the result.
+
+    python -m benchmarks.aggregation [--events N] [--out FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.results import show, write
+from cepkit.aggregation import running
+from cepkit.aggregation.operations import operations_of
+from cepkit.aggregation.running import Method
+from cepkit.aggregation.sequence import sequence_of
+from cepkit.pattern.parser import parse
+from cepkit.routes.asked import functions_of
+from cepkit.stream.columns import EventColumns
+from cepkit.stream.ingest import event_columns
+from cepkit.stream.schema import Schema
+
+GAP = 1000
+"""Microseconds between events."""
+RUNS = 5
+FOUR = ("T1 a", "T2 b", "T3 c", "T4 d")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pattern without its window, the positions that it has, and what is aimed at (ns)."""
+
+    name: str
+    items: tuple[str, ...]
+    rest: str
+    method: Method = "window-product"
+    target: float | None = None
+
+    @property
+    def types(self) -> int:
+        """How many types the stream has."""
+        return len(self.items)
+
+    def text(self, live: int) -> str:
+        """Return the pattern with a window in which so many STARTs live."""
+        window = live * self.types * GAP
+        return f"PATTERN SEQ({', '.join(self.items)}) {self.rest} WITHIN {window} us"
+
+
+EIGHT = tuple(f"T{i} v{i}" for i in range(1, 9))
+ABSENT = ("T1 a", "T2 b", "NOT(T3 n)", "T4 c", "T5 d")
+ALL = "AGG COUNT, SUM(c.price), MIN(b.price), MAX(d.price)"
+KEYED = "WHERE a.key = b.key AND b.key = c.key AND c.key = d.key"
+
+CASES = (
+    Case("count", FOUR, "AGG COUNT", target=60),
+    Case("count, prefix counters", FOUR, "AGG COUNT", "prefix-counters"),
+    Case("count, NOT", ABSENT, "AGG COUNT", target=60),
+    Case("count, integer sum", FOUR, "AGG COUNT, SUM(c.volume)"),
+    Case("count, sum, min, max", FOUR, ALL, target=200),
+    Case("count, sum, min, max, prefix counters", FOUR, ALL, "prefix-counters"),
+    Case("count of 8 events", EIGHT, "AGG COUNT"),
+)
+
+
+def columns(events: int, types: int, keys: int = 1000) -> EventColumns:
+    """Return a stream in memory."""
+    rng = np.random.default_rng(1)
+    table = pa.table(
+        {
+            "ts": pa.array(np.arange(events) * GAP, pa.timestamp("us")),
+            "type": np.array([f"T{i + 1}" for i in range(types)])[rng.integers(0, types, events)],
+            "price": rng.uniform(1, 100, events),
+            "volume": rng.integers(1, 1000, events),
+            "key": rng.integers(0, keys, events),
+        }
+    )
+    return event_columns(table, Schema("ts", "type"), ("price", "volume", "key"))
+
+
+def run(stream: EventColumns, text: str, method: Method) -> int:
+    """Aggregate once; return how many events were relevant."""
+    query = parse(text)
+    sequence = sequence_of(query)
+    operations = operations_of(sequence, stream)
+    functions = list(functions_of(query, {}).values())
+    variables = [event.variable for event in sequence.positive]
+    running.aggregate(operations, variables, functions, stream, method, "trigger")
+    return len(operations)
+
+
+def nanoseconds(stream: EventColumns, text: str, method: Method, runs: int = RUNS) -> float:
+    """Return the CPU time of a run, for each relevant event."""
+    run(stream, text, method)
+    best = math.inf
+    relevant = 1
+    for _ in range(runs):
+        began = time.process_time()
+        relevant = run(stream, text, method)
+        best = min(best, time.process_time() - began)
+    return best * 1e9 / relevant
+
+
+def by_starts(events: int) -> list[dict[str, Any]]:
+    """Measure every case from few to many live STARTs: is it flat?"""
+    table = []
+    for case in CASES:
+        stream = columns(events, case.types)
+        row: dict[str, Any] = {"case": case.name}
+        measured = []
+        for live in (10, 100, 1000, 10_000):
+            if case.method == "prefix-counters" and live > 1000:
+                row[f"{live} live"] = None
+                continue
+            measured.append(nanoseconds(stream, case.text(live), case.method))
+            row[f"{live} live"] = measured[-1]
+        row["most / least"] = max(measured) / min(measured)
+        row["target"] = case.target
+        table.append(row)
+    return table
+
+
+def by_keys(events: int) -> list[dict[str, Any]]:
+    """Measure keyed queries beside the same without a key, and grouped by the key."""
+    table = []
+    without = nanoseconds(
+        columns(events, 4), Case("", FOUR, "AGG COUNT").text(1000), "window-product"
+    )
+    for keys in (10, 1000, 100_000):
+        stream = columns(events, 4, keys)
+        window = Case("", FOUR, "").text(1000).partition("WITHIN")[2]
+        sequence = f"PATTERN SEQ({', '.join(FOUR)})"
+        for name, rest in (
+            ("grouped", "AGG COUNT GROUP BY key"),
+            ("equal keys", f"{KEYED} AGG COUNT"),
+        ):
+            took = nanoseconds(stream, f"{sequence} {rest} WITHIN {window}", "window-product")
+            table.append(
+                {"keys": keys, "query": name, "ns": took, "times un-keyed": took / without}
+            )
+    return table
+
+
+def by_length(events: int) -> list[dict[str, Any]]:
+    """Measure the methods against each other over sequences of 2 to 5 events."""
+    table = []
+    for length in (2, 3, 4, 5):
+        items = tuple(f"T{i} v{i}" for i in range(1, length + 1))
+        case = Case("", items, "AGG COUNT")
+        row: dict[str, Any] = {"length": length}
+        for method in get_args(Method):
+            # Few events for the baseline: its time for one is what matters.
+            some = min(events, 20_000 if method == "two-step" and length > 3 else events)
+            stream = columns(some, length)
+            runs = 1 if method == "two-step" else RUNS
+            row[method] = nanoseconds(stream, case.text(100), method, runs)
+        row["two-step / product"] = row["two-step"] / row["window-product"]
+        table.append(row)
+    return table
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Aggregation without matches, in memory.")
+    parser.add_argument("--events", type=int, default=500_000)
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    options = parser.parse_args(arguments)
+    for name, title, rows in (
+        ("aggregation_starts", "ns an event, by live STARTs", by_starts(options.events)),
+        ("aggregation_keys", "1,000 live STARTs, by keys", by_keys(options.events)),
+        ("aggregation_length", "ns an event, 100 live STARTs", by_length(options.events)),
+    ):
+        show(title, rows)
+        write(options.out, name, rows)
+
+
+if __name__ == "__main__":
+    main()
