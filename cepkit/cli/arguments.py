@@ -13,6 +13,7 @@ examples:
   cepkit profile --pattern p.cep --events trades.parquet --time ts --type ticker
   cepkit plan    --pattern p.cep --events trades.parquet --time ts --type ticker
   cepkit detect  --pattern p.cep --events trades.parquet --time ts --type ticker --out found.parquet
+  cepkit simulate --pattern p.cep --events trades.csv --time ts --type ticker --html play.html
 
 exit codes: 0 done, 1 an error (told on stderr), 2 a wrong command line, 130 stopped by Ctrl-C
 """
@@ -40,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     _profile(commands)
     _plan(commands)
     _detect(commands)
+    _simulate(commands)
     for command in commands.choices.values():
         command.add_argument(
             "--traceback", action="store_true", help="on an unexpected error, show Python's trace"
@@ -152,6 +154,36 @@ def _detect(commands: argparse._SubParsersAction[_Parser]) -> None:
     detect.set_defaults(run=_run_detect)
 
 
+def _simulate(commands: argparse._SubParsersAction[_Parser]) -> None:
+    simulate = commands.add_parser(
+        "simulate",
+        help="run the published mechanisms event by event, and count what they do",
+        description="Run mechanisms event by event. It finds what `detect` finds, far more "
+        "slowly: it is for seeing how.",
+    )
+    _pattern_options(simulate)
+    _stream_options(simulate)
+    group = simulate.add_argument_group("how")
+    group.add_argument(
+        "--mechanism",
+        metavar="NAME",
+        action="append",
+        help="eager-nfa, chain-nfa (if nothing is said), tree-nfa or evaluation-tree; more than "
+        "once, to compare",
+    )
+    group.add_argument(
+        "--plan", metavar="ORDER", help='the order of the variables, as "c,b,a"; else rare first'
+    )
+    group.add_argument("--limit", type=_count, metavar="N", help="the first N events alone")
+    group.add_argument(
+        "--max-steps", type=_count, default=2_000, metavar="N", help="steps to keep; 2000 if absent"
+    )
+    output = simulate.add_argument_group("output")
+    output.add_argument("--html", metavar="FILE", help="a page that plays all of them, offline")
+    _json_option(output, "the trace (of the first)")
+    simulate.set_defaults(run=_run_simulate)
+
+
 def _pattern_options(command: argparse.ArgumentParser) -> None:
     pattern = command.add_argument_group("pattern").add_mutually_exclusive_group(required=True)
     pattern.add_argument("--pattern", metavar="FILE", help="a file with its text; - for stdin")
@@ -240,3 +272,9 @@ def _run_detect(given: argparse.Namespace) -> None:
     from cepkit.cli import commands
 
     commands.detect(given)
+
+
+def _run_simulate(given: argparse.Namespace) -> None:
+    from cepkit.cli import simulation
+
+    simulation.simulate(given)

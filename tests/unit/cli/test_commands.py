@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,7 +22,7 @@ def test_version(cepkit):
     assert (ran.code, ran.out.strip()) == (0, f"cepkit {ck.__version__}")
 
 
-@pytest.mark.parametrize("command", [[], ["demo"], ["profile"], ["plan"], ["detect"]])
+@pytest.mark.parametrize("command", [[], ["demo"], ["profile"], ["plan"], ["detect"], ["simulate"]])
 def test_help(cepkit, command):
     ran = cepkit(*command, "--help")
     assert ran.code == 0
@@ -234,3 +235,28 @@ def test_detect_writes_the_largest_sets(on_stocks):
     assert refused.code != 0
     assert "2.08e+66 matches" in refused.err
     assert not Path("n.parquet").exists()
+
+
+def test_simulate_counts_what_mechanisms_do(on_stocks):
+    ran = on_stocks("simulate", "--mechanism", "eager-nfa", "--mechanism", "chain-nfa")
+    assert (ran.code, ran.err) == (0, "")
+    eager, chain = ran.out.split("chain-nfa")
+    assert "eager-nfa over 2,000 events" in eager
+    assert chain.startswith(" c → b → a over 2,000 events")
+    for told in (eager, chain):
+        assert re.search(rf"^matches +{MATCHES}$", told, re.MULTILINE)
+
+
+def test_simulate_writes_a_trace_and_a_page(on_stocks, folder):
+    ran = on_stocks(
+        "simulate", "--limit", 50, "--plan", "a,b,c", "--json", "t.json", "--html", "t.html"
+    )
+    assert (ran.code, ran.err) == (0, "")
+    assert ck.Trace.from_json("t.json").plan == "a → b → c"
+    assert "<html" in Path("t.html").read_text(encoding="utf-8")
+
+
+def test_simulate_refuses_what_is_no_mechanism(on_stocks):
+    ran = on_stocks("simulate", "--mechanism", "eager")
+    assert ran.code == 1
+    assert "there is no mechanism 'eager'" in ran.err
