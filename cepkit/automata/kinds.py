@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepkit.errors import PatternError
 from cepkit.pattern.conditions import Aggregate, Attribute, Expression, conjuncts
 from cepkit.pattern.evaluation import truth
 from cepkit.pattern.query import Query
@@ -24,8 +25,15 @@ def check_kinds(query: Query, columns: EventColumns) -> None:
         columns: The stream, with all that the query reads.
 
     Raises:
-        PatternError: As a text where a number belongs; it points at the place.
+        PatternError: As a text where a number belongs; it points at the place. Or where
+            PARTITION BY names an attribute that holds arrays.
     """
+    for name in query.partition_by:
+        if columns.attributes[name].kind == "array":
+            raise PatternError(
+                f"PARTITION BY '{name}', which holds arrays",
+                expected="an attribute whose values are numbers, texts, times or truth values",
+            )
     if len(columns) == 0:
         return
     for condition in conjuncts(query.where):

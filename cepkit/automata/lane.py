@@ -130,6 +130,11 @@ class Lane(ABC):
             home[instance.number] = instance
             instance.homes.append(home)
 
+    def move_out(self, instance: Instance, home: dict[int, Instance]) -> None:
+        """Take an instance out of a table that it stands in."""
+        del home[instance.number]
+        instance.homes = [other for other in instance.homes if other is not home]
+
     def discard(self, instance: Instance, reason: Reason, event: Event | None = None) -> None:
         """End an instance."""
         instance.alive = False
@@ -235,8 +240,7 @@ class Lane(ABC):
             if late and self._breaks(absence, instance, event):
                 # A set that may grow still has other matches before it.
                 if len(instance.homes) > 2:
-                    self.pending.pop(instance.number)
-                    instance.homes.remove(self.pending)
+                    self.move_out(instance, self.pending)
                     if self.journal.recording:
                         self.journal.close(instance.number, (), instance.binding, event)
                 else:

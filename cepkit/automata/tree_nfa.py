@@ -157,15 +157,9 @@ class TreeLane(Lane):
         for instance in watching:
             if instance.alive:
                 self._decide(instance)
-        for instance, slot in taking:
-            if instance.alive and self.scopes.in_scope(
-                self._stage(instance, slot), instance, event
-            ):
-                self._take(instance, slot, event)
-        for instance, slot in growing:
-            if instance.alive and self.scopes.in_scope(
-                self._stage(instance, slot), instance, event
-            ):
+        for instance, slot in (*taking, *growing):
+            stage = self._stage(instance, slot)
+            if instance.alive and self.scopes.in_scope(stage, instance, event):
                 self._take(instance, slot, event)
 
     def discard(self, instance: Instance, reason: Reason, event: Event | None = None) -> None:
@@ -293,5 +287,5 @@ class TreeLane(Lane):
 
     def _unwatch(self, instance: Instance) -> None:
         for home in self._watching:
-            if home.pop(instance.number, None) is not None:
-                instance.homes.remove(home)
+            if instance.number in home:
+                self.move_out(instance, home)

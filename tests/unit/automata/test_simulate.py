@@ -72,6 +72,21 @@ def test_what_cannot_be_compared_is_refused_with_its_place():
         ck.simulate(events, "PATTERN KL(a) WHERE sum(a.s) > 1", "eager-nfa")
 
 
+def test_from_spark_only_so_many_events_are_fetched():
+    frame = type("DataFrame", (), {"__module__": "pyspark.sql.classic.dataframe"})()
+    frame.columns, frame.dtypes = ["ts", "type"], [("ts", "timestamp"), ("type", "string")]
+    events = ck.events(frame, time="ts", type="type")
+    with pytest.raises(UnsupportedError, match="limit=1000 takes the first thousand"):
+        ck.simulate(events, "PATTERN SEQ(a, b)", "eager-nfa")
+
+
+def test_arrays_are_no_keys_of_partitions():
+    frame = pd.DataFrame({"ts": [1.0], "type": ["a"], "h": [[1.0, 2.0]]})
+    events = ck.events(frame, time="ts", type="type", unit="s")
+    with pytest.raises(PatternError, match="PARTITION BY 'h', which holds arrays"):
+        ck.simulate(events, "PATTERN SEQ(a, b) PARTITION BY h", "eager-nfa")
+
+
 def test_what_is_no_stream_is_refused():
     with pytest.raises(StreamError, match="a DataFrame where a stream belongs"):
         ck.simulate(pd.DataFrame(), EXAMPLE)
