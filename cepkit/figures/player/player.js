@@ -410,7 +410,8 @@ class TapeView {
       onclick: () => this.seek(event + 1),
     },
     h("span", { class: "box" }, h("b", {}, cut(tape.name[event].length > 7 ? tape.type[event] : tape.name[event], 7)), h("i", {}, first ? cut(valueText(first[1]), 6) : "")),
-    h("span", { class: "time" }, tape.clock(tape.time[event])),
+    // Fractions of a second have no room here; the tooltip and the sentence have them.
+    h("span", { class: "time" }, tape.clock(tape.time[event]).replace(/^(\d\d:\d\d:\d\d)\.\d+$/, "$1")),
     h("span", { class: "badge" }, badges.get(event) ?? ""));
   }
 }
@@ -481,7 +482,7 @@ class Diagram {
     const step = nearest(nodes, this.dense);
     const widest = Math.max(...nodes.map((node) => this.half(node)), 36);
     const margin = Math.max(42, widest + 6);
-    const least = (this.chain ? 90 : 76) / step.x;
+    const least = 76 / step.x;
     const most = (this.chain ? 210 : 130) / step.x;
     const dx = Math.max(least, Math.min(most, (width - 2 * margin - (this.dense ? 48 : 0)) / Math.max(1e-9, right - left)));
     if (this.dx === dx) return;
@@ -541,7 +542,8 @@ class Diagram {
       const texts = room < 56 ? [] : [edge.scope, ...(edge.conditions ?? [])].filter(Boolean);
       const shown = texts.flatMap((text) => wrapped(text, Math.floor(room / 5.6)));
       const most = shown.length > MOST_LINES ? [...shown.slice(0, MOST_LINES - 1), "…"] : shown;
-      const rows = [[cut(edge.label, Math.floor((room + 16) / 7)), "name"], ...most.map((text) => [text, "small"])];
+      const fits = 7.6 * edge.label.length <= room + 4;
+      const rows = [[fits ? edge.label : cut(variableOf(edge.label), Math.floor((room + 4) / 7)), "name"], ...most.map((text) => [text, "small"])];
       rows.forEach(([text, kind], i) => {
         group.append(label(middle.x, middle.y - 8 - (rows.length - 1 - i) * 11.5, text, kind, told));
       });
@@ -551,7 +553,7 @@ class Diagram {
     if (tree) return { line, count: null };
     const count = label(middle.x, middle.y + (this.chain ? 15 : 12), "", "count", told);
     group.append(count);
-    return { line, count };
+    return { line, count, room };
   }
 
   node_(id) {
@@ -582,7 +584,7 @@ class Diagram {
       // Labels stand side by side over the state, out of the way of what the edges say.
       const tx = x + (kinds.length > 2 ? 18 : 3) * Math.sign(lean);
       const told = [`${kind} ${names}`, ...of.flatMap((edge) => edge.conditions ?? [])].join("\n");
-      const room = Math.max(3, Math.min(24, Math.floor((this.dx - 10) / kinds.length / 5.2)));
+      const room = Math.max(3, Math.min(24, Math.floor((this.dx - 10) / Math.max(1.4, kinds.length) / 5.2)));
       const heights = up > 0 ? [far + 18, far + 7] : [-far - 8, -far - 19];
       const short = names.length <= room ? names : labels.flatMap((text) => text.split(", ")).map(variableOf).join(", ");
       for (const [i, text] of [kind, cut(short, room)].entries()) {
@@ -618,7 +620,7 @@ class Diagram {
     const word = new Map([...this.edgeViews.values()].map((view) => [view.line, ""]));
     for (const [id, view] of this.edgeViews) {
       const fire = fired.get(id);
-      if (view.count) view.count.lastChild.data = fire ? heldText(fire.held, fire.refused) : "";
+      if (view.count) view.count.lastChild.data = fire ? heldText(fire.held, fire.refused, view.room) : "";
       if (fire) word.set(view.line, fire.taken || word.get(view.line) === "fired" ? "fired" : "refused");
     }
     const path = new Set(chosen === null ? [] : track.lineage(chosen).map((one) => one.node));
@@ -692,8 +694,12 @@ class Diagram {
   }
 }
 
-function heldText(held, refused) {
-  return held || refused ? `${held.toLocaleString("en")} of ${(held + refused).toLocaleString("en")} held` : "";
+/** How many evaluations held; shorter where there are only so many pixels. */
+function heldText(held, refused, room = Infinity) {
+  if (!held && !refused) return "";
+  const [some, all] = [held, held + refused].map((n) => n.toLocaleString("en"));
+  const text = `${some} of ${all} held`;
+  return 6.4 * text.length <= room + 6 ? text : `${some}/${all}`;
 }
 
 /** Which edges were tried in the step before p, and how it went, by their ids. */
@@ -1270,7 +1276,7 @@ h3, h4, p, pre, dl, dd, dt, figure, ol { margin: 0; padding: 0; }
 .event .time { font-size: 9.5px; letter-spacing: -.02em; color: var(--soft); } .event .badge { font-size: 10.5px; font-weight: 700; min-height: 1.3em; line-height: 1.3; color: var(--fire); }
 .event.past .box, .event.now .box { background: var(--hue); color: var(--on); }
 .event.now .box { border-color: var(--ink); box-shadow: 0 0 0 1px var(--paper) inset; }
-.event.now .time { color: var(--ink); font-weight: 700; }
+.event.now .time { color: var(--ink); font-weight: 700; letter-spacing: -.05em; overflow: visible; }
 .event.future .box { border: 2px dashed var(--hue); padding: 2px 0 1px; }
 .more { align-self: center; color: var(--soft); }
 .transport { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 10px; margin-bottom: 6px; }
