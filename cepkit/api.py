@@ -94,6 +94,7 @@ def choose_plan(
     planner: str | contract.Planner = "dp-order",
     *,
     cost: str | CostModel = "partial-matches",
+    observe: contract.Observer | None = None,
 ) -> Plan:
     """Return the plan that a planner makes.
 
@@ -104,6 +105,8 @@ def choose_plan(
         cost: What makes one plan better than another: "partial-matches", "latency", "work"
             (candidates and partial matches: what the engine does), or a model with settings, as
             `cepkit.costs.Blend(alpha=0.5)` of partial matches and latency.
+        observe: Is called with where the search stands (`cepkit.planners.Observed`) when it has
+            found something better, while an exact search goes on, and at the end.
 
     Raises:
         PlanError: No planner, or no cost model, has that name.
@@ -111,7 +114,7 @@ def choose_plan(
         LimitError: The planner is exact and the pattern too large for it.
     """
     return choosing.choose_plan(
-        as_query(pattern), _statistics(statistics), planner, get_cost_model(cost)
+        as_query(pattern), _statistics(statistics), planner, get_cost_model(cost), observe
     )
 
 

@@ -69,7 +69,7 @@ class Scale:
         known = list(logs)
         finite = [log for log in known if math.isfinite(log)]
         least, greatest = min(finite, default=0.0), max(finite, default=1.0)
-        margin = max(0.06 * (greatest - least), 0.004)
+        margin = max(0.06 * (greatest - least), 0.004) if greatest > least else 0.3
         low, high = least - margin, greatest + margin
         zero = -math.inf in known
         begin = low - max(0.15 * (high - low), 0.02) if zero else low
@@ -128,7 +128,7 @@ def _marks(low: float, high: float) -> tuple[tuple[float, str], ...]:
             if low <= math.log10(digit * 10.0**power) <= high
         ]
         if len(values) >= _FEWEST_TICKS:
-            return tuple((math.log10(value), number(value)) for value in values)
+            return tuple((math.log10(value), _short(value)) for value in values)
     return _steps(10.0**low, 10.0**high)
 
 
@@ -145,7 +145,12 @@ def _steps(low: float, high: float) -> tuple[tuple[float, str], ...]:
 def _power(power: int) -> str:
     if -4 <= power <= 2:
         return f"{10.0**power:.{max(0, -power)}f}"
-    for least, letter in ((9, "B"), (6, "M"), (3, "k")):
-        if least <= power < least + 3 and power < 12:
-            return f"{10 ** (power - least)}{letter}"
-    return f"1e{power}"
+    return _short(10.0**power) if 3 <= power < 12 else f"1e{power}"
+
+
+def _short(value: float) -> str:
+    """Return a number of few digits as "5", "1.5k", "20M"."""
+    for least, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if least <= value < 1e12:
+            return f"{value / least:g}{letter}"
+    return number(value)

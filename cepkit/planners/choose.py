@@ -14,7 +14,7 @@ from cepkit.pattern.query import Query
 from cepkit.plan.checks import check_plan
 from cepkit.plan.nodes import OrderPlan, Plan, leaning_left
 from cepkit.planners import PLANNERS
-from cepkit.planners.contract import Planner
+from cepkit.planners.contract import Observer, Planner
 from cepkit.statistics.model import Statistics
 
 
@@ -41,6 +41,7 @@ def choose_plan(
     statistics: Statistics,
     planner: str | Planner = "dp-order",
     cost: CostModel = PARTIAL_MATCHES,
+    observe: Observer | None = None,
 ) -> Plan:
     """Return the plan that `planner` finds for `query`, with its cost and expected numbers.
 
@@ -49,6 +50,7 @@ def choose_plan(
         statistics: What is known of the stream.
         planner: A name of the shelf, or a planner with settings of its own.
         cost: The cost model.
+        observe: Is told where the search stands; for each branch anew.
 
     Raises:
         PlanError: There is no planner of that name.
@@ -56,7 +58,7 @@ def choose_plan(
         LimitError: The planner is exact, and the query is too large for it.
     """
     chosen = get_planner(planner)
-    orders = (chosen.plan(branch, statistics, cost) for branch in normal_form(query))
+    orders = (chosen.plan(branch, statistics, cost, observe) for branch in normal_form(query))
     return cost_plan(Plan(tuple(orders), chosen.name), query, statistics, cost)
 
 

@@ -42,6 +42,14 @@ def test_a_users_own_order_gets_its_cost():
     assert plan.cost == pytest.approx(50 + 2500 * 0.1 / 2 + 5 * 2500 * 0.1 / 6)
 
 
+def test_a_search_can_be_observed():
+    told = []
+    plan = choose_plan(QUERY, STATISTICS, "dp-tree", observe=told.append)
+    assert told[-1].plan == plan.branches[0]
+    assert told[-1].done == 1
+    assert any(0 < each.done < 1 for each in told if each.done is not None)
+
+
 def test_errors_are_those_of_the_parts():
     with pytest.raises(PlanError, match="no planner"):
         choose_plan(QUERY, STATISTICS, "best")
