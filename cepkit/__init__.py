@@ -66,7 +66,13 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = [*_HOME_OF, "builder"]  # noqa: PLE0604 - the names of the table above
+_MODULES = {
+    "builder": "cepkit.pattern.builder",
+    "costs": "cepkit.costs",
+    "planners": "cepkit.planners",
+}
+
+__all__ = [*_HOME_OF, *_MODULES]  # noqa: PLE0604 - the names of the tables above
 
 try:
     __version__ = version("cepkit")
@@ -75,8 +81,8 @@ except PackageNotFoundError:  # a checkout that was never installed
 
 
 def __getattr__(name: str) -> Any:
-    if name == "builder":
-        return import_module("cepkit.pattern.builder")
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name not in _HOME_OF:
         raise AttributeError(f"module 'cepkit' has no attribute '{name}'")
     value = getattr(import_module(_HOME_OF[name]), name)

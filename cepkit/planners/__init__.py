@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from cepkit.plan.nodes import OrderPlan, Pair, TreePlan
 from cepkit.planners.by_frequency import ByFrequency
 from cepkit.planners.contract import Observed, Observer, Planner
 from cepkit.planners.dp_order import DpOrder
@@ -24,7 +25,10 @@ __all__ = [
     "Kbz",
     "Observed",
     "Observer",
+    "OrderPlan",
+    "Pair",
     "Planner",
+    "TreePlan",
     "ZStream",
 ]
 

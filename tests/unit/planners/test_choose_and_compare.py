@@ -1,8 +1,10 @@
 import math
 import re
+from dataclasses import dataclass
 
 import pytest
 
+import cepkit as ck
 from cepkit.errors import LimitError, PlanError, StatisticsError
 from cepkit.plan import as_plan
 from cepkit.planners import PLANNERS, DpTree, Greedy
@@ -95,6 +97,24 @@ def test_an_order_as_a_tree_has_leaves_that_cost():
 def test_some_planners():
     comparison = compare_plans(QUERY, STATISTICS, ["greedy", Greedy(name="mine")])
     assert [row.plan.planner for row in comparison.rows] == ["greedy", "mine"]
+
+
+@dataclass(frozen=True)
+class Backwards:
+    """A planner as a user would write it: it need not tell of what it does."""
+
+    name: str = "backwards"
+
+    def plan(self, branch, statistics, cost, observe=None):
+        return ck.planners.OrderPlan(branch.variables[::-1])
+
+
+def test_a_planner_from_outside():
+    comparison = compare_plans(QUERY, STATISTICS, [Backwards(), "dp-tree"])
+    assert str(comparison.plan("backwards").branches[0]) == "c → b → a"
+    assert comparison.rows[0].observed == ((),)
+    assert ck.draw(comparison, of="search").data
+    assert choose_plan(QUERY, STATISTICS, Backwards(), ck.costs.Blend(0.5)).cost > 0
 
 
 def test_a_planner_that_refuses_is_told_below_the_others():
