@@ -35,7 +35,7 @@ def dense_keys(columns: Sequence[Column]) -> tuple[list[Codes], int]:
         return _text_keys(columns)
     if "text" in kinds or "array" in kinds or ("boolean" in kinds and len(kinds) > 1):
         raise PatternError(
-            f"an equality compares a {' with a '.join(sorted(kinds))}",
+            f"an equality compares {' with '.join(f'{_article(k)} {k}' for k in sorted(kinds))}",
             expected="two numbers, two texts, two truth values or two times",
         )
     if "float" in kinds:
@@ -68,7 +68,15 @@ def partition_keys(columns: Sequence[Column]) -> tuple[Codes, int]:
     """Return a code for each row such that rows agree in all `columns` where codes are equal.
 
     Here missing agrees with missing, as in GROUP BY.
+
+    Raises:
+        PatternError: A column holds arrays.
     """
+    if any(column.kind == "array" for column in columns):
+        raise PatternError(
+            "PARTITION BY an attribute that holds arrays",
+            expected="attributes that hold numbers, texts, truth values or times",
+        )
 
     def with_missing(column: Column) -> tuple[Codes, int]:
         (codes,), number = dense_keys([column])
@@ -79,6 +87,10 @@ def partition_keys(columns: Sequence[Column]) -> tuple[Codes, int]:
         return _hashed(joined)
 
     return reduce(both, map(with_missing, columns))
+
+
+def _article(word: str) -> str:
+    return "an" if word[0] in "aeiou" else "a"
 
 
 def _text_keys(columns: Sequence[Column]) -> tuple[list[Codes], int]:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.evaluation import Read, truth
+from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.rewrite import without_not
 from cepkit.statistics.links import Link, link_codes
@@ -80,14 +81,10 @@ def reader(columns: EventColumns, rows: Mapping[str, Rows]) -> Read:
 
 def partition_of(columns: EventColumns, attributes: tuple[str, ...]) -> npt.NDArray[np.int64]:
     """Return the number of the partition of each event; missing agrees with missing."""
-    codes = np.zeros(len(columns), dtype=np.int64)
-    for name in attributes:
-        column = columns.attributes[name]
-        missing = column.missing()
-        _, one = np.unique(np.where(missing, 0, column.values), return_inverse=True)
-        joined = codes * (2 * len(columns) + 2) + 2 * one + missing
-        _, codes = np.unique(joined, return_inverse=True)
-    return codes
+    if not attributes:
+        return np.zeros(len(columns), dtype=np.int64)
+    codes, _ = partition_keys([columns.attributes[name] for name in attributes])
+    return codes.astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -297,3 +297,12 @@ def test_what_must_be_absent_has_no_column() -> None:
     )
     assert found.to_arrow().column_names == ["a", "b", "match_start", "match_end"]
     assert "expected" not in str(found.explain())
+
+
+def test_a_partition_by_arrays_is_refused() -> None:
+    rows = pd.DataFrame({"t": [1, 2], "kind": ["A", "B"], "h": [[1.0, 2.0], [1.0, 2.0]]})
+    events = ck.events(rows, time="t", type="kind", unit="s")
+    text = "PATTERN SEQ(A a, B b) PARTITION BY h"
+    for ask in (ck.detect, ck.profile, ck.why_not):
+        with pytest.raises(PatternError, match="PARTITION BY an attribute that holds arrays"):
+            ask(events, text)
