@@ -154,12 +154,12 @@ def _measure(
 ) -> dict[str, Any]:
     shutil.rmtree(target, ignore_errors=True)
     query = parse(text)
-    before, began = _processor_seconds(), time.perf_counter()
+    before, began = processor_seconds(), time.perf_counter()
     carried = ("price", "diff", "key")
     stream = events(frame, time="ts", type="type", columns=carried, arrival=arrival)
     matches = detect(stream, query, Plan((OrderPlan(("c", "b", "a")),), "by hand"))
     matches.write.parquet(str(target))
-    seconds, after = time.perf_counter() - began, _processor_seconds()
+    seconds, after = time.perf_counter() - began, processor_seconds()
     return {
         "route": matches.route.split(",")[0],
         "matches": matches.count(),
@@ -168,7 +168,7 @@ def _measure(
     }
 
 
-def _processor_seconds() -> float | None:
+def processor_seconds() -> float | None:
     """Return the processor time of this process and all below it; None where /proc has none."""
     if not Path("/proc/self/stat").exists():
         return None

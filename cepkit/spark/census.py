@@ -2,8 +2,8 @@
 
 One job counts the events of each type, what is missing, and finds the first and the last time;
 where times are texts a second one reads them. With PARTITION BY one counts the keys. For people
-there are more: one for keys and equalities, one for events over time, two for events out of order
-(and one that samples an arrival column, which must be sorted).
+there are more: one for keys and equalities, one for events over time, one or two for events out of
+order (and one that samples an arrival column, which must be sorted).
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
 """How far the events of a Spark stream come out of order.
 
-What is late in one of Spark's partitions depends on the latest time in those before it: a first
-pass finds the latest of each, a second one counts. Without an arrival column events came in the
-order of the rows; rows that a shuffle brings have no order that means anything, and are not
-measured. With an arrival column they are sorted by it, once.
+Each of Spark's partitions is counted by itself, in one pass. Only where one begins before the
+latest time in those that came before it there is a second pass, which knows that time. Without an
+arrival column events came in the order of the rows; rows that a shuffle brings have no order that
+means anything, and are not measured. With an arrival column they are sorted by it, once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +27,10 @@ from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.schema import Schema
 from cepkit.stream.times import microseconds
 
-_LATEST = "partition int, latest long"
-_COUNTED = "events long, longest long, places array<int>, numbers array<long>"
+_COUNTED = (
+    "partition int, earliest long, latest long, events long, longest long, "
+    "places array<int>, numbers array<long>"
+)
 _SORTED_EVENTS = 500_000
 _MOST_PARTITIONS = 1000
 
@@ -45,7 +49,35 @@ def lateness(source: Source, events: int) -> Lateness | None:
     elif is_shuffled(source.frame):
         return None
     times = times.select(F.col(time))
-    return _counted(times, schema, _latest(times, schema))
+    parts = _counted(times, schema, {})
+    before = _latest_before(parts)
+    if any(part.earliest < before.get(part.number, part.earliest) for part in parts):
+        parts = _counted(times, schema, before)
+    total = LateCounts()
+    for part in parts:
+        total.add(part.counts)
+    return total.result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one of Spark's partitions holds, if any event."""
+
+    number: int
+    earliest: int
+    latest: int
+    counts: LateCounts
+
+
+def _latest_before(parts: Sequence[_Part]) -> dict[int, int]:
+    """Return for each partition but the first the latest time in those before it."""
+    before: dict[int, int] = {}
+    reached: int | None = None
+    for part in parts:
+        if reached is not None:
+            before[part.number] = reached
+        reached = part.latest if reached is None else max(reached, part.latest)
+    return before
 
 
 def _sorted(source: Source, rows: DataFrame, events: int) -> DataFrame:
@@ -65,54 +97,36 @@ def _times(schema: Schema, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
     return np.asarray(ts[ts != MISSING_INTEGER])
 
 
-def _latest(times: DataFrame, schema: Schema) -> dict[int, int]:
-    def looking(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        task = TaskContext.get()
-        assert task is not None
-        found = [int(ts.max()) for ts in (_times(schema, b) for b in batches) if len(ts)]
-        yield pa.RecordBatch.from_arrays(
-            [
-                pa.array([task.partitionId()], pa.int32()),
-                pa.array([max(found, default=None)], pa.int64()),
-            ],
-            names=["partition", "latest"],
-        )
-
-    found = times.mapInArrow(looking, _LATEST).collect()
-    return {row[0]: row[1] for row in found if row[1] is not None}
-
-
-def _counted(times: DataFrame, schema: Schema, latest: Mapping[int, int]) -> Lateness:
-    before: dict[int, int] = {}
-    reached: int | None = None
-    for partition in range(max(latest, default=-1) + 1):
-        if reached is not None:
-            before[partition] = reached
-        here = latest.get(partition)
-        if here is not None:
-            reached = here if reached is None else max(reached, here)
+def _counted(times: DataFrame, schema: Schema, before: Mapping[int, int]) -> list[_Part]:
+    """Count each partition, given the latest time before it where that matters."""
 
     def counting(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         task = TaskContext.get()
         assert task is not None
-        counts, latest_time = LateCounts(), before.get(task.partitionId())
+        number = task.partitionId()
+        counts, latest, ends = LateCounts(), before.get(number), list[int]()
         for batch in batches:
-            latest_time = counts.count(_times(schema, batch), latest_time)
+            ts = _times(schema, batch)
+            latest = counts.count(ts, latest)
+            ends += [int(ts.min()), int(ts.max())] if len(ts) else []
+        if not ends:
+            return
         places = np.flatnonzero(counts.bins)
-        values = [[counts.events], [counts.longest], [places], [counts.bins[places]]]
-        kinds = [pa.int64(), pa.int64(), pa.list_(pa.int32()), pa.list_(pa.int64())]
+        values: list[Any] = [number, min(ends), max(ends), counts.events, counts.longest]
+        values += [places, counts.bins[places]]
+        kinds = [pa.int32(), *([pa.int64()] * 4), pa.list_(pa.int32()), pa.list_(pa.int64())]
         yield pa.RecordBatch.from_arrays(
-            [pa.array(value, kind) for value, kind in zip(values, kinds, strict=True)],
-            names=["events", "longest", "places", "numbers"],
+            [pa.array([value], kind) for value, kind in zip(values, kinds, strict=True)],
+            names=[part.split()[0] for part in _COUNTED.split(", ")],
         )
 
-    total = LateCounts()
-    for row in times.mapInArrow(counting, _COUNTED).collect():
-        part = LateCounts(row[0], row[1])
-        part.bins[row[2]] = row[3]
-        total.add(part)
-    return total.result()
+    parts = []
+    for number, earliest, latest, events, longest, places, numbers in times.mapInArrow(
+        counting, _COUNTED
+    ).collect():
+        counts = LateCounts(events, longest)
+        counts.bins[places] = numbers
+        parts.append(_Part(number, earliest, latest, counts))
+    return sorted(parts, key=lambda part: part.number)
