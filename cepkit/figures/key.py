@@ -15,7 +15,7 @@ from cepkit.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, SMALL, 
 from cepkit.figures.texts import cut, shown, width_of, wrapped
 
 LEFT = 76
-"""The margin left of a plot above a key, ticks and the title of its axis included."""
+"""The margin left of a plot above a key, with room for ticks."""
 NARROWEST = 500 - LEFT - 24
 """The width of a plot on the narrowest page that figures are made for."""
 
@@ -94,6 +94,29 @@ class KeyRow:
         head = wrapped(self.head, bold, width, _MOST_LINES)
         text = wrapped(self.text, SMALL, width, _MOST_LINES)
         return [*(f"<b>{shown(line)}</b>" for line in head), *map(shown, text)]
+
+
+def name_axis(made: go.Figure, text: str, above: int = 6) -> None:
+    """Write what the axis upwards is about above it: beside it long ticks would lie on the name.
+
+    Args:
+        made: The figure, with the margin `LEFT`.
+        text: Already escaped.
+        above: The pixels between the plot and the name.
+    """
+    made.add_annotation(
+        text=text,
+        x=0,
+        xref="paper",
+        xanchor="left",
+        xshift=12 - LEFT,
+        y=1,
+        yref="paper",
+        yanchor="bottom",
+        yshift=above,
+        borderpad=0,
+        showarrow=False,
+    )
 
 
 def add_key(

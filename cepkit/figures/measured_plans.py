@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from cepkit.costs.work import PER_PARTIAL_MATCH
 from cepkit.errors import CepkitError, nearest
-from cepkit.figures.key import LEFT, NARROWEST, KeyRow, Mark, add_key, mark_of
+from cepkit.figures.key import LEFT, NARROWEST, KeyRow, Mark, add_key, mark_of, name_axis
 from cepkit.figures.labels import Point, add_label, shifts
 from cepkit.figures.scales import Scale, log10
 from cepkit.figures.style import SIZE, TEXT, figure, message
@@ -27,7 +27,7 @@ from cepkit.statistics.tables import number, whole
 By: TypeAlias = Literal["work", "candidates", "partial-matches", "seconds"]
 
 _PLOT = 300
-_TITLE = 56
+_TITLE = 68
 _AXIS = 52
 _FEWEST = 3
 
@@ -170,8 +170,8 @@ def draw_measured(comparison: PlanComparison, by: By = "work") -> go.Figure:
         made = figure(title, _TITLE + _PLOT + _AXIS)
         _add_points(made, run)
         made.update_xaxes(title_text=f"cost: {shown(comparison.cost_model)}")
-        made.update_yaxes(title_text=what)
-    made.update_layout(margin={"l": LEFT, "b": _AXIS})
+        name_axis(made, what)
+    made.update_layout(margin={"t": _TITLE, "l": LEFT, "b": _AXIS})
     rows = [_key(plan, mark_of(i)) for i, plan in enumerate(plans)]
     add_key(made, [*rows, *(KeyRow(note) for note in comparison.notes)], axis=_AXIS)
     return made

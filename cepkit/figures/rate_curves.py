@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import plotly.graph_objects as go
 
-from cepkit.figures.key import LEFT, KeyRow, add_key, mark_of
+from cepkit.figures.key import LEFT, KeyRow, add_key, mark_of, name_axis
 from cepkit.figures.labels import spread
 from cepkit.figures.scales import Scale, log10
 from cepkit.figures.style import SMALL, TEXT, figure
@@ -21,7 +21,7 @@ from cepkit.planners.what_if import Curve, WhatIf
 from cepkit.statistics.tables import number
 
 _PLOT = 320
-_TITLE = 84
+_TITLE = 104
 _AXIS = 52
 _SAME = 1e-9
 _LABEL_WIDTH = 46
@@ -135,7 +135,8 @@ def draw_what_if(what_if: WhatIf) -> go.Figure:
     made.update_xaxes(**across.axis(), title_text=f"events/s of {shown(cut(what_if.variable, 40))}")
     trees = any(isinstance(p, TreePlan) for c in what_if.curves for p in c.plan.branches)
     as_trees = ", as trees" if trees else ""
-    made.update_yaxes(**upwards.axis(), title_text=f"cost{as_trees}", automargin=False)
+    made.update_yaxes(**upwards.axis(), automargin=False)
+    name_axis(made, f"cost{as_trees}", above=32)
     rows = [_key(curve, i) for i, curve in enumerate(curves)]
     rows.append(KeyRow("the cheapest at each rate", sign="━━", colour=_BROAD))
     if crossings:
@@ -221,12 +222,13 @@ def _add_rates(made: go.Figure, now: float, crossings: Sequence[CrossOver], acro
         share = across.share(place)
         if dash == "dot":
             made.add_vline(x=place, line={"color": TEXT, "width": 1.2, "dash": dash})
-        row = next((r for r in taken if all(abs(share - s) > _LABEL_SHARE for s in r)), None)
+        rows = (i for i, r in enumerate(taken) if all(abs(share - s) > _LABEL_SHARE for s in r))
+        row = next(rows, None)
         if row is None:
             continue
-        row.append(share)
+        taken[row].append(share)
         made.add_annotation(
-            x=place, y=1, yref="paper", yanchor="bottom", yshift=2 + 14 * taken.index(row),
+            x=place, y=1, yref="paper", yanchor="bottom", yshift=2 + 14 * row,
             xanchor="center" if share > 0.06 else "left", text=text, showarrow=False,
             font={"size": SMALL},
         )  # fmt: skip

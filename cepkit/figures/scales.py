@@ -11,13 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from cepkit.plan.logarithms import log_text
 from cepkit.statistics.tables import number
 
 _LARGE_SPREAD = math.log10(50)
 _MOST_TICKS = 7
 _FLOAT_DIGITS = 300
 _FEWEST_TICKS = 3
+_UNITS = {1e9: "B", 1e6: "M", 1e3: "k"}
+_LONG = 1e5
 _DIGITS = ((1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
 
 
@@ -98,6 +99,7 @@ class Scale:
             return {"range": list(self._range())}
         return {
             "range": list(self._range()),
+            "tickangle": 0,
             "tickvals": [position for position, _ in self.ticks],
             "ticktext": [text for _, text in self.ticks],
         }
@@ -119,7 +121,7 @@ def _marks(low: float, high: float) -> tuple[tuple[float, str], ...]:
     if high - low >= _FEWEST_TICKS:
         return tuple(tick for tick in _powers(math.ceil(low), high) if tick[0] >= low)
     if max(abs(low), abs(high)) >= _FLOAT_DIGITS:
-        return tuple((log, log_text(log * math.log(10))) for log in (low, (low + high) / 2, high))
+        return tuple((log, _huge(log)) for log in (low, (low + high) / 2, high))
     for digits in _DIGITS:
         values = [
             digit * 10.0**power
@@ -132,14 +134,22 @@ def _marks(low: float, high: float) -> tuple[tuple[float, str], ...]:
     return _steps(10.0**low, 10.0**high)
 
 
+def _huge(log: float) -> str:
+    """Return a number that no float holds, by its logarithm, as "3.42e1512"."""
+    tens, rest = divmod(log, 1)
+    return f"{10**rest:.2f}e{tens:.0f}"
+
+
 def _steps(low: float, high: float) -> tuple[tuple[float, str], ...]:
     """Return ticks at equal distances, for numbers that are nearly the same."""
     rough = (high - low) / 4
     power = math.floor(math.log10(rough))
     step = next(d for d in (1, 2, 5, 10) if d * 10.0**power >= rough) * 10.0**power
     values = [i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
-    places = max(0, -math.floor(math.log10(step) + 1e-9))
-    return tuple((math.log10(value), f"{value:,.{places}f}") for value in values)
+    unit = 10.0 ** (3 * math.floor(math.log10(high) / 3)) if high >= _LONG else 1.0
+    name = _UNITS.get(unit, f"e{math.log10(unit):.0f}") if unit > 1 else ""
+    places = max(0, -math.floor(math.log10(step / unit) + 1e-9))
+    return tuple((math.log10(value), f"{value / unit:.{places}f}{name}") for value in values)
 
 
 def _power(power: int) -> str:
@@ -150,7 +160,7 @@ def _power(power: int) -> str:
 
 def _short(value: float) -> str:
     """Return a number of few digits as "5", "1.5k", "20M"."""
-    for least, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+    for least, letter in _UNITS.items():
         if least <= value < 1e12:
             return f"{value / least:g}{letter}"
     return number(value)

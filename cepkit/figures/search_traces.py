@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from cepkit.costs.contract import BranchCost
 from cepkit.errors import CepkitError, nearest
-from cepkit.figures.key import LEFT, KeyRow, add_key, mark_of
+from cepkit.figures.key import LEFT, KeyRow, add_key, mark_of, name_axis
 from cepkit.figures.labels import spread
 from cepkit.figures.scales import Scale, log10
 from cepkit.figures.style import figure
@@ -27,10 +27,12 @@ Over: TypeAlias = Literal["plans", "seconds"]
 
 _OVER = {"plans": "plans looked at (of exact planners: sets of variables)", "seconds": "seconds"}
 _PLOT = 300
-_TITLE = 56
+_TITLE = 68
 _AXIS = 52
 _RIGHT = 96
 _SAME = 1e-9
+_RUN = 3
+_DASH = "\N{EN DASH}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ def draw_searches(
     if several > 1:
         title += f", branch {_branch(comparison, branch) + 1} of {several}"
     made = figure(title, _TITLE + _PLOT + _AXIS)
-    made.update_layout(margin={"l": LEFT, "r": _RIGHT, "b": _AXIS})
+    made.update_layout(margin={"t": _TITLE, "l": LEFT, "r": _RIGHT, "b": _AXIS})
     across = Scale.of_powers((log10(v) for t in found for v in (*t.at, t.end)), room=0.05)
     upwards = Scale.of_powers(log for t in found for log in t.log_costs)
     ends = []
@@ -179,7 +181,8 @@ def draw_searches(
     _name_ends(made, found, upwards, ends)
     made.update_xaxes(**across.axis(), title_text=_OVER[over])
     as_trees = ", as trees" if comparison.has_trees else ""
-    made.update_yaxes(**upwards.axis(), title_text=f"cost{as_trees}", automargin=False)
+    made.update_yaxes(**upwards.axis(), automargin=False)
+    name_axis(made, f"cost{as_trees}")
     add_key(made, [_key(trace, i) for i, trace in enumerate(found)], axis=_AXIS)
     return made
 
@@ -201,10 +204,25 @@ def _name_ends(
             xshift=6,
             y=end,
             yshift=(1 - upwards.share(end)) * _PLOT - best,
-            text=f"<b>{' '.join(mark_of(i).letter for i in members)}</b>",
+            text=f"<b>{_letters(members)}</b>",
             hovertext="<br>".join(shown(found[i].planner) for i in members),
             showarrow=False,
         )
+
+
+def _letters(numbers: Sequence[int]) -> str:
+    """Return the letters of marks, those of three or more in a row as the first to the last."""
+    runs: list[list[int]] = []
+    for each in numbers:
+        if runs and each == runs[-1][-1] + 1:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    texts = []
+    for run in runs:
+        letters = [mark_of(each).letter for each in run]
+        texts += letters if len(run) < _RUN else [f"{letters[0]}{_DASH}{letters[-1]}"]
+    return " ".join(texts)
 
 
 def _key(trace: Trace, number_: int) -> KeyRow:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from cepkit.figures.key import LEFT, NARROWEST, KeyRow, add_key, mark_of
+from cepkit.figures.key import LEFT, NARROWEST, KeyRow, add_key, mark_of, name_axis
 from cepkit.figures.labels import Point, add_label, shifts
 from cepkit.figures.scales import Scale
 from cepkit.figures.style import GREEN, SMALL, TEXT, figure
@@ -186,7 +186,8 @@ def draw_tradeoff(tradeoff: Tradeoff) -> go.Figure:
         letter, rest = text.split(" ", 1)
         add_label(made, a, b, shift, f"<b>{letter}</b>{rest}", size=SMALL)
     made.update_xaxes(**across.axis(), title_text="partial matches")
-    made.update_yaxes(**upwards.axis(), title_text="latency", automargin=False)
+    made.update_yaxes(**upwards.axis(), automargin=False)
+    name_axis(made, "latency")
     add_key(made, _key(spots, lines), axis=_AXIS)
     return made
 

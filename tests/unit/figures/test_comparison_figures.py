@@ -140,6 +140,22 @@ def test_a_search_is_followed_by_the_cost_of_its_best_plan():
     assert "seconds" in said(draw(comparison, of="search", over="seconds"))
 
 
+def test_searches_that_end_alike_share_a_place():
+    equal = compare_plans(
+        query(conjunction(*"abc"), seconds=10), Statistics.assumed(dict.fromkeys("abc", 1.0))
+    )
+    made = draw(equal, of="search")
+    letters = [note.text for note in made.layout.annotations if note.xshift == 6]
+    assert letters == ["<b>A–J</b>"]
+    different = [
+        note.text
+        for note in draw(compare_plans(FIVE, KNOWN), of="search").layout.annotations
+        if note.xshift == 6
+    ]
+    assert "<b>A</b>" in different
+    assert "<b>C E</b>" in different
+
+
 def test_a_search_by_a_model_with_settings_is_costed_by_it():
     blend = Blend(0.7)
     search = IterativeImprovement("mine", greedy=False, starts=2)
@@ -216,6 +232,17 @@ def test_cross_overs_are_where_both_cost_the_same():
     assert (crossing.below, crossing.above) == (0, 1)
     assert 10**crossing.log_cost == pytest.approx(620 + 6000 * 620 / 210)
     assert "2.95" in said(draw(asked))
+
+
+def test_rates_above_the_plot_stand_in_two_rows_where_they_are_near():
+    both = query(conjunction("a", "b", "c"), seconds=10)
+    statistics = Statistics.assumed({"a": 2, "b": 3, "c": 2.9})
+    plans = [api.choose_plan(both, statistics.with_rate("c", rate)) for rate in (0.5, 50)]
+    made = draw(what_if(both, statistics, plans, "c"))
+    shifts = {
+        note.text: note.yshift for note in made.layout.annotations if note.yanchor == "bottom"
+    }
+    assert shifts["now 2.9"] != shifts["2.952"]
 
 
 def test_what_costs_nothing_and_what_no_float_holds_can_be_drawn():
