@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from cepkit.costs import CostModel, get_cost_model
 from cepkit.costs.latency import NOTHING_KNOWN
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from cepkit.planners.compare import PlanComparison
     from cepkit.planners.tradeoff import Tradeoff
     from cepkit.planners.what_if import WhatIf
+    from cepkit.routes.several import SeveralAggregates, Shared
     from cepkit.spark.result import SparkMatches
 
 Pattern: TypeAlias = "str | Query | Any"
@@ -291,6 +292,18 @@ def detect(
     return Matches(stream, query, chosen, limit=limit, sets=sets)
 
 
+@overload
+def aggregate(
+    stream: Stream,
+    pattern: list[Any] | tuple[Any, ...],
+    *,
+    method: str = "auto",
+    emit: Emit = "trigger",
+    sharing: Shared = "auto",
+) -> SeveralAggregates: ...
+
+
+@overload
 def aggregate(
     stream: Stream,
     pattern: Pattern,
@@ -298,7 +311,18 @@ def aggregate(
     method: str = "auto",
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
-) -> Aggregates:
+) -> Aggregates: ...
+
+
+def aggregate(
+    stream: Stream,
+    pattern: Pattern | Sequence[Pattern],
+    *,
+    method: str = "auto",
+    emit: Emit = "trigger",
+    functions: Mapping[str, Function] | None = None,
+    sharing: Shared = "auto",
+) -> Aggregates | SeveralAggregates:
     """Aggregate the matches of a pattern, where that can be done without detecting them.
 
     The live matches of a moment are those whose events have all occurred by then and whose first
@@ -313,7 +337,7 @@ def aggregate(
 
     Args:
         stream: From `events`.
-        pattern: The query with AGG, or its text.
+        pattern: The query with AGG, or its text; or a list of them.
         method: "prefix-counters", "window-product", or "two-step" (which constructs all matches:
             a baseline to measure against); "a-seq" chooses between the first two; "detect" detects
             the matches and aggregates them; "auto" detects only what has to be, and the result
@@ -326,13 +350,20 @@ def aggregate(
             group that has matches.
         functions: Further aggregates by the name of their column (`cepkit.aggregation.functions`
             tells what one is).
+        sharing: Of several queries what is counted once for all: "prefix" what they begin with,
+            "chop-connect" also what they have in common elsewhere, "none" nothing, "auto"
+            what is cheapest by the rates of the stream; or for each query the lengths of the
+            pieces that it is cut into, as [(2, 3), (3, 2)], None for one that is by itself.
+            Only numbers of matches (COUNT) of sequences are shared; the rows are always the same.
 
     Returns:
         A result with `to_pandas()` and `to_arrow()`; columns ts, those of GROUP BY, one for each
         aggregate as "count" or "sum(c.volume)", and new_matches: how many matches the trigger
-        completes. "total" has neither ts nor new_matches.
+        completes. "total" has neither ts nor new_matches. Of several queries a sequence of such
+        results, with the `plan` that says what was shared.
 
     Raises:
+        PlanError: A sharing plan that is not one of these queries.
         PatternError: There is no AGG, the pattern reads a column that the stream does not have, or
             an aggregate is of what it cannot take.
         UnsupportedError: The method cannot aggregate such a pattern; the message says what in it.
@@ -343,18 +374,25 @@ def aggregate(
     from cepkit.routes.aggregates import aggregate as aggregate_locally
     from cepkit.routes.asked import functions_of
 
-    query = _checked(stream, pattern)
     if method not in METHODS:
         raise StreamError(f"method={method!r}", expected=f"one of {', '.join(METHODS)}")
     if emit not in EMITS:
         raise StreamError(f"emit={emit!r}", expected=f"one of {', '.join(EMITS)}")
-    asked = functions_of(query, functions or {})
+    patterns = list(pattern) if isinstance(pattern, list | tuple) else [pattern]
+    queries = [_checked(stream, each) for each in patterns]
+    asked = [functions_of(query, functions or {}) for query in queries]
     if stream.place == "spark":
         raise UnsupportedError(
             "this release cannot aggregate on Spark yet",
             hint="aggregate a local stream: cepkit.events(df.toPandas(), ...)",
         )
-    return aggregate_locally(stream, query, asked, method, emit)
+    if isinstance(pattern, list | tuple):
+        from cepkit.routes.several import SHARINGS, aggregate_several
+
+        if isinstance(sharing, str) and sharing not in SHARINGS:
+            raise StreamError(f"sharing={sharing!r}", expected=f"one of {', '.join(SHARINGS)}")
+        return aggregate_several(stream, queries, asked, method, emit, sharing)
+    return aggregate_locally(stream, queries[0], asked[0], method, emit)
 
 
 def why_not(

@@ -307,3 +307,52 @@ def bounds(operations: Operations) -> tuple[float, float]:
     """Return an upper bound on live prefixes of any length, and one on matches of the stream."""
     window = -1 if operations.window is None else operations.window
     return _bounds(operations.ts, operations.codes, operations.starts, operations.length, window)
+
+
+@compiled
+def prefix_bounds(
+    ts: Wide,
+    codes: Ints,
+    starts: Wide,
+    node_of: Wide,
+    absent: npt.NDArray[np.bool_],
+    parents: Wide,
+    window: int,
+) -> Floats:
+    """Return how great the counters of each node of a forest may get, summed over keys.
+
+    Args:
+        ts: With codes and starts the `Operations`.
+        codes: See there; here the number of an event of the forest.
+        starts: See there.
+        node_of: The node of each code.
+        absent: Whether a code is of what must be absent.
+        parents: The node before each node, -1 for none.
+        window: The longest window, -1 for none.
+    """
+    nodes = parents.size
+    largest = np.zeros(nodes)
+    old = np.zeros(nodes)
+    new = np.zeros(nodes)
+    most = np.zeros(nodes)
+    for key in range(starts.size - 1):
+        old[:] = 0.0
+        new[:] = 0.0
+        most[:] = 0.0
+        pane = 0
+        for i in range(starts[key], starts[key + 1]):
+            if window >= 0:
+                now = (ts[i] - ts[starts[key]]) // (window + 1)
+                if now != pane:
+                    for v in range(nodes):
+                        old[v] = new[v] if now == pane + 1 else 0.0
+                        new[v] = 0.0
+                    pane = now
+            if not absent[codes[i]]:
+                v = node_of[codes[i]]
+                above = parents[v]
+                old[v] += 1.0 if above < 0 else old[above]
+                new[v] += 1.0 if above < 0 else new[above]
+                most[v] = max(most[v], old[v])
+        largest += most
+    return largest

@@ -11,7 +11,7 @@ Source: ASEQ, sections 3.3 and 3.4 (recounting rule, hashed prefix counters).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,31 +75,63 @@ def operations_of(sequence: EventSequence, columns: EventColumns) -> Operations:
         columns: The stream, with the attributes that the sequence reads.
     """
     # Where there can be no match there are triggers still: of a sequence that never starts.
-    possible = (sequence.window is None or sequence.window >= 0) and all(
-        bool(truth(part, _unread, 1)[0]) for part in sequence.constants
-    )
+    possible = can_match(sequence)
     n = len(sequence.positive) if possible else max(2, len(sequence.positive))
     events = [(2 * (n - p), e) for p, e in enumerate(sequence.positive, 1)]
     events += [(2 * (n - p) - 1, e) for p, e in sequence.negated]
     if not possible:
         events = [(0, sequence.positive[-1])]
     events.sort(key=lambda pair: pair[0])
+    found, _ = operations_in(sequence, columns, n, events, {0})
+    return found
+
+
+def can_match(sequence: EventSequence) -> bool:
+    """Return whether any events could be a match, by the window and the constants."""
+    fits = sequence.window is None or sequence.window >= 0
+    return fits and all(bool(truth(part, _unread, 1)[0]) for part in sequence.constants)
+
+
+def operations_in(
+    sequence: EventSequence,
+    columns: EventColumns,
+    length: int,
+    events: Sequence[tuple[int, Event]],
+    triggers: Collection[int],
+) -> tuple[Operations, Bits]:
+    """Return what some events do, in their order.
+
+    Args:
+        sequence: Says filters and keys.
+        columns: The stream, with the attributes that they read.
+        length: Of the operations.
+        events: (code, event): those of one time are applied in this order.
+        triggers: The codes of which events stay that have no key.
+
+    Returns:
+        The operations, and for each key whether its events have none.
+    """
     rows, slots = _in_order(columns, sequence, [event for _, event in events])
     codes = np.array([code for code, _ in events], dtype=np.int32)[slots]
     variables = [event.variable for _, event in events]
     keys, groups, group_rows = _keys(sequence, columns, rows, slots, variables)
-    if keys is not None:
-        keys = np.where((keys < 0) & (codes == 0), ~keys, keys)
-        keys = np.where(keys < 0, np.int32(-1), keys)
     starts = np.array([0, len(rows)], dtype=np.int64)
+    lost = np.zeros(len(groups), dtype=np.bool_)
     if keys is not None:
+        without = keys < 0
+        lost[~keys[without]] = True
+        kept = without & np.isin(codes, list(triggers))
+        keys = np.where(kept, ~keys, np.where(without, np.int32(-1), keys))
         starts = np.zeros(len(groups) + 1, dtype=np.int64)
         order = np.empty(int(np.count_nonzero(keys >= 0)), dtype=np.int32)
         _counting_sort(keys, starts, order)
         rows, codes = rows[order], codes[order]
     ts = columns.ts[rows]
     grouped = bool(sequence.group_by)
-    return Operations(n, sequence.window, ts, codes, rows, starts, groups, group_rows, grouped)
+    return (
+        Operations(length, sequence.window, ts, codes, rows, starts, groups, group_rows, grouped),
+        lost,
+    )
 
 
 def _unread(variable: str, attribute: str) -> Column:
@@ -120,7 +152,7 @@ def _in_order(
             of_type[code].append(slot)
         if event.variable in filters:
             mask_of[slot] = len(masks)
-            masks.append(_passing(columns, np.array(wanted, np.bool_), filters[event.variable]))
+            masks.append(passing(columns, event, filters[event.variable]))
     begins = np.cumsum([0, *map(len, of_type)]).astype(np.int32)
     listed = np.array([slot for some in of_type for slot in some], dtype=np.int32)
     counts = np.bincount(columns.types, minlength=len(columns.type_names))
@@ -139,19 +171,20 @@ def _in_order(
     return rows[:number], slots[:number]
 
 
-def _passing(columns: EventColumns, wanted: Bits, conditions: Sequence[Expression]) -> Bits:
-    """Return which events have a wanted type and fulfil the conditions."""
-    passing = wanted[columns.types] if len(wanted) else np.zeros(len(columns), np.bool_)
-    rows = np.flatnonzero(passing)
+def passing(columns: EventColumns, event: Event, conditions: Sequence[Expression]) -> Bits:
+    """Return which events have a type of `event` and fulfil the conditions."""
+    names = columns.type_names
+    wanted = np.array([event.types is None or name in event.types for name in names], np.bool_)
+    rows = np.flatnonzero(wanted[columns.types]) if len(names) else np.empty(0, np.int64)
     for condition in conditions:
 
         def read(_: str, name: str) -> Column:
             return columns.attributes[name].take(rows)  # noqa: B023 - read at once
 
         rows = rows[truth(condition, read, len(rows))]
-    passing = np.zeros(len(columns), dtype=np.bool_)
-    passing[rows] = True
-    return passing
+    found = np.zeros(len(columns), dtype=np.bool_)
+    found[rows] = True
+    return found
 
 
 @compiled

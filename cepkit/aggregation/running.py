@@ -92,10 +92,7 @@ def _fits(operations: Operations, lanes: Lanes, emit: Emit) -> bool:
 def _by_loops(operations: Operations, lanes: Lanes, method: Method, emit: Emit) -> Moments:
     only_new = emit in ("new", "total")
     triggers = np.flatnonzero(operations.codes == 0)
-    groups = operations.groups[np.diff(operations.starts) > 0]
-    several = len(groups) > len(np.unique(groups))
-    expiries = emit == "changes" or (emit == "trigger" and several)
-    expiries = expiries and operations.window is not None
+    expiries = wants_expiries(operations, emit)
     new = np.zeros(len(triggers), dtype=np.int64)
     tracks = tracks_for(lanes, len(triggers))
     starts = int((operations.codes == operations.start_code).sum()) if expiries else 0
@@ -134,7 +131,46 @@ def _by_loops(operations: Operations, lanes: Lanes, method: Method, emit: Emit) 
             written = prefix_loops.run(*given, *carried, only_new, expiries, new, *out)
         else:
             written, _ = two_step_loops.run(*given, *carried, only_new, expiries, new, *out)
+    left = left.take(np.arange(written))
+    return finished(operations, lanes, triggers, new, tracks, op[:written], left, emit)
+
+
+def _several_keys(operations: Operations) -> bool:
+    """Return whether a group has several keys."""
+    groups = operations.groups[np.diff(operations.starts) > 0]
+    return len(groups) > len(np.unique(groups))
+
+
+def wants_expiries(operations: Operations, emit: Emit) -> bool:
+    """Return whether it must be known when matches expire, beside what is live at triggers."""
+    joined = emit == "trigger" and _several_keys(operations)
+    return operations.window is not None and (emit == "changes" or joined)
+
+
+def finished(
+    operations: Operations,
+    lanes: Lanes,
+    triggers: Wide,
+    new: Wide,
+    tracks: Tracks,
+    expired: Wide,
+    left: Tracks,
+    emit: Emit,
+) -> Moments:
+    """Return the rows of the output from what was found for each key.
+
+    Args:
+        operations: What the events do.
+        lanes: What is carried.
+        triggers: The operations that are triggers.
+        new: How many matches each completes.
+        tracks: What its key holds then; for "new" and "total", what it completes.
+        expired: The START operations of moments of expiry.
+        left: What their keys hold then.
+        emit: Which rows.
+    """
     groups = _groups(operations, triggers)
+    several = _several_keys(operations)
     if emit == "total":
         return _totals(operations, lanes, groups, tracks)
     if emit == "new" or (emit == "trigger" and not several):
@@ -147,9 +183,8 @@ def _by_loops(operations: Operations, lanes: Lanes, method: Method, emit: Emit) 
             operations.ts[at], groups[order], always, new[order], tracks.take(order), lanes
         )
     return join_tracks(
-        operations, lanes, triggers, new, tracks,
-        op[:written], left.take(np.arange(written)), changes=emit == "changes",
-    )  # fmt: skip
+        operations, lanes, triggers, new, tracks, expired, left, changes=emit == "changes"
+    )
 
 
 def _groups(operations: Operations, at: Wide) -> Ints:

@@ -120,3 +120,40 @@ def test_a_sum_of_no_numbers_is_refused(aggregate: str, found: str) -> None:
     events = stream("a b", s=["x", "y"], f=[True, False])
     with pytest.raises(PatternError, match=found):
         ck.aggregate(events, f"PATTERN SEQ(A a, B b) AGG {aggregate}")
+
+
+@pytest.mark.parametrize("rest", ["", "GROUP BY k", "PARTITION BY k"])
+@pytest.mark.parametrize("items", ["a p, b q, c r", "a p, b q, NOT(d n), c r", "a p, a q, b r"])
+def test_hundreds_of_live_starts_give_the_same_by_every_method(items: str, rest: str) -> None:
+    rng = np.random.default_rng(11)
+    events = ck.events(
+        pd.DataFrame(
+            {
+                "ts": pd.Timestamp(0) + pd.to_timedelta(np.cumsum(rng.integers(0, 3, 2500)), "s"),
+                "kind": rng.choice(list("abcd"), 2500),
+                "x": rng.integers(-5, 5, 2500),
+                "w": rng.normal(size=2500),
+                "k": rng.integers(0, 3, 2500),
+            }
+        ),
+        time="ts",
+        type="kind",
+    )
+    text = (
+        f"PATTERN SEQ({items}) WITHIN 600 s "
+        f"AGG COUNT, SUM(q.x), SUM(q.w), MIN(p.w), MAX(r.x) {rest}"
+    )
+    tables = [
+        ck.aggregate(events, text, method=method).to_pandas()
+        for method in (*A_SEQ, "two-step", "detect")
+    ]
+    for table in tables[1:]:
+        pd.testing.assert_frame_equal(table, tables[0], rtol=1e-9)
+    counted = [
+        ck.aggregate(
+            events, text.replace("COUNT,", "COUNT").partition(" SUM")[0] + f" {rest}", method=method
+        ).to_pandas()
+        for method in A_SEQ
+    ]
+    for table in counted:
+        assert table["count"].tolist() == tables[0]["count"].tolist()

@@ -1,0 +1,179 @@
+"""Chooses what several sequences share, from rates, lengths and windows.
+
+The cost is nanoseconds of work for a second of the stream: an event updates the counters of each
+live START at its node, a START of a piece takes a snapshot of every live START of the whole, and
+a trigger looks at each START of its last piece. Candidates are the substrings that two sequences
+have in common; from the prefix tree on the one that saves most is cut out, as long as one saves
+anything. O(candidates^2) forests. Where STARTs are many, sequences by themselves may be the best:
+a window product does not depend on them.
+
+Source: ASEQ, section 4 (prefix sharing, chop-connect, their costs); the planner is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+from cepkit.aggregation.shared_plan import Cuts, Forest, Place, Spec, forest_of
+
+Sharing: TypeAlias = Literal["auto", "none", "prefix", "chop-connect"]
+
+BASE = 20.0
+"""Nanoseconds for an event at a node, whatever there is to do (benchmarks/aggregation.py)."""
+COUNTER = 0.25
+"""For a counter, an entry of a snapshot, or a row that is looked at."""
+GATHER = 12.0
+"""To make operations of an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What the cost depends on.
+
+    Attributes:
+        events: Events per second of each kind.
+        window: The longest window in seconds, None for none.
+    """
+
+    events: Mapping[Spec, float]
+    window: float | None
+
+    def live(self, spec: Spec) -> float:
+        """Return how many STARTs of a kind live at once."""
+        return 1.0 if self.window is None else 1.0 + self.events[spec] * self.window
+
+
+def cost_alone(places: Sequence[Place], rates: Rates) -> float:
+    """Return the cost of a sequence by itself, by the faster of the two methods."""
+    live = rates.live(places[0].event)
+    counters, product = BASE + COUNTER * live, BASE + 2.0 * len(places)
+    absences = any(place.absent for place in places)
+    each = min(counters, product + 10.0 * absences) + GATHER
+    return sum(_rate(place, rates) for place in places) * each
+
+
+def cost_of(forest: Forest, rates: Rates) -> float:
+    """Return the cost of what sequences share."""
+    total = 0.0
+    kinds = {spec for node in forest.nodes for spec in (node.place.event, *node.place.absent)}
+    total += sum(rates.events[spec] for spec in kinds) * GATHER
+    for node in forest.nodes:
+        live = rates.live(forest.nodes[node.tree].place.event)
+        total += _rate(node.place, rates) * (BASE + COUNTER * live)
+    for before, tree in forest.links:
+        rate = rates.events[forest.nodes[tree].place.event]
+        entries = rates.live(forest.nodes[forest.chains[before].tree].place.event)
+        if forest.chains[before].before is not None:
+            last = forest.nodes[forest.chains[before].end].tree
+            entries *= rates.live(forest.nodes[last].place.event)
+        total += rate * (BASE + COUNTER * entries)
+    for chain in forest.of:
+        end = forest.nodes[forest.chains[chain].end]
+        rows = rates.live(forest.nodes[end.tree].place.event)
+        total += rates.events[end.place.event] * (BASE + 2 * COUNTER * rows)
+    return total
+
+
+def _rate(place: Place, rates: Rates) -> float:
+    return rates.events[place.event] + sum(rates.events[spec] for spec in place.absent)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How some sequences are cut, and what that costs.
+
+    Attributes:
+        cuts: The lengths of the pieces of each; None: each sequence by itself.
+        cost: In nanoseconds of work for a second of the stream.
+        alone: The cost of each by itself.
+    """
+
+    cuts: tuple[Cuts, ...] | None
+    cost: float
+    alone: float
+
+
+def choose(places: Sequence[Sequence[Place]], rates: Rates, sharing: Sharing) -> Choice:
+    """Return how sequences are cut.
+
+    Args:
+        places: The positions of each sequence, all of one cluster (`routes.several`).
+        rates: What the cost depends on.
+        sharing: What may be done. "chop-connect" cuts something, where anything can be shared so.
+    """
+    alone = sum(cost_alone(each, rates) for each in places)
+    if sharing == "none":
+        return Choice(None, alone, alone)
+    whole = tuple((len(each),) for each in places)
+
+    def cost(cuts: Sequence[Cuts]) -> float:
+        return cost_of(forest_of(places, cuts), rates)
+
+    prefix = Choice(whole, cost(whole), alone)
+    if sharing == "prefix" or rates.window is None:
+        # Without a window nothing may be forgotten, and snapshots would grow without end.
+        if sharing == "auto" and prefix.cost >= alone:
+            return Choice(None, alone, alone)
+        return prefix
+    chopped = _chopped(places, whole, cost, forced=sharing == "chop-connect")
+    best = Choice(chopped, cost(chopped), alone)
+    if sharing == "auto" and best.cost >= alone:
+        return Choice(None, alone, alone)
+    return best
+
+
+def _chopped(
+    places: Sequence[Sequence[Place]],
+    cuts: tuple[Cuts, ...],
+    cost: Callable[[Sequence[Cuts]], float],
+    *,
+    forced: bool,
+) -> tuple[Cuts, ...]:
+    """Return the cuts that greedy search finds."""
+    candidates = common_substrings(places)
+    least = cost(cuts)
+    if forced:
+        least = math.inf
+    while True:
+        best = cuts
+        for substring in candidates:
+            tried = tuple(
+                _cut(each, lengths, substring) for each, lengths in zip(places, cuts, strict=True)
+            )
+            if tried != cuts and (found := cost(tried)) < least:
+                best, least = tried, found
+        if best == cuts:
+            return cuts
+        cuts = best
+
+
+def common_substrings(places: Sequence[Sequence[Place]]) -> tuple[tuple[Place, ...], ...]:
+    """Return what several sequences, or one several times, have in common: two places and more."""
+    seen: dict[tuple[Place, ...], int] = {}
+    for each in places:
+        for begin in range(len(each)):
+            for end in range(begin + 2, len(each) + 1):
+                substring = tuple(each[begin:end])
+                seen[substring] = seen.get(substring, 0) + 1
+    return tuple(substring for substring, times in seen.items() if times > 1)
+
+
+def _cut(places: Sequence[Place], cuts: Cuts, substring: tuple[Place, ...]) -> Cuts:
+    """Return the cuts with more of them around each occurrence of a substring in one piece."""
+    ends = [0]
+    for length in cuts:
+        ends.append(ends[-1] + length)
+    found = set(ends)
+    begin = 0
+    while begin + len(substring) <= len(places):
+        end = begin + len(substring)
+        if tuple(places[begin:end]) == substring and not any(begin < e < end for e in found):
+            found |= {begin, end}
+            begin = end
+        else:
+            begin += 1
+    return tuple(b - a for a, b in pairwise(sorted(found)))

@@ -1,0 +1,306 @@
+"""Aggregates of several queries over one stream, with what they have in common counted once.
+
+Queries that count matches of sequences are put into clusters: the same partitions, groups and keys,
+all with a window or all without. For each cluster a planner chooses what is shared; whatever
+else is asked is aggregated by itself. The rows are the same, whatever is shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TypeAlias, overload
+
+from cepkit.aggregation import shared
+from cepkit.aggregation.elements import Emit
+from cepkit.aggregation.functions import Function
+from cepkit.aggregation.lanes import Lanes, lanes_of
+from cepkit.aggregation.operations import can_match
+from cepkit.aggregation.result import Aggregates
+from cepkit.aggregation.sequence import EventSequence
+from cepkit.aggregation.shared_plan import Cuts, Forest, Place, forest_of, places_of
+from cepkit.aggregation.sharing import Sharing, choose, cost_of
+from cepkit.aggregation.tables import check_names, columns_of
+from cepkit.columnar.matches import report
+from cepkit.errors import PlanError
+from cepkit.pattern.query import Query
+from cepkit.routes.aggregates import aggregate, way_of
+from cepkit.statistics.tables import html_table, number, text_table
+from cepkit.stream.columns import EventColumns
+from cepkit.stream.stream import Stream
+
+SHARINGS: tuple[Sharing, ...] = ("auto", "none", "prefix", "chop-connect")
+
+Shared: TypeAlias = Sharing | Sequence[Sequence[int] | None]
+"""What is shared: a name, or for each query the lengths of its pieces (None: by itself)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Queries that share something.
+
+    Attributes:
+        queries: Their numbers, from 0.
+        places: Their positions.
+        cuts: The lengths of their pieces.
+        forest: What is counted.
+        cost: Nanoseconds of work expected for a second of the stream.
+        alone: The same, were each by itself.
+    """
+
+    queries: tuple[int, ...]
+    places: tuple[tuple[Place, ...], ...]
+    cuts: tuple[Cuts, ...]
+    forest: Forest
+    cost: float
+    alone: float
+
+
+@dataclass(frozen=True, slots=True)
+class SharingPlan:
+    """What several queries share.
+
+    Attributes:
+        clusters: The queries that share something.
+        reasons: For each other query, by its number, why it is by itself.
+    """
+
+    clusters: tuple[Cluster, ...]
+    reasons: Mapping[int, str]
+
+    def __str__(self) -> str:
+        return text_table(_HEAD, self._rows(), left=3)
+
+    def _repr_html_(self) -> str:
+        return html_table(_HEAD, self._rows(), left=3)
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        rows: list[tuple[int, tuple[str, ...]]] = []
+        for i, cluster in enumerate(self.clusters, 1):
+            for q, places, cuts in zip(cluster.queries, cluster.places, cluster.cuts, strict=True):
+                text = pieces_text(places, cuts)
+                costs = (number(cluster.cost), number(cluster.alone))
+                rows.append((q, (f"{q + 1}", f"cluster {i}", text, *costs)))
+        rows += [(q, (f"{q + 1}", "by itself", why, "", "")) for q, why in self.reasons.items()]
+        return [row for _, row in sorted(rows)]
+
+
+_HEAD = ("query", "counted", "pieces", "ns/s shared", "ns/s alone")
+
+
+def pieces_text(places: Sequence[Place], cuts: Cuts) -> str:
+    """Return the pieces of a sequence, as `(A, B) + (C, D)`."""
+    texts = []
+    begin = 0
+    for length in cuts:
+        texts.append(f"({', '.join(map(str, places[begin : begin + length]))})")
+        begin += length
+    return " + ".join(texts)
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralAggregates(Sequence[Aggregates]):
+    """The aggregates of several queries, in their order.
+
+    Attributes:
+        results: One for each query.
+        plan: What they shared.
+    """
+
+    results: tuple[Aggregates, ...]
+    plan: SharingPlan
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @overload
+    def __getitem__(self, index: int) -> Aggregates: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Aggregates]: ...
+
+    def __getitem__(self, index: int | slice) -> Aggregates | Sequence[Aggregates]:
+        return self.results[index]
+
+    def __repr__(self) -> str:
+        return f"Aggregates of {len(self)} queries\n{self.plan}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(f'Aggregates of {len(self)} queries')}</p>{self.plan._repr_html_()}"
+
+
+def aggregate_several(
+    stream: Stream,
+    queries: Sequence[Query],
+    functions: Sequence[Mapping[str, Function]],
+    method: str,
+    emit: Emit,
+    sharing: Shared,
+) -> SeveralAggregates:
+    """Aggregate a local stream for several queries.
+
+    Args:
+        stream: The stream.
+        queries: What is asked.
+        functions: For each query the columns of aggregates, by name.
+        method: One of `aggregates.METHODS`; only "auto" and "a-seq" share.
+        emit: Which rows.
+        sharing: One of `SHARINGS`, or for each query the lengths of its pieces.
+
+    Raises:
+        PlanError: The plan is not one of these queries.
+    """
+    sequences: dict[int, EventSequence] = {}
+    reasons: dict[int, str] = {}
+    for q, (query, each) in enumerate(zip(queries, functions, strict=True)):
+        check_names(query.group_by, tuple(each))
+        way = way_of(query, method)
+        if method not in ("auto", "a-seq"):
+            reasons[q] = f"method '{method}' shares nothing"
+        elif way.sequence is None:
+            reasons[q] = way.reason
+        elif not _shareable(way.sequence):
+            reasons[q] = "its keys are several columns, or it cannot match"
+        else:
+            sequences[q] = way.sequence
+    columns = _columns(stream, sequences, functions)
+    lanes: dict[int, Lanes] = {}
+    for q in list(sequences):
+        variables = {e.variable: p for p, e in enumerate(sequences[q].positive, 1)}
+        found = lanes_of(list(functions[q].values()), variables, columns)
+        if found is None or not found.empty:
+            reasons[q] = "only numbers of matches are shared"
+            del sequences[q]
+        else:
+            lanes[q] = found
+    plan = _planned(sequences, reasons, columns, sharing, len(queries))
+    results: dict[int, Aggregates] = {}
+    for cluster in plan.clusters:
+        chosen = [sequences[q] for q in cluster.queries]
+        counted = shared.aggregate(
+            cluster.forest, chosen, [lanes[q] for q in cluster.queries], columns, emit
+        )
+        if counted is None:
+            reasons.update(dict.fromkeys(cluster.queries, "its numbers may be beyond 64 bits"))
+            continue
+        found_moments, operations = counted
+        for q, moments in zip(cluster.queries, found_moments, strict=True):
+            report(columns, queries[q])
+            table = columns_of(
+                moments, functions[q], columns, stream.schema, queries[q].group_by,
+                operations.group_rows, emit,
+            )  # fmt: skip
+            reason = f"with {len(cluster.queries) - 1} other queries"
+            results[q] = Aggregates(queries[q], emit, "shared-counters", reason, table)
+    kept = tuple(c for c in plan.clusters if c.queries[0] in results)
+    for q in range(len(queries)):
+        if q not in results:
+            results[q] = aggregate(stream, queries[q], functions[q], method, emit)
+    return SeveralAggregates(
+        tuple(results[q] for q in range(len(queries))), SharingPlan(kept, reasons)
+    )
+
+
+def _columns(
+    stream: Stream,
+    sequences: Mapping[int, EventSequence],
+    functions: Sequence[Mapping[str, Function]],
+) -> EventColumns:
+    read = {name for sequence in sequences.values() for name in sequence.attributes}
+    for q in sequences:
+        read |= {a for f in functions[q].values() for _, a in f.reads if a is not None}
+    return stream.columns(sorted(read))
+
+
+def _shareable(sequence: EventSequence) -> bool:
+    one_column = all(len({name for _, name in key}) == 1 for key in sequence.keys)
+    return one_column and can_match(sequence)
+
+
+def _cluster_key(sequence: EventSequence) -> tuple[object, ...]:
+    keys = tuple(sorted(key[0][1] for key in sequence.keys))
+    return keys, sequence.partition_by, sequence.group_by, sequence.window is None
+
+
+def _planned(
+    sequences: Mapping[int, EventSequence],
+    reasons: dict[int, str],
+    columns: EventColumns,
+    sharing: Shared,
+    number_of_queries: int,
+) -> SharingPlan:
+    """Return what is shared; the reasons of what is not are added to `reasons`."""
+    explicit = None if isinstance(sharing, str) else _checked(sharing, reasons, sequences)
+    assert explicit is None or len(explicit) == number_of_queries
+    by_key: dict[tuple[object, ...], list[int]] = {}
+    for q, sequence in sequences.items():
+        if explicit is not None and explicit[q] is None:
+            reasons[q] = "as asked"
+        else:
+            by_key.setdefault(_cluster_key(sequence), []).append(q)
+    clusters = []
+    for members in by_key.values():
+        if len(members) == 1:
+            reasons[members[0]] = "no other query has its keys, groups and kind of window"
+            continue
+        places = tuple(places_of(sequences[q]) for q in members)
+        windows = [sequences[q].window for q in members]
+        rates = shared.rates_of(places, windows, columns)
+        if explicit is None:
+            assert isinstance(sharing, str)
+            choice = choose(places, rates, sharing)
+            cuts, cost = choice.cuts, choice.cost
+        else:
+            chosen = [explicit[q] for q in members]
+            cuts = tuple(c for c in chosen if c is not None)
+            if rates.window is None and any(len(c) > 1 for c in cuts):
+                raise PlanError(
+                    "a sequence without a window is cut into pieces",
+                    expected="one piece: without a window snapshots would grow without end",
+                )
+            choice = choose(places, rates, "none")
+            cost = cost_of(forest_of(places, cuts), rates)
+        if cuts is None:
+            why = "as asked" if sharing == "none" else "that is cheaper than sharing"
+            reasons.update(dict.fromkeys(members, why))
+            continue
+        forest = forest_of(places, cuts)
+        clusters.append(Cluster(tuple(members), places, cuts, forest, cost, choice.alone))
+    return SharingPlan(tuple(clusters), reasons)
+
+
+def _checked(
+    plan: Sequence[Sequence[int] | None],
+    reasons: Mapping[int, str],
+    sequences: Mapping[int, EventSequence],
+) -> list[Cuts | None]:
+    """Return a plan of one's own as tuples.
+
+    Raises:
+        PlanError: It does not fit the queries.
+    """
+    number_of_queries = len(reasons) + len(sequences)
+    if len(plan) != number_of_queries:
+        raise PlanError(
+            f"a sharing plan for {len(plan)} queries",
+            expected=f"the lengths of pieces, or None, for each of {number_of_queries}",
+        )
+    checked: list[Cuts | None] = []
+    for q, lengths in enumerate(plan):
+        if lengths is None:
+            checked.append(None)
+            continue
+        if q in reasons:
+            raise PlanError(
+                f"query {q + 1} cannot share: {reasons[q]}", expected="None in its place"
+            )
+        cuts = tuple(lengths)
+        size = len(sequences[q].positive)
+        if sum(cuts) != size or min(cuts) < 1:
+            raise PlanError(
+                f"pieces of the lengths {list(cuts)} for query {q + 1}",
+                expected=f"one or more lengths with the sum {size}",
+            )
+        checked.append(cuts)
+    return checked

@@ -1,0 +1,88 @@
+"""Several queries at once give each what it gets alone, whatever they share."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepkit.pattern.parser import parse
+from cepkit.pattern.query import Query
+from cepkit.routes.aggregates import EMITS, aggregate
+from cepkit.routes.asked import functions_of
+from cepkit.routes.several import SHARINGS, Shared, aggregate_several
+from cepkit.stream.stream import Stream, events
+from tests.strategies import as_table, streams
+
+
+@st.composite
+def sequences(draw: st.DrawFn, window: str, rest: str, key: str | None) -> Query:
+    """Draw a sequence of few kinds of events, so that sequences have much in common."""
+    length = draw(st.integers(1, 5))
+    items, conditions = [], []
+    for i in range(length):
+        items.append(f"{draw(st.sampled_from('AABBC'))} v{i}")
+        if draw(st.integers(0, 5)) == 5:
+            conditions.append(f"v{i}.x > 0")
+        if i + 1 < length and draw(st.integers(0, 5)) == 5:
+            items.append(f"NOT({draw(st.sampled_from('CX'))} n{i})")
+            if key is not None:
+                conditions.append(f"v0.{key} = n{i}.{key}")
+        if key is not None and i:
+            conditions.append(f"v0.{key} = v{i}.{key}")
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    if window:
+        window = f" WITHIN {draw(st.sampled_from((3, 6, 12)))} s{window}"
+    return parse(f"PATTERN SEQ({', '.join(items)}){where}{window} AGG COUNT{rest}")
+
+
+@st.composite
+def cuts(draw: st.DrawFn, query: Query) -> tuple[int, ...]:
+    """Draw the lengths of the pieces of a sequence."""
+    left = sum(name.startswith("v") for name in _names(query))
+    whole = query.window is None
+    lengths = []
+    while left:
+        lengths.append(left if whole else draw(st.integers(1, left)))
+        left -= lengths[-1]
+    return tuple(lengths)
+
+
+def _names(query: Query) -> list[str]:
+    from cepkit.pattern.nodes import events_of
+
+    return [event.variable for event in events_of(query.structure)]
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> tuple[list[Query], Stream, Shared]:
+    """Draw queries, a stream, and what they share."""
+    window = draw(st.sampled_from((" ", " ", " EXCLUSIVE", "")))
+    rest = draw(st.sampled_from(("", "", " GROUP BY k", " PARTITION BY z")))
+    key = draw(st.sampled_from((None, None, "k", "z")))
+    queries = draw(st.lists(sequences(window, rest, key), min_size=2, max_size=4))
+    found = draw(streams(40, types=("A", "B", "C", "X"), attributes=("x", "k", "z")))
+    sharing: Shared = draw(st.sampled_from(SHARINGS))
+    if draw(st.integers(0, 3)):
+        sharing = [draw(cuts(query)) for query in queries]
+    return queries, events(as_table(found), time="ts", type="kind"), sharing
+
+
+@given(workload=workloads(), emit=st.sampled_from(EMITS))
+def test_shared_counts_are_those_of_each_query_alone(
+    workload: tuple[list[Query], Stream, Shared], emit: Any
+) -> None:
+    queries, stream, sharing = workload
+    functions = [functions_of(query, {}) for query in queries]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of types that never occur
+        together = aggregate_several(stream, queries, functions, "auto", emit, sharing)
+        for query, asked, found in zip(queries, functions, together, strict=True):
+            alone = aggregate(stream, query, asked, "prefix-counters", emit)
+            assert found.to_arrow().equals(alone.to_arrow()), str(query)
+    if not isinstance(sharing, str) and all(len(each) > 1 for each in map(_names, queries)):
+        assert {q for cluster in together.plan.clusters for q in cluster.queries} == set(
+            range(len(queries))
+        )

@@ -1,0 +1,182 @@
+"""Several queries at once: what they share, who chooses it, and that it changes no number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cepkit as ck
+from cepkit.errors import PlanError, StreamError
+from cepkit.routes.several import SeveralAggregates, Shared
+from tests.unit.aggregation.cases import stream
+
+VIEWS = (
+    "SEQ(VK a, BK b, VC c, BC d)",
+    "SEQ(VK a, BK b, VF c)",
+    "SEQ(VK a, BK b, VC c, BC d, VE e, BE f)",
+    "SEQ(VK a, BK b, VC c, BC d, VL e, BL f)",
+    "SEQ(VI a, VF b, VK c, BK d)",
+)
+"""The five queries of ASEQ, example 6."""
+
+
+def asked(*structures: str, rest: str = "WITHIN 9 s EXCLUSIVE") -> list[str]:
+    return [f"PATTERN {structure} {rest} AGG COUNT" for structure in structures]
+
+
+def counts(found: SeveralAggregates) -> list[list[int]]:
+    return [each.to_pandas()["count"].tolist() for each in found]
+
+
+def random_stream(types: str, events: int, seed: int = 5) -> Any:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            # A third at equal times.
+            "ts": pd.Timestamp(0) + pd.to_timedelta(np.cumsum(rng.integers(0, 3, events)), "s"),
+            "kind": rng.choice(list(types), events),
+            "x": rng.integers(-5, 5, events),
+            "w": rng.normal(size=events),
+            "k": rng.integers(0, 3, events),
+        }
+    )
+    return ck.events(frame, time="ts", type="kind")
+
+
+def test_figure_10_connects_two_pieces() -> None:
+    events = stream("a1@1 b1@2 c1@3 a2@4 b2@5 d1@6 c2@7 a3@8 d2@9 e1@10")
+    queries = asked("SEQ(A a, B b, C c, D d, E e)", "SEQ(A a, B b, C c)", "SEQ(D d, E e)")
+    found = ck.aggregate(events, queries, sharing=[(3, 2), (3,), (2,)])
+    assert counts(found) == [[1], [1, 4], [2]]
+    (cluster,) = found.plan.clusters
+    # (A, B, C) and (D, E) are counted once each; one snapshot of the first at each D.
+    assert len(cluster.forest.nodes) == 5
+    assert len(cluster.forest.links) == 1
+
+
+def test_figure_11_connects_three_pieces() -> None:
+    text = "a b c d e a b c d e f g f g"
+    queries = asked("SEQ(A a, B b, C c, D d, E e, F f, G g)", "SEQ(F f, G g)", rest="WITHIN 20 s")
+    found = ck.aggregate(stream(text), queries, sharing=[(3, 2, 2), (2,)])
+    alone = ck.aggregate(stream(text), queries, sharing="none")
+    assert counts(found) == counts(alone) == [[6, 18], [1, 3]]
+
+
+def test_figure_9_a_prefix_tree_counts_what_queries_begin_with_once() -> None:
+    events = stream("vk bk vc bc ve be vl bl vf")
+    found = ck.aggregate(events, asked(*VIEWS[:4]), sharing="prefix")
+    (cluster,) = found.plan.clusters
+    # vk, bk, vc, bc, then ve be, vl bl, and vf after bk: 9 nodes for 19 positions.
+    assert len(cluster.forest.nodes) == 9
+    assert cluster.cuts == ((4,), (3,), (6,), (6,))
+
+
+def test_chop_connect_finds_what_is_common_elsewhere() -> None:
+    frame = pd.DataFrame({"ts": pd.to_datetime([0]), "kind": ["VK"]})
+    events = ck.events(frame, time="ts", type="kind")
+    with pytest.warns(UserWarning, match="no event has the type"):
+        found = ck.aggregate(events, asked(*VIEWS), sharing="chop-connect")
+    (cluster,) = found.plan.clusters
+    # The last query shares (VK, BK) with the others although it does not begin with it.
+    assert cluster.cuts[4] == (2, 2)
+    node_of_bk = [n for n in cluster.forest.nodes if str(n.place) == "BK"]
+    assert len(node_of_bk) == 1
+
+
+@pytest.mark.parametrize(
+    "sharing",
+    [
+        "prefix",
+        "chop-connect",
+        [(1, 4), (2, 2), (3, 1), (1,) * 4],
+        [(2, 1, 2), (1, 2, 1), (4,), (2, 2)],
+    ],
+)
+@pytest.mark.parametrize("rest", ["", "GROUP BY k", "PARTITION BY k"])
+@pytest.mark.parametrize("emit", ["trigger", "changes", "new", "total"])
+def test_hundreds_of_live_starts_change_nothing(sharing: Shared, rest: str, emit: Any) -> None:
+    events = random_stream("abcx", 2500)
+    queries = [
+        f"PATTERN SEQ({items}) {where} WITHIN {window} s AGG COUNT {rest}"
+        for items, where, window in (
+            ("a p, b q, a r, b s, c t", "WHERE q.x > -5", 300),
+            ("a p, b q, NOT(x n), a r, b s", "", 400),
+            ("c p, a q, b r, a s", "WHERE r.x > -5", 200),
+            ("a p, b q, NOT(x n), a r, c s", "", 100),
+        )
+    ]
+    together = ck.aggregate(events, queries, sharing=sharing, emit=emit)
+    assert {r.method for r in together} == {"shared-counters"}
+    for query, found in zip(queries, together, strict=True):
+        alone = ck.aggregate(events, query, method="window-product", emit=emit)
+        assert found.to_arrow().equals(alone.to_arrow())
+
+
+def test_auto_shares_where_it_pays() -> None:
+    # Few live STARTs: counters are cheap, and shared ones cheaper still.
+    few = ck.aggregate(random_stream("abcd", 500), asked(*["SEQ(a p, b q, c r, d s)"] * 6))
+    assert len(few.plan.clusters) == 1
+    assert few.plan.clusters[0].cost < few.plan.clusters[0].alone
+    # Many: a window product of its own does not depend on them.
+    queries = asked("SEQ(a p, b q)", "SEQ(a p, c q)", rest="WITHIN 1 hour")
+    many = ck.aggregate(random_stream("abcd", 5000), queries)
+    assert not many.plan.clusters
+    assert many.plan.reasons == dict.fromkeys(range(2), "that is cheaper than sharing")
+
+
+def test_what_cannot_share_is_by_itself_and_the_plan_says_why() -> None:
+    events = random_stream("abcd", 200)
+    queries = [
+        "PATTERN SEQ(a p, b q) WITHIN 9 s AGG COUNT",
+        "PATTERN SEQ(a p, b q) WITHIN 9 s AGG SUM(p.x)",
+        "PATTERN SEQ(a p, KL(b q)) WITHIN 3 s AGG COUNT",
+        "PATTERN SEQ(a p, b q) WHERE p.k = q.k WITHIN 9 s AGG COUNT",
+        "PATTERN SEQ(a p, b q, c r) WITHIN 9 s AGG COUNT(p)",
+    ]
+    found = ck.aggregate(events, queries, sharing="prefix")
+    assert [c.queries for c in found.plan.clusters] == [(0, 4)]
+    assert found.plan.reasons == {
+        1: "only numbers of matches are shared",
+        2: "KL takes sets of events",
+        3: "no other query has its keys, groups and kind of window",
+    }
+    for query, each in zip(queries, found, strict=True):
+        assert each.to_arrow().equals(ck.aggregate(events, query).to_arrow())
+    assert "by itself  KL takes sets of events" in str(found)
+    assert "(a, b) " in str(found.plan)
+    assert "<table>" in found._repr_html_()
+
+
+def test_numbers_beyond_64_bits_are_counted_alone() -> None:
+    events = stream("a " * 90)
+    structure = f"SEQ({', '.join(f'A v{i}' for i in range(40))})"
+    queries = asked(structure, structure, rest="WITHIN 1 hour")
+    found = ck.aggregate(events, queries, sharing="prefix", emit="total")
+    assert not found.plan.clusters
+    assert found.plan.reasons[0] == "its numbers may be beyond 64 bits"
+    assert counts(found)[0] == counts(ck.aggregate(events, queries, emit="total"))[0]
+
+
+@pytest.mark.parametrize(
+    ("sharing", "error", "found"),
+    [
+        ("all", StreamError, "sharing='all'"),
+        ([(2,)], PlanError, "a sharing plan for 1 queries"),
+        ([(2,), (1, 1)], PlanError, r"pieces of the lengths \[1, 1\] for query 2"),
+        ([(2,), (0, 3)], PlanError, r"pieces of the lengths \[0, 3\] for query 2"),
+    ],
+)
+def test_a_plan_that_is_none_is_refused(sharing: Any, error: type[Exception], found: str) -> None:
+    with pytest.raises(error, match=found):
+        ck.aggregate(stream("a b c"), asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)"), sharing=sharing)
+
+
+def test_pieces_without_a_window_are_refused() -> None:
+    queries = asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)", rest="")
+    with pytest.raises(PlanError, match="without a window"):
+        ck.aggregate(stream("a b c"), queries, sharing=[(1, 1), (3,)])
+    found = ck.aggregate(stream("a a b c b"), queries, sharing="chop-connect")
+    assert counts(found) == [[2, 4], [2]]
