@@ -9,6 +9,7 @@ from cepkit.automata.journal import Counts
 from cepkit.automata.records import TracedMatch
 from cepkit.automata.trace import Trace
 from cepkit.errors import TraceError
+from cepkit.printing import Printed
 from cepkit.statistics.tables import html_table, text_table, whole
 
 _TOTALS = (*(name for name in Counts._fields if name not in ("instances", "stored")),)
@@ -31,8 +32,8 @@ class Compared:
     parts: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class TraceComparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class TraceComparison(Printed):
     """What two runs have in common.
 
     Attributes:
@@ -54,8 +55,6 @@ class TraceComparison:
 
     def __str__(self) -> str:
         return f"{text_table(self._head(), self._cells())}\n{self._verdict()}"
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return f"{html_table(self._head(), self._cells())}<p>{self._verdict()}</p>"

@@ -19,6 +19,7 @@ from cepkit.automata.operations import (
 from cepkit.automata.trace import Trace
 from cepkit.automata.words import sentence
 from cepkit.errors import TraceError, nearest
+from cepkit.printing import Printed
 from cepkit.statistics.tables import html_table
 
 OperationName: TypeAlias = Literal[
@@ -35,8 +36,8 @@ class Found:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fate:
+@dataclass(frozen=True, slots=True, repr=False)
+class Fate(Printed):
     """What an instance went through.
 
     Attributes:
@@ -69,8 +70,6 @@ class Fate:
 
     def __str__(self) -> str:
         return "\n".join(f"step {step}: {text}" for step, text in self._rows())
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         rows = [(str(step), text) for step, text in self._rows()]

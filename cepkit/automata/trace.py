@@ -19,6 +19,7 @@ from cepkit.automata.diagram import Diagram
 from cepkit.automata.journal import Counts
 from cepkit.automata.operations import Create, Reason
 from cepkit.automata.records import EventTable, Step, Totals, TracedMatch, Truncated
+from cepkit.printing import Printed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Steps:
+class Steps(Printed):
     """Some steps of a trace; prints what happened in sentences."""
 
     trace: Trace
@@ -45,8 +46,6 @@ class Steps:
 
         return steps_text(self.trace, self.steps)
 
-    __repr__ = __str__
-
     def _repr_html_(self) -> str:
         from cepkit.automata.views import steps_html
 
@@ -54,7 +53,7 @@ class Steps:
 
 
 @dataclass(frozen=True, repr=False)
-class Trace:
+class Trace(Printed):
     """A run of a mechanism over a stream.
 
     Attributes:
@@ -203,8 +202,6 @@ class Trace:
         from cepkit.automata.views import to_text
 
         return to_text(self)
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         from cepkit.automata.views import to_html

@@ -10,6 +10,7 @@ import pandas as pd
 
 from cepkit.columnar.counters import StepCounters
 from cepkit.plan.nodes import Plan, Unit, work_of
+from cepkit.printing import Printed
 from cepkit.statistics.tables import html_table, whole
 
 
@@ -43,8 +44,8 @@ class ExplainedStep:
     shared_with: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Printed):
     """The steps of a run; prints as a table, has an HTML repr and a pandas twin."""
 
     plan: Plan

@@ -9,13 +9,14 @@ from cepkit.diagnosis.requirements import text_of
 from cepkit.diagnosis.tables import Funnel, NearMisses, Requirements, Seen
 from cepkit.diagnosis.words import counted
 from cepkit.pattern.query import Query
+from cepkit.printing import Printed
 
 _SHOWN = 5
 _HOLDING = 12
 
 
-@dataclass(frozen=True, slots=True)
-class WhyNot:
+@dataclass(frozen=True, slots=True, repr=False)
+class WhyNot(Printed):
     """Why some events, or any at all, are no match; prints as a text, has an HTML repr.
 
     Attributes:
@@ -56,8 +57,6 @@ class WhyNot:
         if self.notes:
             parts.append("\n".join(f"note: {note}" for note in self.notes))
         return "\n\n".join(parts)
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         parts = [f"<p><b>{escape(self.reason)}</b></p>"]

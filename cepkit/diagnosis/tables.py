@@ -13,6 +13,7 @@ from cepkit.diagnosis.findings import Finding
 from cepkit.diagnosis.funnel import FunnelRow
 from cepkit.diagnosis.requirements import kind_of, text_of
 from cepkit.diagnosis.words import counted
+from cepkit.printing import Printed
 from cepkit.statistics.tables import html_table, text_table
 
 _TEXT = 72
@@ -65,7 +66,7 @@ class NearMiss:
         return "; ".join(f"{text_of(f.requirement)}: {f.told}" for f in self.violated)
 
 
-class Table(ABC):
+class Table(Printed, ABC):
     """Rows that can be shown as a text, as HTML, and as a DataFrame."""
 
     __slots__ = ()
@@ -90,8 +91,6 @@ class Table(ABC):
         head, rows = self._cells()
         short = [[_cut(cell) for cell in row] for row in rows]
         return text_table(head, short, left=self._left)
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return html_table(*self._cells(), left=self._left)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from cepkit.pattern.conditions import Aggregate, Expression
 from cepkit.pattern.nodes import Structure
 from cepkit.pattern.policies import Strategy, Window
+from cepkit.printing import Printed
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+@dataclass(frozen=True, slots=True, repr=False)
+class Query(Printed):
     """What `parse` and the builder give: one frozen value, equal where its parts are equal.
 
     Attributes:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from cepkit.plan.logarithms import from_log
+from cepkit.printing import Printed
 from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.model import Statistics
 
@@ -159,8 +160,8 @@ class ExpectedStep:
     alive: float
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+@dataclass(frozen=True, slots=True, repr=False)
+class Plan(Printed):
     """How a query is evaluated.
 
     Attributes:

@@ -19,6 +19,7 @@ from cepkit.plan.printer import one_line
 from cepkit.planners import PLANNERS
 from cepkit.planners.choose import cost_plan, get_planner
 from cepkit.planners.contract import Observed, Observer, Planner
+from cepkit.printing import Printed
 from cepkit.progress import SILENT_SECONDS, Progress, is_shown
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import html_table, number, text_table, whole
@@ -87,8 +88,8 @@ class ComparedPlan:
         return from_log(self.log_latency)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanComparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class PlanComparison(Printed):
     """The answers of several planners to one query, in the order in which they were asked.
 
     Attributes:

@@ -25,6 +25,7 @@ from cepkit.plan.printer import one_line
 from cepkit.planners.choose import choose_plan
 from cepkit.planners.contract import Planner
 from cepkit.planners.search import TOLERANCE
+from cepkit.printing import Printed
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import html_table, number, text_table
 
@@ -56,8 +57,8 @@ class Weighed:
     best: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Tradeoff:
+@dataclass(frozen=True, slots=True, repr=False)
+class Tradeoff(Printed):
     """The plans of some planners over a range of alphas."""
 
     rows: tuple[Weighed, ...]

@@ -19,6 +19,7 @@ from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log
 from cepkit.plan.nodes import OrderPlan, Plan, TreePlan, leaning_left
 from cepkit.plan.printer import one_line
+from cepkit.printing import Printed
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import html_table, number, text_table
 
@@ -42,8 +43,8 @@ class Curve:
     log_costs: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIf:
+@dataclass(frozen=True, slots=True, repr=False)
+class WhatIf(Printed):
     """What plans cost as the rate of one variable changes.
 
     Attributes:

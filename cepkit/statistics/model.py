@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from cepkit.errors import StatisticsError, nearest
+from cepkit.printing import Printed
 from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.lateness import Lateness
@@ -25,8 +26,8 @@ from cepkit.stream.columns import Dropped
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
+@dataclass(frozen=True, slots=True, repr=False)
+class Statistics(Printed):
     """What is known of a stream in the light of a pattern. A value: compare, hash, edit, save.
 
     Attributes:
