@@ -163,7 +163,10 @@ def common_substrings(places: Sequence[Sequence[Place]]) -> tuple[tuple[Place, .
 
 
 def _cut(places: Sequence[Place], cuts: Cuts, substring: tuple[Place, ...]) -> Cuts:
-    """Return the cuts with more of them around each occurrence of a substring in one piece."""
+    """Return the cuts with more of them before each occurrence of a substring in one piece.
+
+    Not behind it: pieces share what they begin with.
+    """
     ends = [0]
     for length in cuts:
         ends.append(ends[-1] + length)
@@ -172,7 +175,7 @@ def _cut(places: Sequence[Place], cuts: Cuts, substring: tuple[Place, ...]) -> C
     while begin + len(substring) <= len(places):
         end = begin + len(substring)
         if tuple(places[begin:end]) == substring and not any(begin < e < end for e in found):
-            found |= {begin, end}
+            found.add(begin)
             begin = end
         else:
             begin += 1

@@ -30,6 +30,7 @@ from cepkit.figures.player import Player
 from cepkit.figures.rate_curves import draw_what_if
 from cepkit.figures.report import write_report
 from cepkit.figures.search_traces import draw_searches
+from cepkit.figures.sharing import draw_several, draw_sharing
 from cepkit.figures.stream_profile import draw_statistics
 from cepkit.figures.verdict import draw_verdict
 from cepkit.figures.weighed_plans import draw_tradeoff
@@ -39,6 +40,7 @@ from cepkit.plan.nodes import Plan
 from cepkit.planners.compare import PlanComparison
 from cepkit.planners.tradeoff import Tradeoff
 from cepkit.planners.what_if import WhatIf
+from cepkit.routes.several import SeveralAggregates, SharingPlan
 from cepkit.statistics.model import Statistics
 
 __all__ = [
@@ -57,6 +59,8 @@ __all__ = [
     "draw_plans",
     "draw_query",
     "draw_searches",
+    "draw_several",
+    "draw_sharing",
     "draw_statistics",
     "draw_tradeoff",
     "draw_verdict",
@@ -147,6 +151,8 @@ FIGURES: dict[type, Callable[..., go.Figure | Player]] = {
     Funnel: draw_funnel,
     NearMisses: draw_near_misses,
     Trace: _draw_trace,
+    SharingPlan: draw_sharing,
+    SeveralAggregates: draw_several,
 }
 """What is drawn how. Beside these, whatever looks like matches (a DataFrame, one from Spark)."""
 
@@ -161,7 +167,7 @@ def draw(thing: object, **options: Any) -> go.Figure | Player:
         thing: A query, a plan, several plans of a query, statistics, a comparison of plans, what
             `weigh_plans` and `what_if` return, an explanation, matches, the answer of `why_not`
             (its funnel, or its events in time) and its near misses, a trace, or several traces of
-            one stream.
+            one stream, the aggregates of several queries (what they share).
         **options: Of a plan ``pattern=``, without which its conditions are not known, and
             ``per_row=``, the steps side by side; of several plans ``width=``; of a comparison
             ``of="measured"`` and ``of="search"`` (see `draw_comparison`), of statistics
@@ -184,7 +190,7 @@ def draw(thing: object, **options: Any) -> go.Figure | Player:
             f"there is no figure of a {type(thing).__name__}",
             expected="a query, one or several plans, statistics, a comparison of plans, what "
             "weigh_plans and what_if return, an explanation, matches, the answer of why_not, one "
-            "or several traces",
+            "or several traces, aggregates of several queries",
         )
     try:
         return drawing(thing, **options)
