@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cepkit.api import aggregate as aggregate
+    from cepkit.api import aggregate_trace as aggregate_trace
     from cepkit.api import check_detectable as check_detectable
     from cepkit.api import choose_plan as choose_plan
     from cepkit.api import compare_plans as compare_plans
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from cepkit.api import parse as parse
     from cepkit.api import profile as profile
     from cepkit.api import register_function as register_function
+    from cepkit.api import sample_clicks as sample_clicks
     from cepkit.api import sample_stocks as sample_stocks
     from cepkit.api import simulate as simulate
     from cepkit.api import weigh_plans as weigh_plans
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "cepkit.api": (
         "aggregate",
+        "aggregate_trace",
         "check_detectable",
         "choose_plan",
         "compare_plans",
@@ -53,6 +56,7 @@ _HOMES = {
         "parse",
         "profile",
         "register_function",
+        "sample_clicks",
         "sample_stocks",
         "simulate",
         "weigh_plans",

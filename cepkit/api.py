@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from cepkit.aggregation.elements import Emit
     from cepkit.aggregation.functions import Function
     from cepkit.aggregation.result import Aggregates
+    from cepkit.aggregation.trace import CounterTrace
     from cepkit.automata.trace import Trace
     from cepkit.columnar.matches import Matches
     from cepkit.diagnosis.result import WhyNot
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from cepkit.planners.tradeoff import Tradeoff
     from cepkit.planners.what_if import WhatIf
     from cepkit.routes.several import SeveralAggregates, Shared
+    from cepkit.spark.aggregated import SparkAggregates
     from cepkit.spark.result import SparkMatches
 
 Pattern: TypeAlias = "str | Query | Any"
@@ -270,7 +272,7 @@ def detect(
     if slice_events is not None and slice_events < 1:
         raise StreamError(f"slices of {slice_events} events", expected="1 or more")
     check_detectable(stream, query)
-    if plan is None and query.strategy is Strategy.SKIP_TILL_ANY_MATCH:
+    if plan is None and _planned(query):
         chosen = choosing.plan_to_run(query, _measured(stream, query, seed=0))
     else:
         # Of events side by side there are so few that their order does not matter.
@@ -311,7 +313,8 @@ def aggregate(
     method: str = "auto",
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
-) -> Aggregates: ...
+    slice_seconds: float | None = None,
+) -> Aggregates | SparkAggregates: ...
 
 
 def aggregate(
@@ -322,7 +325,8 @@ def aggregate(
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
     sharing: Shared = "auto",
-) -> Aggregates | SeveralAggregates:
+    slice_seconds: float | None = None,
+) -> Aggregates | SeveralAggregates | SparkAggregates:
     """Aggregate the matches of a pattern, where that can be done without detecting them.
 
     The live matches of a moment are those whose events have all occurred by then and whose first
@@ -349,18 +353,21 @@ def aggregate(
             completes. "total": one row of all matches of the stream; with GROUP BY one for each
             group that has matches.
         functions: Further aggregates by the name of their column (`cepkit.aggregation.functions`
-            tells what one is).
+            tells what one is). On Spark they also say, in an attribute `arrow_type`, which type
+            their values have.
         sharing: Of several queries what is counted once for all: "prefix" what they begin with,
             "chop-connect" also what they have in common elsewhere, "none" nothing, "auto"
             what is cheapest by the rates of the stream; or for each query the lengths of the
             pieces that it is cut into, as [(2, 3), (3, 2)], None for one that is by itself.
             Only numbers of matches (COUNT) of sequences are shared; the rows are always the same.
+        slice_seconds: On Spark, the length of a time slice; None chooses it.
 
     Returns:
-        A result with `to_pandas()` and `to_arrow()`; columns ts, those of GROUP BY, one for each
-        aggregate as "count" or "sum(c.volume)", and new_matches: how many matches the trigger
-        completes. "total" has neither ts nor new_matches. Of several queries a sequence of such
-        results, with the `plan` that says what was shared.
+        From Spark a Spark DataFrame in no particular order, otherwise a result with `to_pandas()`
+        and `to_arrow()`. Columns ts, those of GROUP BY, one for each aggregate as "count" or
+        "sum(c.volume)", and new_matches: how many matches the trigger completes. "total" has
+        neither ts nor new_matches. Of several queries a sequence of such results, with the `plan`
+        that says what was shared.
 
     Raises:
         PlanError: A sharing plan that is not one of these queries.
@@ -368,7 +375,8 @@ def aggregate(
             an aggregate is of what it cannot take.
         UnsupportedError: The method cannot aggregate such a pattern; the message says what in it.
             Rows at triggers, of a window in events.
-        LimitError: Detection would make too many sets.
+        LimitError: Detection would make too many sets. When rows are asked for on Spark: an
+            integer beyond 64 bits.
     """
     from cepkit.routes.aggregates import EMITS, METHODS
     from cepkit.routes.aggregates import aggregate as aggregate_locally
@@ -376,15 +384,29 @@ def aggregate(
 
     if method not in METHODS:
         raise StreamError(f"method={method!r}", expected=f"one of {', '.join(METHODS)}")
+    if slice_seconds is not None and not slice_seconds > 0:
+        raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
     if emit not in EMITS:
         raise StreamError(f"emit={emit!r}", expected=f"one of {', '.join(EMITS)}")
     patterns = list(pattern) if isinstance(pattern, list | tuple) else [pattern]
     queries = [_checked(stream, each) for each in patterns]
     asked = [functions_of(query, functions or {}) for query in queries]
     if stream.place == "spark":
-        raise UnsupportedError(
-            "this release cannot aggregate on Spark yet",
-            hint="aggregate a local stream: cepkit.events(df.toPandas(), ...)",
+        from cepkit.routes.aggregates import way_of
+        from cepkit.routes.detected import without_aggregates
+        from cepkit.spark.aggregate import aggregate as aggregate_on_spark
+
+        if isinstance(pattern, list | tuple):
+            raise UnsupportedError(
+                "this release cannot aggregate several queries at once on Spark",
+                hint="aggregate them one by one",
+            )
+        plan, query = None, queries[0]
+        if way_of(query, method).sequence is None and _planned(query):
+            bare = without_aggregates(query)
+            plan = choosing.plan_to_run(bare, _measured(stream, bare, seed=0))
+        return aggregate_on_spark(
+            stream, query, asked[0], method, emit, plan=plan, slice_seconds=slice_seconds
         )
     if isinstance(pattern, list | tuple):
         from cepkit.routes.several import SHARINGS, aggregate_several
@@ -393,6 +415,51 @@ def aggregate(
             raise StreamError(f"sharing={sharing!r}", expected=f"one of {', '.join(SHARINGS)}")
         return aggregate_several(stream, queries, asked, method, emit, sharing)
     return aggregate_locally(stream, queries[0], asked[0], method, emit)
+
+
+def aggregate_trace(
+    stream: Stream,
+    pattern: Pattern,
+    *,
+    pieces: Sequence[Sequence[str]] | None = None,
+    limit: int | None = None,
+) -> CounterTrace:
+    """Count matches by prefix counters, event by event, and keep all counters after each step.
+
+    It counts what `aggregate` counts, far more slowly: it is for seeing how.
+
+    Args:
+        stream: From `events`; from Spark the first `limit` events are fetched.
+        pattern: A sequence, as `aggregate` takes it by "a-seq", or its text; AGG may be absent.
+        pieces: Where to cut the sequence, as [["a", "b", "c"], ["d", "e"]]: the pieces are counted
+            by themselves and connected by snapshots (Chop-Connect); None for one piece.
+        limit: How many events to take, from the beginning of the stream; None for all.
+
+    Returns:
+        A trace that prints as a table; `steps`, `output`, `to_pandas()`, `to_json()`.
+
+    Raises:
+        PatternError: The pattern reads a column that the stream does not have, or is not what the
+            pieces make.
+        UnsupportedError: The pattern is no sequence; or events in Spark without a `limit`.
+        LimitError: More than 2,000 steps.
+    """
+    from cepkit.aggregation.sequence import sequence_of
+    from cepkit.aggregation.tracing import trace
+    from cepkit.stream.warnings import warn_of_dropped
+
+    query = _checked(stream, pattern)
+    sequence = sequence_of(query)
+    if limit is not None:
+        stream = stream.head(limit)
+    elif stream.place == "spark":
+        raise UnsupportedError(
+            "counters are traced in this process, and the events are in Spark",
+            hint="limit=100 takes the first hundred; aggregate runs on Spark",
+        )
+    columns = stream.columns(sorted(sequence.attributes))
+    warn_of_dropped(columns.dropped)
+    return trace(columns, query, pieces)
 
 
 def why_not(
@@ -539,6 +606,11 @@ def _measured(stream: Stream, query: Query, seed: int, *, details: bool = False)
     return estimate(columns, query, seed=seed, details=details)
 
 
+def _planned(query: Query) -> bool:
+    """Return whether the order in which events are looked for matters."""
+    return query.strategy is Strategy.SKIP_TILL_ANY_MATCH
+
+
 def _checked(stream: Stream, pattern: Pattern) -> Query:
     if not isinstance(stream, Stream):
         raise StreamError(
@@ -608,4 +680,21 @@ def sample_stocks(n: int = 200_000, *, seed: int = 7) -> pd.DataFrame:
     from cepkit.stream.generators import stock_events
 
     frame: pd.DataFrame = stock_events(n, seed=seed).to_pandas()
+    return frame
+
+
+def sample_clicks(n: int = 100_000, *, seed: int = 7) -> pd.DataFrame:
+    """Return made-up clicks in an online shop: who views what, buys it, or leaves.
+
+    Args:
+        n: How many; some 60,000 are a day.
+        seed: Of the random generator.
+
+    Returns:
+        Columns ts (UTC), action (as ViewKindle, BuyCase, Recommend), customer, channel (web, app
+        or mail), price (dollars; missing where nothing is bought).
+    """
+    from cepkit.stream.clicks import click_events
+
+    frame: pd.DataFrame = click_events(n, seed=seed).to_pandas()
     return frame

@@ -79,7 +79,7 @@ def columns_of(
     else:
         for place, (name, function) in enumerate(functions.items(), 1):
             results = [function.result(element[place]) for element in moments.values]
-            found[name] = _typed(results, function, columns, schema)
+            found[name] = typed(results, function, columns, schema)
     if emit != "total":
         found[NEW] = _whole(moments.new.tolist())
     return found
@@ -121,7 +121,15 @@ def _of_lanes(outcome: Outcome, tracks: Tracks, columns: EventColumns, schema: S
     )
 
 
-def _typed(results: list[Any], function: Function, columns: EventColumns, schema: Schema) -> Values:
+def typed(results: list[Any], function: Function, columns: EventColumns, schema: Schema) -> Values:
+    """Return the results of a function as a column.
+
+    Args:
+        results: Python's values, None for missing ones.
+        function: The function.
+        columns: The stream, which may be empty.
+        schema: How its source is read.
+    """
     if not isinstance(function, Sum | Least):
         return _whole(results)
     kind = _type_of(function, attribute_of(function, columns), columns, schema)

@@ -14,6 +14,7 @@ examples:
   cepkit plan    --pattern p.cep --events trades.parquet --time ts --type ticker
   cepkit detect  --pattern p.cep --events trades.parquet --time ts --type ticker --out found.parquet
   cepkit simulate --pattern p.cep --events trades.csv --time ts --type ticker --html play.html
+  cepkit aggregate --pattern q.cep --events clicks.csv --time ts --type action --emit total
 
 exit codes: 0 done, 1 an error (told on stderr), 2 a wrong command line, 130 stopped by Ctrl-C
 """
@@ -42,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
     _plan(commands)
     _detect(commands)
     _simulate(commands)
+    _aggregate(commands)
     for command in commands.choices.values():
         command.add_argument(
             "--traceback", action="store_true", help="on an unexpected error, show Python's trace"
@@ -184,6 +186,41 @@ def _simulate(commands: argparse._SubParsersAction[_Parser]) -> None:
     simulate.set_defaults(run=_run_simulate)
 
 
+def _aggregate(commands: argparse._SubParsersAction[_Parser]) -> None:
+    aggregate = commands.add_parser(
+        "aggregate",
+        help="count and add up the matches of a pattern, without finding them where that can be",
+        description="Give the aggregates that AGG asks for. Without --out, the first rows and their"
+        " number are printed.",
+    )
+    _pattern_options(aggregate)
+    _stream_options(aggregate)
+    group = aggregate.add_argument_group("which rows, and how")
+    group.add_argument(
+        "--emit",
+        choices=("trigger", "changes", "new", "total"),
+        default="trigger",
+        help="rows at each event that can end a match, about the matches live then (the default);"
+        " also when matches expire; about those that the event completes; or one of all",
+    )
+    group.add_argument(
+        "--method",
+        choices=("auto", "a-seq", "prefix-counters", "window-product", "two-step", "detect"),
+        default="auto",
+        help="%(default)s if absent; all give the same rows",
+    )
+    output = aggregate.add_argument_group("output")
+    output.add_argument(
+        "--out",
+        metavar="FILE",
+        help="a .parquet or .csv file; with --spark a folder of such files. It appears when it is "
+        "whole",
+    )
+    output.add_argument("--overwrite", action="store_true", help="replace --out where it exists")
+    _json_option(output, "the number of rows and the method")
+    aggregate.set_defaults(run=_run_aggregate)
+
+
 def _pattern_options(command: argparse.ArgumentParser) -> None:
     pattern = command.add_argument_group("pattern").add_mutually_exclusive_group(required=True)
     pattern.add_argument("--pattern", metavar="FILE", help="a file with its text; - for stdin")
@@ -278,3 +315,9 @@ def _run_simulate(given: argparse.Namespace) -> None:
     from cepkit.cli import simulation
 
     simulation.simulate(given)
+
+
+def _run_aggregate(given: argparse.Namespace) -> None:
+    from cepkit.cli import aggregating
+
+    aggregating.aggregate(given)

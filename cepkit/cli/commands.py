@@ -41,7 +41,7 @@ def profile(given: argparse.Namespace) -> None:
     if given.json != "-":
         say(str(statistics))
     if given.json:
-        _write_json(given.json, statistics.to_json())
+        write_json(given.json, statistics.to_json())
 
 
 def plan(given: argparse.Namespace) -> None:
@@ -72,7 +72,7 @@ def plan(given: argparse.Namespace) -> None:
             "plans": [_compared_as_data(row) for row in comparison.rows],
             "refused": dict(comparison.refused),
         }
-        _write_json(given.json, json.dumps(found, indent=2, ensure_ascii=False))
+        write_json(given.json, json.dumps(found, indent=2, ensure_ascii=False))
 
 
 def detect(given: argparse.Namespace) -> None:
@@ -135,7 +135,7 @@ def detect(given: argparse.Namespace) -> None:
                 {name: _as_data(value) for name, value in asdict(step).items()}
                 for step in explanation.steps
             ]
-        _write_json(given.json, json.dumps(found, indent=2, ensure_ascii=False))
+        write_json(given.json, json.dumps(found, indent=2, ensure_ascii=False))
 
 
 def _known(given: argparse.Namespace, query: Query, stream: Stream | None) -> Statistics:
@@ -200,7 +200,8 @@ def _plan_as_data(plan: Plan) -> dict[str, object]:
     }
 
 
-def _write_json(name: str, text: str) -> None:
+def write_json(name: str, text: str) -> None:
+    """Write a text that is JSON to a file, or to stdout."""
     if name == "-":
         say(text)
     else:

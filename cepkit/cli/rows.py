@@ -52,6 +52,12 @@ def match_table(rows: Sequence[dict[str, Any]], query: Query, schema: Schema) ->
     return text_table(head, cells, left=0)
 
 
+def table_of(names: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
+    """Return rows of plain values as a table."""
+    cells = [[_short(_text(row[name])) for name in names] for row in rows]
+    return text_table(list(names), cells, left=0)
+
+
 def _shown(query: Query, schema: Schema) -> list[tuple[str, str]]:
     asked = attributes_of(query.where) if query.where is not None else frozenset()
     shown = []

@@ -11,12 +11,14 @@ from typing import Any, Literal
 
 import plotly.graph_objects as go
 
+from cepkit.aggregation.result import Aggregates
 from cepkit.automata.trace import Trace
 from cepkit.columnar.explanation import Explanation
 from cepkit.columnar.matches import Matches
 from cepkit.diagnosis.result import WhyNot
 from cepkit.diagnosis.tables import Funnel, NearMisses
 from cepkit.errors import CepkitError, TraceError, nearest
+from cepkit.figures.aggregates import draw_aggregates
 from cepkit.figures.counters import draw_counters
 from cepkit.figures.explained import draw_explanation
 from cepkit.figures.found import draw_matches, is_matches
@@ -46,6 +48,7 @@ from cepkit.statistics.model import Statistics
 __all__ = [
     "Player",
     "draw",
+    "draw_aggregates",
     "draw_comparison",
     "draw_costs",
     "draw_counters",
@@ -147,6 +150,7 @@ FIGURES: dict[type, Callable[..., go.Figure | Player]] = {
     WhatIf: draw_what_if,
     Explanation: draw_explanation,
     Matches: draw_matches,
+    Aggregates: draw_aggregates,
     WhyNot: _draw_why_not,
     Funnel: draw_funnel,
     NearMisses: draw_near_misses,
@@ -165,16 +169,16 @@ def draw(thing: object, **options: Any) -> go.Figure | Player:
 
     Args:
         thing: A query, a plan, several plans of a query, statistics, a comparison of plans, what
-            `weigh_plans` and `what_if` return, an explanation, matches, the answer of `why_not`
-            (its funnel, or its events in time) and its near misses, a trace, or several traces of
-            one stream, the aggregates of several queries (what they share).
+            `weigh_plans` and `what_if` return, an explanation, matches, aggregates, the answer
+            of `why_not` (its funnel, or its events in time) and its near misses, a trace, or
+            several traces of one stream, the aggregates of several queries (what they share).
         **options: Of a plan ``pattern=``, without which its conditions are not known, and
             ``per_row=``, the steps side by side; of several plans ``width=``; of a comparison
             ``of="measured"`` and ``of="search"`` (see `draw_comparison`), of statistics
             ``of="time"`` and ``of="keys"`` (see `draw_statistics`); of matches ``limit=``,
             ``since_start=``, and ``time=`` and ``type=`` for a DataFrame where they cannot be
-            found out; of traces ``kind=`` ("player", "diagram" or "counters") and of the player
-            ``steps=``, ``start=``.
+            found out; of aggregates ``columns=``, ``groups=``; of traces ``kind=`` ("player",
+            "diagram" or "counters") and of the player ``steps=``, ``start=``.
 
     Raises:
         CepkitError: There is no figure of such a thing, or it has no such option.
@@ -189,8 +193,8 @@ def draw(thing: object, **options: Any) -> go.Figure | Player:
         raise CepkitError(
             f"there is no figure of a {type(thing).__name__}",
             expected="a query, one or several plans, statistics, a comparison of plans, what "
-            "weigh_plans and what_if return, an explanation, matches, the answer of why_not, one "
-            "or several traces, aggregates of several queries",
+            "weigh_plans and what_if return, an explanation, matches, aggregates, the answer of "
+            "why_not, one or several traces, aggregates of several queries",
         )
     try:
         return drawing(thing, **options)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from cepkit.aggregation import running
 from cepkit.aggregation.choice import choose_method
 from cepkit.aggregation.elements import Emit
 from cepkit.aggregation.functions import Function
+from cepkit.aggregation.moments import Moments
 from cepkit.aggregation.operations import operations_of
 from cepkit.aggregation.result import Aggregates
 from cepkit.aggregation.running import Method
@@ -18,6 +22,7 @@ from cepkit.columnar.matches import report
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.query import Query
 from cepkit.routes.detected import aggregate_detected
+from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
 METHODS: tuple[str, ...] = ("auto", "a-seq", *running.STATES, "detect")
@@ -89,23 +94,53 @@ def aggregate(
     if way.sequence is None:
         table = aggregate_detected(stream, query, functions, emit, interpreted=interpreted)
         return Aggregates(query, emit, "detect", way.reason, table)
-    read = {a for f in functions.values() for _, a in f.reads if a is not None}
-    columns = stream.columns(sorted(way.sequence.attributes | read))
+    columns = stream.columns(sorted(way.sequence.attributes | attributes_of(functions)))
     report(columns, query)
-    operations = operations_of(way.sequence, columns)
-    chosen, reason = way.method, way.reason
-    if chosen is None:
-        chosen, reason = choose_method(operations, functions.values())
+    moments, group_rows, chosen, reason = aggregate_sequence(
+        columns, way.sequence, way.method, functions, emit, interpreted=interpreted
+    )
+    table = columns_of(moments, functions, columns, stream.schema, query.group_by, group_rows, emit)
+    return Aggregates(query, emit, chosen, reason or way.reason, table)
+
+
+def aggregate_sequence(
+    columns: EventColumns,
+    sequence: EventSequence,
+    method: Method | None,
+    functions: Mapping[str, Function],
+    emit: Emit,
+    *,
+    interpreted: bool = False,
+) -> tuple[Moments, npt.NDArray[np.int32], Method, str | None]:
+    """Return the rows that A-Seq gives.
+
+    Args:
+        columns: The events.
+        sequence: What is asked.
+        method: The method; None: chosen.
+        functions: The columns of aggregates, by name.
+        emit: Which rows.
+        interpreted: Whether to go without compiled loops.
+
+    Returns:
+        The rows, an event of each group, the method, and why it was chosen if it was.
+    """
+    operations = operations_of(sequence, columns)
+    reason = None
+    if method is None:
+        method, reason = choose_method(operations, functions.values())
     moments = running.aggregate(
         operations,
-        [event.variable for event in way.sequence.positive],
+        [event.variable for event in sequence.positive],
         list(functions.values()),
         columns,
-        chosen,
+        method,
         emit,
         interpreted=interpreted,
     )
-    table = columns_of(
-        moments, functions, columns, stream.schema, query.group_by, operations.group_rows, emit
-    )
-    return Aggregates(query, emit, chosen, reason, table)
+    return moments, operations.group_rows, method, reason
+
+
+def attributes_of(functions: Mapping[str, Function]) -> frozenset[str]:
+    """Return the columns that aggregates are of."""
+    return frozenset(a for f in functions.values() for _, a in f.reads if a is not None)

@@ -6,8 +6,9 @@ that of detection, and O(log matches) for each match and each row of the output.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from cepkit.aggregation.moments import Moments
 from cepkit.aggregation.tables import Values, columns_of
 from cepkit.columnar.blocks import Block, Members
 from cepkit.columnar.matches import Matches
+from cepkit.columnar.program import Program
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.conditions import Aggregate, Expression, variables_of, walk
 from cepkit.pattern.evaluation import truth
@@ -38,6 +40,7 @@ from cepkit.stream.columns import Column, EventColumns
 from cepkit.stream.stream import Stream
 
 Groups = npt.NDArray[np.int32]
+Blocks: TypeAlias = Callable[[], Iterable[tuple[Program, Block]]]
 
 
 def aggregate_detected(
@@ -61,31 +64,65 @@ def aggregate_detected(
         LimitError: There are too many sets of Kleene variables.
         UnsupportedError: Rows at triggers, of a window in events.
     """
-    if isinstance(query.window, CountWindow) and emit in ("trigger", "changes"):
-        raise UnsupportedError(
-            f"emit='{emit}' with a window in events: its matches expire at no time",
-            expected="emit='new' or emit='total', or a window in time",
-        )
+    check_emit(query, emit)
     bare = without_aggregates(query)
     read = {a for f in functions.values() for _, a in f.reads if a is not None}
     matches = Matches(
         stream, bare, _plan(stream, bare), attributes=read | set(attributes_read(bare))
     )
-    if emit == "total" and not query.group_by and _only_counts(functions.values()):
+    if emit == "total" and not query.group_by and only_counts(functions.values()):
         total = matches.count()  # exact, and sets are counted without being made
         return {name: [total] for name in functions}
-    groups, group_rows = groups_of(matches.columns, query.group_by)
-    moments = None
-    if not interpreted:
-        moments = _moments(matches, bare, functions, groups, emit, len(group_rows), by_lanes=True)
-    if moments is None:
-        moments = _moments(matches, bare, functions, groups, emit, len(group_rows), by_lanes=False)
-    assert moments is not None
-    if emit == "total" and query.group_by:
-        moments = moments.take(np.flatnonzero(moments.new))
+    moments, group_rows = aggregate_blocks(
+        matches.columns, matches.blocks, query, functions, emit, interpreted=interpreted
+    )
     return columns_of(
         moments, functions, matches.columns, stream.schema, query.group_by, group_rows, emit
     )
+
+
+def check_emit(query: Query, emit: Emit) -> None:
+    """Refuse rows that the matches of a query cannot have.
+
+    Raises:
+        UnsupportedError: Rows at triggers, of a window in events.
+    """
+    if isinstance(query.window, CountWindow) and emit in ("trigger", "changes"):
+        raise UnsupportedError(
+            f"emit='{emit}' with a window in events: its matches expire at no time",
+            expected="emit='new' or emit='total', or a window in time",
+        )
+
+
+def aggregate_blocks(
+    columns: EventColumns,
+    blocks: Blocks,
+    query: Query,
+    functions: Mapping[str, Function],
+    emit: Emit,
+    *,
+    interpreted: bool = False,
+) -> tuple[Moments, Groups]:
+    """Return the rows that matches give, and an event of each group.
+
+    Args:
+        columns: The events.
+        blocks: Finds the matches among them, with their programs; it may be asked twice.
+        query: What is asked.
+        functions: The columns of aggregates, by name.
+        emit: Which rows.
+        interpreted: Whether to go without compiled loops.
+    """
+    bare = without_aggregates(query)
+    groups, group_rows = groups_of(columns, query.group_by)
+    given = (columns, blocks, bare, functions, groups, emit, len(group_rows))
+    moments = None if interpreted else _moments(*given, by_lanes=True)
+    if moments is None:
+        moments = _moments(*given, by_lanes=False)
+    assert moments is not None
+    if emit == "total" and query.group_by:
+        moments = moments.take(np.flatnonzero(moments.new))
+    return moments, group_rows
 
 
 def without_aggregates(query: Query) -> Query:
@@ -94,7 +131,8 @@ def without_aggregates(query: Query) -> Query:
     return replace(query, aggregates=(), group_by=(), partition_by=keys)
 
 
-def _only_counts(functions: Iterable[Function]) -> bool:
+def only_counts(functions: Iterable[Function]) -> bool:
+    """Return whether nothing but the number of matches is asked for."""
     return all(isinstance(function, Count) for function in functions)
 
 
@@ -153,7 +191,8 @@ def _of_sets(condition: Expression) -> bool:
 
 
 def _moments(
-    matches: Matches,
+    columns: EventColumns,
+    blocks: Blocks,
     query: Query,
     functions: Mapping[str, Function],
     groups: Groups,
@@ -163,12 +202,11 @@ def _moments(
     by_lanes: bool,
 ) -> Moments | None:
     """Return the rows of the output; None where lanes cannot carry, or not hold, the aggregates."""
-    columns = matches.columns
     together = Together(list(functions.values()))
     gathering = _Gathering(query, columns, together, groups, by_lanes=by_lanes)
     if by_lanes and gathering.lanes is None:
         return None
-    for program, block in matches.blocks():
+    for program, block in blocks():
         gathering.add(block, program.variables)
     lanes = gathering.lanes
     if lanes is not None and not matched.fits(gathering.events, lanes):

@@ -26,8 +26,9 @@ from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.progress import Progress
 from cepkit.spark import worker
-from cepkit.spark.batch import batch_frame, dealt_out, functions_of, splitting
+from cepkit.spark.batch import batch_frame
 from cepkit.spark.census import count, detailed
+from cepkit.spark.delivery import dealt_out, functions_of, splitting
 from cepkit.spark.extent import seconds_of, types_of
 from cepkit.spark.layout import Layout
 from cepkit.spark.progress import run_with_progress

@@ -33,7 +33,7 @@ from cepkit.pattern.functions import register_function
 from cepkit.pattern.normal_form import Branch
 from cepkit.spark.layout import Key, Layout
 from cepkit.stream.arrow import is_text, nulls, raw, single
-from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped
+from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped, EventColumns
 from cepkit.stream.ingest import attribute, event_columns
 from cepkit.stream.schema import Schema
 from cepkit.stream.texts import type_codes
@@ -71,6 +71,7 @@ class Job:
         arrival: The column that they were made of, None for the order of the rows.
         branches: Under skip-till-next-match those of the query, from which matches are taken in
             turn; otherwise none.
+        further: Columns that are read beside those that the programs read.
     """
 
     schema: Schema
@@ -85,6 +86,7 @@ class Job:
     numbers: tuple[Clock, ...] = ()
     arrival: str | None = None
     branches: tuple[Branch, ...] = ()
+    further: tuple[str, ...] = ()
 
     @property
     def sent(self) -> pa.Schema:
@@ -94,8 +96,9 @@ class Job:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The columns that conditions and keys read."""
-        return tuple(sorted({name for program in self.programs for name in program.columns}))
+        """The columns that conditions, keys and aggregates read."""
+        read = {name for program in self.programs for name in program.columns}
+        return tuple(sorted(read | set(self.further)))
 
     def table(self, batches: Iterable[pa.RecordBatch]) -> pa.Table:
         """Return batches of these columns, whatever Spark called them, as one table."""
@@ -343,20 +346,45 @@ def matches_of(
         counters: The work is added to them.
         emit: Whether to make rows of the matches; without, they are only counted.
     """
+    columns = columns_of(job, table)
+    repeated = {step.variable for program in job.programs for step in program.listed}
+    writer = Writer(columns, job.variables, job.schema.time, repeated) if emit else None
+    for branch, block in blocks_of(job, columns, owned, counters, emit=emit):
+        if writer is not None:
+            yield from writer.batches(block, job.programs[branch].variables)
+
+
+def columns_of(job: Job, table: pa.Table) -> EventColumns:
+    """Return the rows of a cell as events."""
     numbers = {clock: numbers_of(table, clock) for clock in job.numbers}
-    columns = event_columns(
+    return event_columns(
         table.select(job.columns.names),
         job.schema,
         job.attributes,
         arrivals=numbers.get("arrival"),
         places=numbers.get("place"),
     )
-    repeated = {step.variable for program in job.programs for step in program.listed}
-    writer = Writer(columns, job.variables, job.schema.time, repeated) if emit else None
+
+
+def blocks_of(
+    job: Job,
+    columns: EventColumns,
+    owned: Owned,
+    counters: Sequence[Sequence[StepCounters]],
+    *,
+    emit: bool,
+) -> Iterator[tuple[int, Block]]:
+    """Yield branch and matches among the events of one cell, some at a time.
+
+    Args:
+        job: What is asked.
+        columns: The events of the cell and its halo.
+        owned: The matches that are wanted.
+        counters: The work is added to them.
+        emit: Whether sets are chosen; without, they are only counted.
+    """
     if job.branches:
-        for number, taken in next_matches(job.branches, job.programs, columns, counters):
-            if writer is not None:
-                yield from writer.batches(taken, job.programs[number].variables)
+        yield from next_matches(job.branches, job.programs, columns, counters)
         return
 
     def found(
@@ -366,12 +394,11 @@ def matches_of(
             return detect_columns(job.programs, columns, steps, choice=choice)
         return detect_slice(job.programs, columns, steps, owned=owned, choice=choice)
 
-    if emit and repeated and job.sets == "every" and not job.limited:
+    listed = any(program.listed for program in job.programs)
+    if emit and listed and job.sets == "every" and not job.limited:
         numbers_of_sets = [0] * len(job.programs)
         for branch, block in found(counters_of(job), size_choice(job.programs)):
             numbers_of_sets[branch] += block.size
         for program, number in zip(job.programs, numbers_of_sets, strict=True):
             check_number_of_sets(program, number, MOST_SETS)
-    for branch, block in found(counters, job.sets if emit or job.sets == "maximal" else "count"):
-        if writer is not None:
-            yield from writer.batches(block, job.programs[branch].variables)
+    yield from found(counters, job.sets if emit or job.sets == "maximal" else "count")

@@ -1,6 +1,6 @@
-"""Streams made to measure: the benchmark stream and a day at a stock exchange.
+"""Streams made to measure: the benchmark stream and a day at a stock exchange; clicks beside them.
 
-Both are functions of their arguments and a seed, and give the same table for the same NumPy.
+All are functions of their arguments and a seed, and give the same table for the same NumPy.
 From a terminal: ``python -m cepkit.stream.generators stocks --events 2000 --out stocks.csv``.
 """
 
@@ -17,6 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
+
+from cepkit.stream.clicks import click_events as click_events
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -210,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m cepkit.stream.generators", description="Write a generated stream to a file."
     )
-    parser.add_argument("stream", choices=("stocks", "zipf"))
+    parser.add_argument("stream", choices=("stocks", "clicks", "zipf"))
     parser.add_argument("--events", type=int, default=200_000, help="how many (default 200000)")
     parser.add_argument("--seed", type=int, default=7, help="of the random generator (default 7)")
     parser.add_argument(
@@ -224,6 +226,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"--out {given.out} ends in neither .csv nor .parquet")
     if given.stream == "zipf":
         table = zipf_events(given.events, seed=given.seed)
+    elif given.stream == "clicks":
+        table = click_events(given.events, seed=given.seed)
     else:
         table = stock_events(given.events, seed=given.seed, events_per_day=given.per_day)
     try:

@@ -4,16 +4,17 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 from cepkit.stream import events
+from cepkit.stream.clicks import ACTIONS, CHANNELS, click_events
 from cepkit.stream.generators import TICKERS, main, stock_events, zipf_events
 
 
-@pytest.mark.parametrize("generate", [zipf_events, stock_events])
+@pytest.mark.parametrize("generate", [zipf_events, stock_events, click_events])
 def test_a_seed_gives_the_same_stream_again(generate):
     assert generate(500, seed=3).equals(generate(500, seed=3))
     assert not generate(500, seed=3).equals(generate(500, seed=4))
 
 
-@pytest.mark.parametrize("generate", [zipf_events, stock_events])
+@pytest.mark.parametrize("generate", [zipf_events, stock_events, click_events])
 @pytest.mark.parametrize("n", [0, 1, 1000])
 def test_as_many_events_as_asked_for_in_order(generate, n):
     rows = generate(n)
@@ -92,3 +93,23 @@ def test_the_sample_is_what_its_readme_says(tmp_path):
     main(["stocks", "--events", "2000", "--per-day", "2000", "--seed", "1", "--out", str(out)])
     assert sample.read_bytes().replace(b"\r\n", b"\n") == out.read_bytes()
     assert sample.stat().st_size < 150_000
+
+
+def test_clicks_are_a_funnel_of_customers_and_only_what_is_bought_has_a_price():
+    rows = click_events(20_000).to_pandas()
+    counts = rows["action"].value_counts()
+    assert set(counts.index) == set(ACTIONS)
+    assert counts["ViewKindle"] > counts["BuyKindle"] > counts["Recommend"] > 0
+    assert (rows["price"].notna() == rows["action"].str.startswith("Buy")).all()
+    assert set(rows["channel"]) == set(CHANNELS)
+    assert rows.groupby("customer").size().max() > 10
+    assert rows["ts"].duplicated().any()
+
+
+def test_longer_clicks_begin_like_shorter_ones():
+    assert click_events(70_000)[:50_000].equals(click_events(50_000))
+
+
+def test_clicks_are_written_by_the_command(tmp_path):
+    main(["clicks", "--events", "50", "--out", str(tmp_path / "c.csv")])
+    assert pa_csv.read_csv(tmp_path / "c.csv").num_rows == 50

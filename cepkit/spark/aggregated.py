@@ -1,0 +1,108 @@
+"""The aggregates of a query in a Spark stream: a Spark DataFrame that says how it is made."""
+
+from __future__ import annotations
+
+import html
+import warnings
+from typing import TYPE_CHECKING, cast
+
+from pyspark.sql import DataFrame as AnyDataFrame
+from pyspark.sql.classic.dataframe import DataFrame
+
+from cepkit.aggregation.elements import Emit
+from cepkit.pattern.query import Query
+from cepkit.spark.counters import Reports
+from cepkit.spark.failures import plain_errors
+from cepkit.stream.columns import Dropped
+from cepkit.stream.warnings import warn_of_dropped
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from pyspark.accumulators import Accumulator
+    from pyspark.sql.types import Row
+
+
+class SparkAggregates(DataFrame):
+    """Aggregates as a Spark DataFrame: nothing is computed before an action asks for it.
+
+    The columns are those of `cepkit.aggregate` on a local stream; rows are in no particular order.
+
+    Attributes:
+        query: What was asked.
+        emit: Which rows there are.
+        method: How they are computed: "a-seq", one of its methods, or "detect".
+        reason: Why in this way.
+        route: How the events reach the workers, and how they are cut, as a sentence.
+    """
+
+    def __init__(
+        self,
+        found: AnyDataFrame,
+        *,
+        query: Query,
+        emit: Emit,
+        method: str,
+        reason: str,
+        route: str,
+        reports: Accumulator[Reports],
+        tasks: int,
+        warned: bool,
+    ) -> None:
+        frame = cast("DataFrame", found)
+        super().__init__(frame._jdf, frame.sparkSession)  # noqa: SLF001 - Spark has no other way
+        self.query = query
+        self.emit = emit
+        self.method = method
+        self.reason = reason
+        self.route = route
+        self._reports = reports
+        self._tasks = tasks
+        self._warned = warned
+
+    def collect(self) -> list[Row]:
+        """Return all rows in this process."""
+        with plain_errors():
+            rows = super().collect()
+        self._warn()
+        return rows
+
+    def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
+        """Print the first `n` rows that are found."""
+        with plain_errors():
+            super().show(n, truncate, vertical)
+
+    def toPandas(self) -> pd.DataFrame:  # noqa: N802 - Spark's name
+        """Return all rows as a pandas DataFrame in this process."""
+        with plain_errors(), warnings.catch_warnings():
+            # Spark would tell of an error twice.
+            warnings.filterwarnings("ignore", "toPandas attempted Arrow optimization")
+            frame = super().toPandas()
+        self._warn()
+        return frame
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
+        """Return all rows as an Arrow table in this process."""
+        with plain_errors():
+            table = super().toArrow()
+        self._warn()
+        return table
+
+    def _warn(self) -> None:
+        """Warn of rows that are no events, once all tasks have told of theirs."""
+        reports = self._reports.value
+        if not self._warned and len(reports) >= self._tasks:
+            self._warned = True
+            warn_of_dropped(sum((report.dropped for report in reports.values()), Dropped()))
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{super().__repr__()}"
+
+    def _repr_html_(self) -> str:
+        columns = ", ".join(html.escape(name) for name in self.columns)
+        table = super()._repr_html_()
+        below = f"<p>columns {columns}; <code>.show()</code> runs it</p>"
+        return f"<p>{html.escape(self._title())}</p>{table or below}"
+
+    def _title(self) -> str:
+        return f"Aggregates by {self.method} ({self.reason}); {self.route}"

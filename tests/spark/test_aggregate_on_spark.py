@@ -1,0 +1,259 @@
+"""Aggregation over Spark gives the local rows, however the stream lies and is cut."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+import warnings
+from collections import Counter
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import cepkit as ck
+from cepkit.errors import LimitError, PatternError, UnsupportedError
+from cepkit.routes.aggregates import EMITS
+from cepkit.routes.asked import functions_of
+from cepkit.spark.aggregate import aggregate
+from cepkit.stream.stream import events
+from tests.properties.test_aggregation import ANYTHING, SEQUENCES, _plain, expected
+from tests.strategies import as_table
+
+FEW = settings(
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+UTC = dt.UTC
+
+
+def found(spark, case, data, method) -> tuple[str, Counter[tuple[Any, ...]]]:
+    """Return what rows were drawn, and the rows as the judge would write them."""
+    emit = data.draw(st.sampled_from(EMITS))
+    seconds = data.draw(st.sampled_from([None, 0.7, 4, 13, 1000]))
+    frame = spark.createDataFrame(as_table(case.events))
+    if not any(word in str(case.query) for word in ("EVENTS", "contiguity", "next", "AND", "KL")):
+        frame = frame.repartition(data.draw(st.sampled_from([1, 2, 3])))
+    asked = functions_of(case.query, {})
+    stream = events(frame, time="ts", type="kind")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rows that are no events
+        result = aggregate(stream, case.query, asked, method, emit, slice_seconds=seconds)
+        table = result.toArrow()
+    rows: Counter[tuple[Any, ...]] = Counter()
+    for row in table.to_pylist():
+        ts = row.get("ts")
+        moment = None if ts is None else round(ts.replace(tzinfo=UTC).timestamp() * 1e6)
+        cause = row.get("cause", None if emit == "total" else "trigger")
+        values = [row[name] for name in (*case.query.group_by, *asked)]
+        rows[tuple(map(_plain, (moment, cause, *values, row.get("new_matches"))))] += 1
+    return emit, rows
+
+
+@FEW
+@given(data=st.data())
+def test_sequences_have_the_judges_aggregates_in_any_slices(spark, data):
+    case = data.draw(SEQUENCES)
+    method = data.draw(st.sampled_from(["a-seq", "a-seq", "two-step", "detect"]))
+    emit, rows = found(spark, case, data, method)
+    assert rows == expected(case, emit)
+
+
+@FEW
+@given(data=st.data())
+def test_what_is_no_sequence_is_detected_in_the_workers(spark, data):
+    case = data.draw(ANYTHING)
+    try:
+        emit, rows = found(spark, case, data, "auto")
+    except UnsupportedError:
+        assert "EVENTS" in str(case.query)
+        return
+    assert rows == expected(case, emit)
+
+
+def clicks(n: int = 4000) -> pd.DataFrame:
+    """Return a stream with ties, groups and values that are missing."""
+    chance = random.Random(1)
+    return pd.DataFrame(
+        {
+            "ts": pd.to_datetime([1_700_000_000 + i // 3 for i in range(n)], unit="s", utc=True),
+            "kind": chance.choices("ABCD", k=n),
+            "user": [None if i % 17 == 0 else f"u{chance.randrange(9)}" for i in range(n)],
+            "x": [None if i % 31 == 0 else float(i % 17) for i in range(n)],
+            "word": [f"w{i % 23}" for i in range(n)],
+            "n": list(range(n)),
+        }
+    )
+
+
+EVERYTHING = "COUNT, SUM(b.n), AVG(b.x), MIN(b.word), MAX(a.ts), COUNT(b.x)"
+
+
+def rows_of(frame: pd.DataFrame) -> Counter[tuple[Any, ...]]:
+    rows = frame.astype(object).itertuples(index=False)
+    return Counter(tuple(None if pd.isna(v) else _plain(v) for v in row) for row in rows)
+
+
+def both(spark, frame, pattern, **options) -> tuple[Any, Any]:
+    roles = {"time": "ts", "type": "kind"}
+    local = ck.aggregate(ck.events(frame, **roles), pattern, emit=options["emit"])
+    on_spark = ck.aggregate(ck.events(spark.createDataFrame(frame), **roles), pattern, **options)
+    return local.to_pandas(), on_spark
+
+
+@pytest.mark.parametrize("emit", EMITS)
+@pytest.mark.parametrize(
+    ("clauses", "route"),
+    [
+        ("WITHIN 20 s", "time slices of 60 s"),
+        ("WITHIN 50 s EXCLUSIVE GROUP BY user", "time slices of 60 s"),
+        ("GROUP BY user", "one slice: there is no window"),
+    ],
+)
+def test_all_emits_and_types_are_those_of_a_local_stream(spark, emit, clauses, route):
+    seconds = {"slice_seconds": 60} if "WITHIN" in clauses else {}
+    within, _, group = clauses.partition("GROUP BY")
+    group = f" GROUP BY{group}" if group else ""
+    pattern = f"PATTERN SEQ(A a, NOT(C z), B b, D d) {within} AGG {EVERYTHING}{group}"
+    local, on_spark = both(spark, clicks(600), pattern, emit=emit, **seconds)
+    assert route in on_spark.route
+    assert list(on_spark.columns) == list(local.columns)
+    moments = [name for name in ("ts", "max(a.ts)") if name in local]
+    there = on_spark.toPandas()
+    for name in moments:
+        local[name] = local[name].dt.tz_localize(None)
+        there[name] = there[name].dt.tz_localize(None)
+    assert rows_of(there) == rows_of(local)
+    assert len(local) > 0
+
+
+def test_keys_and_groups_are_dealt_out_by_bucket(spark, monkeypatch):
+    monkeypatch.setattr("cepkit.spark.layout.LEAST_EVENTS", 100)
+    pattern = "PATTERN SEQ(A a, B b) WHERE a.user = b.user WITHIN 9 s AGG COUNT, SUM(a.x)"
+    for emit in ("new", "total"):
+        local, on_spark = both(spark, clicks(2000), pattern, emit=emit)
+        assert "buckets of user" in on_spark.route
+        if emit == "total":
+            assert rows_of(on_spark.toPandas()) == rows_of(local)
+        else:
+            assert on_spark.count() == len(local)
+    local, on_spark = both(spark, clicks(2000), pattern, emit="trigger")
+    assert "buckets" not in on_spark.route  # all keys together are asked about
+
+
+def test_files_are_read_by_the_tasks(spark, tmp_path):
+    frame = clicks(3000)
+    path = tmp_path / "clicks.parquet"
+    pq.write_table(pa.Table.from_pandas(frame), path, row_group_size=200, coerce_timestamps="us")
+    pattern = "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT, MIN(a.x)"
+    stream = ck.events(spark.read.parquet(str(path)), time="ts", type="kind")
+    local = ck.aggregate(ck.events(frame, time="ts", type="kind"), pattern)
+    for emit in ("trigger", "total"):
+        local = ck.aggregate(ck.events(frame, time="ts", type="kind"), pattern, emit=emit)
+        on_spark = ck.aggregate(stream, pattern, emit=emit, slice_seconds=100)
+        assert "read by the tasks" in on_spark.route
+        there = on_spark.toPandas().drop(columns="ts", errors="ignore")
+        assert rows_of(there) == rows_of(local.to_pandas().drop(columns="ts", errors="ignore"))
+    # Expiries come after the last event as well.
+    assert "rows" in ck.aggregate(stream, pattern, emit="changes", slice_seconds=100).route
+
+
+def test_few_jobs_do(spark):
+    stream = ck.events(spark.createDataFrame(clicks(600)), time="ts", type="kind")
+    tracker = spark.sparkContext.statusTracker()
+    spark.sparkContext.setJobGroup("aggregation", "counted")
+    try:
+        for emit in ("trigger", "total"):
+            before = len(tracker.getJobIdsForGroup("aggregation"))
+            pattern = "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT GROUP BY user"
+            ck.aggregate(stream, pattern, emit=emit, slice_seconds=60).collect()
+            # Adaptive execution runs each shuffle as a job of its own.
+            assert len(tracker.getJobIdsForGroup("aggregation")) - before <= 3
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+
+
+class Untyped:
+    """A function that does not say what it gives."""
+
+    reads = (("b", "n"),)
+    zero = 0
+    one = 1
+
+    def plus(self, x, y):
+        return x + y
+
+    def times(self, x, y):
+        return x * y
+
+    def lift(self, _, value):
+        return value
+
+    def result(self, x):
+        return x
+
+
+class Typed(Untyped):
+    arrow_type = pa.int64()
+
+
+def test_ones_own_aggregates_travel_to_the_workers(spark):
+    pattern = "PATTERN SEQ(A a, B b) WITHIN 9 s"
+    frame = clicks(300)
+    stream = ck.events(spark.createDataFrame(frame), time="ts", type="kind")
+    local = ck.aggregate(
+        ck.events(frame, time="ts", type="kind"), pattern, emit="total", functions={"f": Typed()}
+    )
+    on_spark = ck.aggregate(stream, pattern, emit="total", functions={"f": Typed()})
+    assert [row.f for row in on_spark.collect()] == local.to_pandas()["f"].to_list()
+    with pytest.raises(UnsupportedError, match="does not say what type"):
+        ck.aggregate(stream, pattern, functions={"f": Untyped()})
+
+
+def test_integers_beyond_64_bits_are_refused_by_name(spark):
+    frame = pd.DataFrame(
+        {"ts": [i // 300 for i in range(2400)], "kind": ["ABCDEFGH"[i // 300] for i in range(2400)]}
+    )
+    stream = ck.events(spark.createDataFrame(frame), time="ts", type="kind", unit="s")
+    pattern = f"PATTERN SEQ({', '.join(f'{c} {c.lower()}' for c in 'ABCDEFGH')}) AGG COUNT"
+    with pytest.raises(LimitError, match="'count' has an integer of 20 digits"):
+        ck.aggregate(stream, pattern, emit="total").collect()
+
+
+def test_what_cannot_be_asked_is_refused_before_any_job(spark):
+    stream = ck.events(spark.createDataFrame(clicks(30)), time="ts", type="kind")
+    with pytest.raises(PatternError, match="SUM of 'word'"):
+        ck.aggregate(stream, "PATTERN SEQ(A a, B b) WITHIN 9 s AGG SUM(a.word)")
+    with pytest.raises(UnsupportedError, match="compares events of a match"):
+        ck.aggregate(
+            stream, "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 s AGG COUNT", method="a-seq"
+        )
+    with pytest.raises(UnsupportedError, match="expire at no time"):
+        ck.aggregate(stream, "PATTERN SEQ(A a, B b) WITHIN 9 EVENTS AGG COUNT")
+
+
+def test_a_stream_without_events_has_a_total_of_nothing(spark):
+    stream = ck.events(spark.createDataFrame(clicks(30)).where("n < 0"), time="ts", type="kind")
+    pattern = "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT, SUM(a.x)"
+    assert [tuple(row) for row in ck.aggregate(stream, pattern, emit="total").collect()] == [
+        (0, None)
+    ]
+    assert ck.aggregate(stream, pattern).collect() == []
+    grouped = ck.aggregate(stream, pattern + " GROUP BY user", emit="total")
+    assert grouped.collect() == []
+
+
+def test_what_it_is_stands_above_it(spark):
+    frame = clicks(30)
+    frame.loc[3, "kind"] = None
+    stream = ck.events(spark.createDataFrame(frame), time="ts", type="kind")
+    with pytest.warns(UserWarning, match="1 without a type"):
+        result = ck.aggregate(stream, "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT")
+    assert "Aggregates by a-seq (each cell" in repr(result)
+    assert "rows through Spark" in result._repr_html_()
+    assert result.count() == len(result.toArrow())

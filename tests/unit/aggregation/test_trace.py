@@ -1,0 +1,160 @@
+"""Traces of prefix counters: the tables of ASEQ's figures, step by step."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepkit as ck
+from cepkit.aggregation.sequence import sequence_of
+from cepkit.aggregation.trace import CounterTrace
+from cepkit.aggregation.tracing import trace
+from cepkit.errors import LimitError, PatternError, UnsupportedError
+from cepkit.stream.stream import events
+from tests.properties.test_aggregation import SEQUENCES, expected
+from tests.strategies import as_table
+from tests.unit.aggregation.cases import stream
+
+S = 1_000_000
+
+
+def table(found: CounterTrace) -> list[tuple[object, ...]]:
+    """Return (event, its action, the counts of each counter, matches) of each step."""
+    return [
+        (step.event, step.action, [(c.start, c.counts) for c in step.counters], step.count)
+        for step in found.steps
+    ]
+
+
+def test_figure_4_adds_the_count_of_the_shorter_prefix() -> None:
+    # (A) = 3 and (A, B) = 2 before the second b, (A, B) = 5 after it.
+    events = stream("a1@1 a2@2 b1@3 c1@4 a3@5 b2@6 d1@7")
+    found = ck.aggregate_trace(events, "PATTERN SEQ(A a, B b, C c, D d)")
+    assert table(found)[2:] == [
+        ("b1", "extend", [("", (2, 2, 0, 0))], 0),
+        ("c1", "extend", [("", (2, 2, 2, 0))], 0),
+        ("a3", "start", [("", (3, 2, 2, 0))], 0),
+        ("b2", "extend", [("", (3, 5, 2, 0))], 0),
+        ("d1", "extend", [("", (3, 5, 2, 2))], 2),
+    ]
+    assert found.output == ((7 * S, 2),)
+
+
+def test_figure_6_keeps_a_counter_for_each_start_until_it_expires() -> None:
+    events = stream("a1@1 b1@2 c1@3 a2@4 c2@5 b2@6 d1@7 c3@8 a3@9 d2@10")
+    found = ck.aggregate_trace(
+        events, "PATTERN SEQ(A a, B b, C c, D d) WITHIN 7 s EXCLUSIVE AGG COUNT"
+    )
+    assert table(found)[:13] == [
+        ("a1", "start", [("a1", (1, 0, 0, 0))], 0),
+        ("b1", "extend", [("a1", (1, 1, 0, 0))], 0),
+        ("c1", "extend", [("a1", (1, 1, 1, 0))], 0),
+        ("a2", "start", [("a1", (1, 1, 1, 0)), ("a2", (1, 0, 0, 0))], 0),
+        ("c2", "extend", [("a1", (1, 1, 2, 0)), ("a2", (1, 0, 0, 0))], 0),
+        ("b2", "extend", [("a1", (1, 2, 2, 0)), ("a2", (1, 1, 0, 0))], 0),
+        ("d1", "extend", [("a1", (1, 2, 2, 2)), ("a2", (1, 1, 0, 0))], 2),
+        ("a1", "expire", [("a2", (1, 1, 0, 0))], 0),
+        ("c3", "extend", [("a2", (1, 1, 1, 0))], 0),
+        ("a3", "start", [("a2", (1, 1, 1, 0)), ("a3", (1, 0, 0, 0))], 0),
+        ("d2", "extend", [("a2", (1, 1, 1, 1)), ("a3", (1, 0, 0, 0))], 1),
+        ("a2", "expire", [("a3", (1, 0, 0, 0))], 0),
+        ("a3", "expire", [], 0),
+    ]
+    assert found.steps[0].counters[0].expires == 8 * S
+    assert found.steps[7].ts == 8 * S
+    assert found.output == ((7 * S, 2), (10 * S, 1))
+
+
+def test_figure_7_counts_anew_after_what_must_be_absent() -> None:
+    events = stream("a1@1 b1@2 c1@3 a2@4 b2@5 d1@6")
+    found = ck.aggregate_trace(events, "PATTERN SEQ(A a, B b, NOT(C c), D d) WITHIN 7 s EXCLUSIVE")
+    assert table(found)[:6] == [
+        ("a1", "start", [("a1", (1, 0, 0))], 0),
+        ("b1", "extend", [("a1", (1, 1, 0))], 0),
+        ("c1", "end", [("a1", (1, 0, 0))], 0),
+        ("a2", "start", [("a1", (1, 0, 0)), ("a2", (1, 0, 0))], 0),
+        ("b2", "extend", [("a1", (1, 1, 0)), ("a2", (1, 1, 0))], 0),
+        ("d1", "extend", [("a1", (1, 1, 1)), ("a2", (1, 1, 1))], 2),
+    ]
+    assert found.output == ((6 * S, 2),)
+
+
+def test_figure_10_takes_snapshots_where_pieces_connect() -> None:
+    events = stream("a1@1 b1@2 c1@3 a2@4 b2@5 d1@6 c2@7 a3@8 d2@9 e1@10")
+    found = ck.aggregate_trace(
+        events,
+        "PATTERN SEQ(A a, B b, C c, D d, E e) WITHIN 9 s EXCLUSIVE",
+        pieces=[["a", "b", "c"], ["d", "e"]],
+    )
+    by_event = {step.event: step for step in found.steps if step.action != "expire"}
+
+    def counters(event: str, piece: int) -> dict[str, tuple[int, ...]]:
+        return {c.start: c.counts for c in by_event[event].counters if c.piece == piece}
+
+    def snapshot(event: str, of: str) -> list[tuple[str, int, int]]:
+        row = next(c for c in by_event[event].counters if c.start == of)
+        return [(s.start, (s.expires or 0) // S, s.count) for s in row.snapshot]
+
+    assert counters("d1", 0) == {"a1": (1, 2, 1), "a2": (1, 1, 0)}
+    assert counters("d1", 1) == {"d1": (1, 0)}
+    assert snapshot("d1", "d1") == [("a1", 10, 1), ("a2", 13, 0)]
+    assert counters("d2", 0) == {"a1": (1, 2, 3), "a2": (1, 1, 1), "a3": (1, 0, 0)}
+    assert snapshot("d2", "d2") == [("a1", 10, 3), ("a2", 13, 1), ("a3", 17, 0)]
+    # When e1 comes, a1 has expired, and with it its rows.
+    assert counters("e1", 1) == {"d1": (1, 1), "d2": (1, 1)}
+    assert snapshot("e1", "d1") == [("a2", 13, 0)]
+    assert snapshot("e1", "d2") == [("a2", 13, 1), ("a3", 17, 0)]
+    assert found.output == ((10 * S, 1),)
+
+
+def test_it_prints_as_a_table() -> None:
+    events = stream("a1@1 b1@2 c1@3 d1@4")
+    found = ck.aggregate_trace(
+        events, "PATTERN SEQ(A a, B b, C c, D d) WITHIN 9 s", pieces=[["a", "b"], ["c", "d"]]
+    )
+    lines = [line.split() for line in str(found).splitlines()]
+    assert lines[0][:6] == ["Prefix", "counters", "of", "a", "b", "|"]
+    assert lines[2] == ["0", "s", "a1", "starts", "a1", "9", "s", "1", "0", "0"]
+    assert "d1" in found._repr_html_()
+    assert "c1" in str(found)
+    assert "a1 1" in str(found)
+    frame = found.to_pandas()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame["counts"].iloc[0] == (1, 0)
+    told = json.loads(found.to_json())
+    assert told["kind"] == "prefix-counters"
+    assert len(told["steps"]) == len(found) == 6
+
+
+def test_what_cannot_be_traced_is_refused() -> None:
+    events = stream("a b")
+    with pytest.raises(PatternError, match="the pieces b"):
+        ck.aggregate_trace(events, "PATTERN SEQ(A a, B b)", pieces=[["b"], ["a"]])
+    with pytest.raises(UnsupportedError, match="KL takes sets"):
+        ck.aggregate_trace(events, "PATTERN SEQ(A a, KL(B b)) WITHIN 1 s")
+    with pytest.raises(LimitError, match="3,000 steps"):
+        ck.aggregate_trace(stream("a " * 3000), "PATTERN SEQ(A a, B b) WITHIN 1 s")
+    assert len(ck.aggregate_trace(stream("a " * 3000), "PATTERN SEQ(A a, B b)", limit=5)) == 5
+
+
+@given(case=SEQUENCES, data=st.data())
+def test_any_pieces_count_the_judges_matches(case, data):
+    query = case.query
+    names = [event.variable for event in sequence_of(query).positive]
+    pieces: list[list[str]] = [[]]
+    for name in names:
+        if pieces[-1] and data.draw(st.booleans()):
+            pieces.append([])
+        pieces[-1].append(name)
+    columns = events(as_table(case.events), time="ts", type="kind").columns(
+        sorted(sequence_of(query).attributes)
+    )
+    found = trace(columns, query, pieces)
+    if query.group_by:
+        return
+    wanted = sorted((row[0], row[2]) for row in expected(case, "trigger").elements())
+    assert sorted(found.output) == wanted

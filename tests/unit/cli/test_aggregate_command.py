@@ -1,0 +1,52 @@
+"""`cepkit aggregate` gives what `ck.aggregate` gives."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+TOTAL = "PATTERN SEQ(MSFT a, GOOG b, AAPL c) WITHIN 1 hour AGG COUNT, MAX(b.price)"
+
+
+def test_the_first_rows_and_their_number_are_printed(on_stocks):
+    text = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 hour AGG COUNT, MAX(b.price)"
+    ran = on_stocks("aggregate", "--pattern-text", text)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines()[0].split() == ["ts", "count", "max(b.price)", "new_matches"]
+    assert "more; --out FILE writes them all" in ran.out
+    assert "STARTs live at once" in ran.out
+
+
+@pytest.mark.parametrize("method", ["auto", "two-step", "detect"])
+def test_every_method_gives_the_same_total(on_stocks, method):
+    ran = on_stocks("aggregate", "--pattern-text", TOTAL, "--emit", "total", "--method", method)
+    assert ran.out.splitlines()[1].split() == ["4282", "30.57"]
+    assert "\n1 row in" in ran.out
+
+
+def test_rows_are_written(on_stocks):
+    query = f"{TOTAL} GROUP BY volume"
+    ran = on_stocks("aggregate", "--pattern-text", query, "--out", "a.parquet")
+    assert "written to a.parquet" in ran.out
+    table = pq.read_table("a.parquet")
+    assert table.column_names == ["ts", "volume", "count", "max(b.price)", "new_matches"]
+    on_stocks("aggregate", "--pattern-text", query, "--out", "a.csv")
+    assert pa_csv.read_csv("a.csv").num_rows == len(table) > 0
+
+
+def test_json_tells_the_method(on_stocks):
+    found = json.loads(
+        on_stocks("aggregate", "--pattern-text", TOTAL, "--emit", "total", "--json", "-").out
+    )
+    assert (found["rows"], found["out"]) == (1, None)
+    assert found["method"] in ("prefix-counters", "window-product")
+
+
+def test_a_pattern_without_agg_is_an_error_with_a_hint(on_stocks):
+    ran = on_stocks("aggregate")
+    assert ran.code == 1
+    assert "no AGG" in ran.err
+    assert "Hint: add AGG COUNT" in ran.err

@@ -1,0 +1,85 @@
+"""The figure of aggregates draws what the result says."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import cepkit as ck
+from cepkit.errors import CepkitError
+from cepkit.figures.aggregates import draw_aggregates, groups, lines
+from cepkit.stream.stream import Stream
+from tests.unit.figures.cases import SCRIPT
+
+
+def shop(n: int = 400) -> Stream:
+    frame = pd.DataFrame(
+        {
+            "ts": range(n),
+            "kind": ["A", "B", "C"] * (n // 3) + ["A"] * (n % 3),
+            "g": [["x", SCRIPT, None][i // 3 % 3] for i in range(n)],
+            "p": [float(i % 7) for i in range(n)],
+        }
+    )
+    return ck.events(frame, time="ts", type="kind", unit="s")
+
+
+QUERY = "PATTERN SEQ(A a, B b, C c) WITHIN 30 s AGG COUNT, AVG(b.p), MIN(a.g)"
+
+
+def test_a_panel_for_each_aggregate_and_a_line_for_each_group():
+    result = ck.aggregate(shop(), QUERY + " GROUP BY g", emit="changes")
+    made = ck.draw(result)
+    assert len(made.data) == 9
+    frame = result.to_pandas()
+    first = lines(result, "count")[0]
+    assert first.group == next(iter(groups(result)))
+    assert first.values == frame[frame["g"].fillna("none") == first.group]["count"].to_list()
+    assert made.data[0].line.shape == "hv"
+    assert {trace.name for trace in made.data} >= {"x", "none"}
+    assert not any("<script" in (trace.name or "") for trace in made.data)
+
+
+def test_only_the_wanted_columns_and_groups():
+    result = ck.aggregate(shop(), QUERY + " GROUP BY g")
+    made = draw_aggregates(result, columns=["avg(b.p)"], groups=2)
+    assert len(made.data) == 2
+    assert "the 2 of 3 groups" in made.layout.title.text
+    with pytest.raises(CepkitError, match="no aggregate 'nix'"):
+        ck.draw(result, columns=["nix"])
+
+
+def test_totals_are_bars():
+    result = ck.aggregate(shop(), QUERY + " GROUP BY g", emit="total")
+    made = ck.draw(result)
+    assert [trace.type for trace in made.data] == ["bar"] * 3
+    counts = result.to_pandas().sort_values("count", ascending=False)["count"]
+    assert list(made.data[0].text) == [f"{count:,}" for count in counts]
+
+
+def test_numbers_beyond_any_float_are_drawn_by_their_logarithm():
+    frame = pd.DataFrame({"ts": [i // 200 for i in range(30_000)], "kind": "A"})
+    stream = ck.events(frame, time="ts", type="kind", unit="s")
+    variables = ", ".join(f"A v{i}" for i in range(140))
+    result = ck.aggregate(stream, f"PATTERN SEQ({variables}) AGG COUNT", emit="total")
+    assert result.to_pandas()["count"][0] > 10**309
+    assert "e+3" in ck.draw(result).data[0].text[0]
+
+
+def test_long_lines_are_thinned_but_keep_their_extremes():
+    frame = pd.DataFrame(
+        {"ts": range(20_000), "kind": "A", "p": [float(i == 7777) for i in range(20_000)]}
+    )
+    stream = ck.events(frame, time="ts", type="kind", unit="s")
+    result = ck.aggregate(stream, "PATTERN A a WITHIN 0 s AGG MAX(a.p)")
+    (line,) = lines(result, "max(a.p)")
+    assert len(line.values) < 5000 < line.rows
+    assert max(line.values) == 1.0
+    assert "thinned out" in ck.draw(result).layout.title.text
+
+
+def test_nothing_is_said_to_be_nothing():
+    result = ck.aggregate(
+        shop(1), "PATTERN SEQ(A a, A b, A c, A d) WITHIN 1 s AGG COUNT GROUP BY g", emit="total"
+    )
+    assert "no event" in ck.draw(result).layout.annotations[0].text
