@@ -16,6 +16,7 @@ NAMES = (
     "player",
     "lazy_study",
     "aggregation",
+    "aseq_study",
 )
 
 

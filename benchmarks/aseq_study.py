@@ -1,0 +1,292 @@
+"""ASEQ's study: sequences of trades counted without their matches, and by constructing them.
+
+The first 120,000 recorded trades, as in the source, and a generated stream of twenty types, in
+which a window holds far more events. Measured are the length of the sequence, the window, a negated
+event, and what several queries gain by sharing. CPU time from the events in memory to the columns
+of the result, a row for each trigger; the least of several runs after one that compiles. A run that
+would construct too many matches is not made, and the table is empty there.
+
+    python -m benchmarks.aseq_study [--small] [--out FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.datasets import absent, trades
+from benchmarks.results import show, write
+from cepkit.api import aggregate, events, parse
+from cepkit.pattern.nodes import events_of
+from cepkit.pattern.query import Query
+from cepkit.routes.several import SHARINGS
+from cepkit.stream.columns import EventColumns
+from cepkit.stream.stream import Stream
+
+TICKERS = ("DELL", "IPIX", "AMAT", "QQQ", "INTC", "MSFT", "CSCO", "RIMM", "ORCL", "YHOO")
+METHODS = ("prefix-counters", "window-product", "two-step")
+MOST_MATCHES = 300_000_000
+"""Of the baseline: more take minutes, and are made for one table alone."""
+EVENTS = 120_000
+
+
+@dataclass(frozen=True)
+class Data:
+    """A stream, the types that sequences are made of, and the type that must be absent."""
+
+    name: str
+    stream: Stream
+    types: tuple[str, ...]
+    absent: str
+
+    def sequence(self, types: Sequence[str], window: int, *, without: bool = False) -> str:
+        """Return the text that counts a sequence of some types, a window in milliseconds."""
+        items = [f"{name} v{i}" for i, name in enumerate(types)]
+        if without:
+            items.insert(len(items) - 1, f"NOT({self.absent} n)")
+        return f"PATTERN SEQ({', '.join(items)}) WITHIN {window} ms AGG COUNT"
+
+
+class Loaded(Stream):
+    """A stream whose events are in memory as columns, so that reading them is not measured."""
+
+    __slots__ = ("loaded",)
+    loaded: EventColumns
+
+    def columns(self, attributes: Any = None) -> EventColumns:  # noqa: ARG002 - none is read
+        """Return the columns."""
+        return self.loaded
+
+
+def generated(n: int, seed: int = 0) -> pa.Table:
+    """Return a stream of the types S01 to S20, equally frequent, about one a millisecond."""
+    rng = np.random.default_rng(seed)
+    names = np.array([f"S{i:02}" for i in range(1, 21)])
+    return pa.table(
+        {
+            "ts": pa.array(np.cumsum(rng.exponential(1000, n)).astype(np.int64)),
+            "type": names[rng.integers(0, 20, n)],
+        }
+    )
+
+
+def streams(n: int) -> list[Data]:
+    """Return the streams that there are."""
+    types = tuple(f"S{i:02}" for i in range(1, 21))
+    made = events(generated(n), time="ts", type="type", unit="us")
+    found = [Data("generated", _loaded(made), types, "S20")]
+    reason = absent("stock-trades")
+    if reason:
+        print(f"recorded trades left out: {reason}")
+        return found
+    frame = trades(n)[["ts_ms", "ticker"]]
+    recorded = events(frame, time="ts_ms", type="ticker", unit="ms")
+    return [Data("trades", _loaded(recorded), TICKERS, "QQQ"), *found]
+
+
+def _loaded(stream: Stream) -> Stream:
+    found = Loaded(stream.source, stream.schema, stream.column_names)
+    object.__setattr__(found, "loaded", stream.columns(()))  # the class of it is frozen
+    return found
+
+
+def seconds(work: Callable[[], Any], runs: int) -> float:
+    """Return the CPU time of some work, the least of several runs."""
+    best = math.inf
+    for _ in range(runs):
+        began = time.process_time()
+        work()
+        best = min(best, time.process_time() - began)
+    return best
+
+
+def objects(data: Data, types: Sequence[str], window: int, live: int) -> tuple[int, int]:
+    """Return the most objects that each way holds at once, as the source counts them.
+
+    Prefix counters: those of live STARTs. In two steps: events in the stacks, a pointer of each,
+    and the matches. They follow from the stream; nobody is watched.
+
+    Args:
+        data: The stream.
+        types: Of the sequence.
+        window: Of the sequence, in milliseconds.
+        live: The most live matches.
+    """
+    columns = data.stream.columns(())
+    most = []
+    for names in (types[:1], types):
+        codes = [i for i, name in enumerate(columns.type_names) if name in names]
+        ts = columns.ts[np.isin(columns.types, codes)]
+        begun = np.searchsorted(ts, ts - window * 1000)
+        most.append(int((np.arange(len(ts)) - begun + 1).max(initial=0)))
+    return most[0], 2 * most[1] + live
+
+
+def relevant(data: Data, query: Query) -> int:
+    """Return how many events have a type of the pattern."""
+    wanted = {name for e in events_of(query.structure) for name in e.types or ()}
+    columns = data.stream.columns(())
+    codes = [i for i, name in enumerate(columns.type_names) if name in wanted]
+    return int(np.isin(columns.types, codes).sum())
+
+
+def methods(data: Data, text: str, runs: int, most: int = MOST_MATCHES) -> dict[str, Any]:
+    """Measure every method: nanoseconds for a relevant event, and the ratio to the baseline."""
+    query = parse(text)
+    matches = int(aggregate(data.stream, query, emit="total").to_pandas()["count"].iloc[0])
+    count = relevant(data, query)
+    row: dict[str, Any] = {"events": count, "matches": matches}
+    for method in METHODS:
+        if method == "two-step" and matches > most:
+            row[method] = None
+            continue
+
+        def work(method: str = method) -> None:
+            aggregate(data.stream, query, method=method)
+
+        long = method == "two-step" and matches > 10_000_000
+        if not long:
+            work()
+        row[method] = seconds(work, 1 if long else runs) / count * 1e9
+    best = min(row["prefix-counters"], row["window-product"])
+    row["two-step / best"] = None if row["two-step"] is None else row["two-step"] / best
+    return row
+
+
+def by_length(data: Data, runs: int, window: int) -> list[dict[str, Any]]:
+    """Measure sequences of 2 to 10 events."""
+    rows = []
+    for length in range(2, 11):
+        types = data.types[:length]
+        text = data.sequence(types, window)
+        row = {"stream": data.name, "window ms": window, "length": length}
+        row |= methods(data, text, runs)
+        live = aggregate(data.stream, text).to_pandas()["count"].max()
+        row["counters"], row["objects in two steps"] = objects(data, types, window, int(live))
+        rows.append(row)
+    return rows
+
+
+def by_matches(runs: int, n: int) -> list[dict[str, Any]]:
+    """Measure five events on a short stream, where the baseline can be run at all."""
+    stream = events(generated(n), time="ts", type="type", unit="us")
+    data = Data(f"generated, {n:,}", _loaded(stream), tuple(f"S{i:02}" for i in range(1, 21)), "")
+    return [
+        {
+            "stream": data.name,
+            "window ms": window,
+            **methods(data, data.sequence(data.types[:5], window), runs, 5_000_000_000),
+        }
+        for window in (100, 200, 500, 1000, 2000)
+    ]
+
+
+def by_window(data: Data, runs: int) -> list[dict[str, Any]]:
+    """Measure three events with and without a fourth that must be absent."""
+    rows = []
+    for window in (100, 200, 500, 1000, 2000):
+        for without in (False, True):
+            text = data.sequence(data.types[:3], window, without=without)
+            pattern = f"q{1 + without}"
+            found = {"stream": data.name, "window ms": window, "query": pattern}
+            rows.append({**found, **methods(data, text, runs)})
+    return rows
+
+
+def sharings(data: Data, texts: Sequence[str], runs: int) -> dict[str, Any]:
+    """Measure several queries under every kind of sharing; the results are the same.
+
+    What the source compares with is each query by itself by prefix counters: "counters".
+    """
+    queries = [parse(text) for text in texts]
+    row: dict[str, Any] = {}
+    counts: list[Any] = []
+
+    def by_counters() -> list[Any]:
+        return [aggregate(data.stream, query, method="prefix-counters") for query in queries]
+
+    def by_sharing(sharing: Any) -> Any:
+        return aggregate(data.stream, queries, sharing=sharing)
+
+    ways: dict[str, Callable[[], Any]] = {"counters": by_counters}
+    ways |= {sharing: partial(by_sharing, sharing) for sharing in SHARINGS}
+    for name, work in ways.items():
+        counts.append([result.to_pandas()["count"].tolist() for result in work()])
+        row[name] = seconds(work, runs) * 1e3
+    assert all(each == counts[0] for each in counts)
+    for sharing in ("prefix", "chop-connect", "auto"):
+        row[f"counters / {sharing}"] = row["counters"] / row[sharing]
+    row["none / auto"] = row["none"] / row["auto"]
+    return row
+
+
+def shared_prefix(data: Data, runs: int, window: int) -> list[dict[str, Any]]:
+    """Measure queries that begin alike: three with ever longer, and more with three events."""
+    cases = [(3, length) for length in (2, 3, 4, 5, 6)] + [(n, 3) for n in (2, 4, 5, 6)]
+    rows = []
+    for queries, length in cases:
+        texts = [
+            data.sequence((*data.types[:length], data.types[length + q]), window)
+            for q in range(queries)
+        ]
+        about = {"stream": data.name, "window ms": window, "queries": queries, "shared": length}
+        rows.append({**about, **sharings(data, texts, runs)})
+    return rows
+
+
+def shared_substring(data: Data, runs: int, window: int) -> list[dict[str, Any]]:
+    """Measure queries that have a substring in common behind beginnings of their own."""
+    cases = [(3, length) for length in (2, 3, 4, 5, 6)] + [(n, 3) for n in (2, 4, 5, 6)]
+    rows = []
+    for queries, length in cases:
+        common, others = data.types[:length], data.types[length:]
+        texts = [
+            data.sequence((others[2 * q % len(others)], *common), window) for q in range(queries)
+        ]
+        about = {"stream": data.name, "window ms": window, "queries": queries, "shared": length}
+        rows.append({**about, **sharings(data, texts, runs)})
+    return rows
+
+
+def of_windows(measure: Callable[..., list[dict[str, Any]]], data: Data, runs: int) -> Any:
+    """Measure by the source's window, and by one in which ten times as many STARTs live."""
+    return [row for window in (1000, 10_000) for row in measure(data, runs, window)]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print tables and write them as CSV."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.aseq_study")
+    parser.add_argument("--small", action="store_true", help="a sixth of the events, once each")
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    options = parser.parse_args(arguments)
+    runs = 1 if options.small else 5
+    data = streams(EVENTS // 6 if options.small else EVENTS)
+    measured = {
+        "length": ("ns a relevant event, by length", lambda d: by_length(d, runs, 1000)),
+        "window": ("ns a relevant event, by window", lambda d: by_window(d, runs)),
+        "prefix": ("ms, queries that begin alike", lambda d: of_windows(shared_prefix, d, runs)),
+        "substring": (
+            "ms, queries with a substring in common",
+            lambda d: of_windows(shared_substring, d, runs),
+        ),
+    }
+    rows = by_matches(runs, 20_000 // (4 if options.small else 1))
+    show("ns a relevant event, five events, by window", rows)
+    write(options.out, "aseq_matches", rows)
+    for name, (title, measure) in measured.items():
+        rows = [row for stream in data for row in measure(stream)]
+        show(title, rows)
+        write(options.out, f"aseq_{name}", rows)
+
+
+if __name__ == "__main__":
+    main()
