@@ -21,6 +21,7 @@ from cepkit.aggregation.tables import check_names, columns_of
 from cepkit.columnar.matches import report
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.query import Query
+from cepkit.routes.asked import carrying
 from cepkit.routes.detected import aggregate_detected
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
@@ -91,6 +92,7 @@ def aggregate(
     """
     check_names(query.group_by, tuple(functions))
     way = way_of(query, method)
+    stream = carrying(stream, query, functions)
     if way.sequence is None:
         table = aggregate_detected(stream, query, functions, emit, interpreted=interpreted)
         return Aggregates(query, emit, "detect", way.reason, table)

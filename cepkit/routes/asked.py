@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from cepkit.aggregation.functions import Function, function_of
 from cepkit.errors import PatternError
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.printer import aggregate_text
 from cepkit.pattern.query import Query
+from cepkit.stream.stream import Stream
 
 
 def functions_of(query: Query, further: Mapping[str, Function]) -> dict[str, Function]:
@@ -41,3 +43,13 @@ def functions_of(query: Query, further: Mapping[str, Function]) -> dict[str, Fun
                     expected=f"one of {', '.join(names)}",
                 )
     return found
+
+
+def carrying(stream: Stream, query: Query, functions: Mapping[str, Function]) -> Stream:
+    """Return the stream with the columns that the result shows, whatever others it carries."""
+    columns = stream.schema.columns
+    if columns is None:
+        return stream
+    shown = {*query.group_by, *(a for f in functions.values() for _, a in f.reads if a is not None)}
+    schema = replace(stream.schema, columns=(*columns, *sorted(shown - {*columns})))
+    return Stream(stream.source, schema, stream.column_names)

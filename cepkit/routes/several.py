@@ -26,6 +26,7 @@ from cepkit.columnar.matches import report
 from cepkit.errors import PlanError
 from cepkit.pattern.query import Query
 from cepkit.routes.aggregates import aggregate, way_of
+from cepkit.routes.asked import carrying
 from cepkit.statistics.tables import html_table, number, text_table
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
@@ -154,6 +155,7 @@ def aggregate_several(
     sequences: dict[int, EventSequence] = {}
     reasons: dict[int, str] = {}
     for q, (query, each) in enumerate(zip(queries, functions, strict=True)):
+        stream = carrying(stream, query, each)
         check_names(query.group_by, tuple(each))
         way = way_of(query, method)
         if method not in ("auto", "a-seq"):

@@ -216,7 +216,9 @@ class _Totals:
         # What a user's own function makes may be of a class that only he knows.
         packed = [_dumps(element) for element in self._sums.values()]
         schema = self._groups.append(pa.field(ELEMENT, pa.binary()))
-        return pa.RecordBatch.from_arrays([*self._keys(), pa.array(packed, pa.binary())], schema)
+        return pa.RecordBatch.from_arrays(
+            [*self._keys(), pa.array(packed, pa.binary())], schema=schema
+        )
 
     def results(self, promised: pa.Schema) -> pa.RecordBatch:
         """Return the values that are shown."""

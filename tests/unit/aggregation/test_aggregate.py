@@ -160,6 +160,22 @@ def test_what_means_nothing_is_refused(
         ck.aggregate(EVENTS, pattern, **options)
 
 
+@pytest.mark.parametrize("method", ["a-seq", "detect"])
+def test_what_is_shown_need_not_be_carried(method: str) -> None:
+    frame = pd.DataFrame(
+        {
+            "ts": pd.to_datetime([1, 2], unit="s"),
+            "kind": ["A", "B"],
+            "k": ["x", "x"],
+            "at": pd.to_datetime([3, 4], unit="s"),
+            "other": [0, 0],
+        }
+    )
+    events = ck.events(frame, time="ts", type="kind", columns=["other"])
+    text = "PATTERN SEQ(A a, B b) WITHIN 9 s AGG MIN(b.at) GROUP BY k"
+    assert values(events, text, method=method) == [(2, "x", pd.Timestamp(4, unit="s"), 1)]
+
+
 def test_an_empty_stream_has_no_triggers() -> None:
     frame = pd.DataFrame({"ts": pd.to_datetime([]), "kind": pd.Series([], dtype=str)})
     events = ck.events(frame, time="ts", type="kind")
