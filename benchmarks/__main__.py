@@ -14,6 +14,8 @@ NAMES = (
     "intrusion",
     "stocks",
     "player",
+    "planning",
+    "join_study",
     "lazy_study",
     "aggregation",
     "aseq_study",

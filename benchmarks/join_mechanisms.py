@@ -1,0 +1,115 @@
+"""JOIN's study on the mechanisms that the source itself runs, event by event, on minute bars.
+
+The columnar engine bounds its memory whatever the plan, and works in batches, so it has no latency
+to speak of. What the source measures is the lazy chain automaton for orders and the instance-based
+evaluation tree for trees: here they are, counted. Memory is instances and buffered events at their
+peak; the latency of a match is what is evaluated when its last event comes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from benchmarks.join_patterns import Kind, Market
+from benchmarks.join_runs import Row, Subject, candidates_of, costs, key_of, plans, subjects
+from cepkit.automata import MECHANISMS
+from cepkit.automata.choice import follow
+from cepkit.automata.simulation import attributes_read, machine_for
+from cepkit.costs import Blend
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import OrderPlan, Plan
+from cepkit.planners.choose import choose_plan
+from cepkit.stream.stream import Stream
+
+KINDS: tuple[Kind, ...] = ("sequence", "negation", "conjunction", "disjunction")
+"""All but sets: event by event each of them would be an instance."""
+MOST, MOST_RUN = 2e4, 2e5
+"""Expected candidates of the best order of each branch, and of a plan that is run."""
+ALPHAS = (0.0, 0.5, 1.0, 10.0, 100.0)
+"""Those of the source, and two that weigh latency more."""
+PLANNERS = ("greedy", "ii-random", "ii-greedy", "dp-order", "zstream-ord", "dp-tree")
+"""The planners that look at costs and may reorder."""
+_NAMES = (
+    "matches",
+    "evaluations",
+    "created",
+    "peak instances",
+    "peak stored",
+    "evaluated at last",
+    "ms",
+)
+
+
+class Runs:
+    """Runs of the plans of one pattern; equal plans are run once."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._done: dict[tuple[bool, object], Row] = {}
+
+    def row(self, planner: str, plan: Plan) -> Row:
+        """Return what a plan costs and did; `first` where no equal one was run before."""
+        subject = self._subject
+        tree = not all(isinstance(branch, OrderPlan) for branch in plan.branches)
+        key = tree, key_of(plan, subject.query)
+        first = key not in self._done
+        if first:
+            self._done[key] = ran(subject.market.stream, subject.query, plan, tree=tree)
+        return (
+            subject.head
+            | {"planner": planner, "tree": tree, "first": first}
+            | costs(plan, subject.query, subject.statistics)
+            | self._done[key]
+        )
+
+
+def rows(market: Market, sizes: Sequence[int], patterns: int) -> Iterator[Row]:
+    """Yield a row for each pattern and planner."""
+    for subject in subjects(market, sizes, patterns, KINDS, MOST):
+        runs = Runs(subject)
+        for planner, plan in plans(subject.query, subject.statistics).items():
+            yield runs.row(planner, plan)
+
+
+def weighed(market: Market, sizes: Sequence[int], patterns: int) -> Iterator[Row]:
+    """Yield a row for each sequence, planner and alpha."""
+    for subject in subjects(market, sizes, patterns, ("sequence",), MOST):
+        runs = Runs(subject)
+        for alpha in ALPHAS:
+            for planner in PLANNERS:
+                plan = choose_plan(subject.query, subject.statistics, planner, Blend(alpha))
+                yield {"alpha": alpha} | runs.row(planner, plan)
+
+
+def ran(stream: Stream, query: Query, plan: Plan, *, tree: bool) -> Row:
+    """Return what a plan did; nothing where it is too dear to be run."""
+    mechanism = MECHANISMS["evaluation-tree" if tree else "chain-nfa"]
+    expected = candidates_of(plan)
+    if expected > MOST_RUN:
+        return dict.fromkeys(_NAMES) | {"not run": f"{expected:.1e} candidates expected"}
+    columns = stream.columns(attributes_read(query))
+    machine, events = machine_for(mechanism, columns, query, follow(mechanism, plan, query))
+    journal = machine.journal
+    journal.recording = False
+    waited, before = 0, journal.counts()
+    began = time.process_time()
+    for event in events:
+        machine.feed(event)
+        machine.take_found()
+        after = journal.counts()
+        waited += (after.matches - before.matches) * (after.evaluations - before.evaluations)
+        before = after
+    machine.finish()
+    seconds = time.process_time() - began
+    counts = journal.counts()
+    done = (
+        counts.matches,
+        counts.evaluations,
+        counts.created,
+        journal.peak_instances,
+        journal.peak_stored,
+        waited / counts.matches if counts.matches else None,
+        seconds * 1e3,
+    )
+    return dict(zip(_NAMES, done, strict=True)) | {"not run": ""}

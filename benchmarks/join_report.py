@@ -1,0 +1,98 @@
+"""The tables that docs/join-study.md quotes, printed and written as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.join_tables import correlations, gains, not_run, ratios
+from benchmarks.results import show, write
+
+PAIRS = (
+    ("by-frequency", "dp-order"),
+    ("given-order", "dp-order"),
+    ("zstream", "dp-tree"),
+    ("dp-order", "dp-tree"),
+    ("greedy", "dp-order"),
+    ("dp-order", "what detect takes"),
+)
+"""The first is expected to have more of what is measured than the second."""
+COSTS = ("partial matches", "work")
+BASE = "by-frequency"
+
+
+def report(frames: Mapping[str, pd.DataFrame], folder: Path) -> None:
+    """Print and write what the parts that were done say."""
+    for name, frame in frames.items():
+        for title, table in _SUMMARIES[name](frame):
+            show(title, table.astype(object).where(table.notna(), None).to_dict("records"))
+            file = f"{name} {title}".lower().replace(",", "").replace(" ", "-")
+            write(folder, file, table.to_dict("records"))
+
+
+Tables = Iterator[tuple[str, pd.DataFrame]]
+
+
+def _of_runs(frame: pd.DataFrame) -> Tables:
+    yield "Plans too dear to be run", not_run(frame)
+    for value in ("ms", "partials", "MB"):
+        title = {"ms": "time", "partials": "partial matches", "MB": "memory"}[value]
+        yield f"Gain in {title} over by-frequency", gains(frame, value, BASE, ["stream", "set"])
+    yield "Gain in time by size", gains(frame, "ms", BASE, ["size"])
+    for value in ("ms", "partials"):
+        yield f"Ratios of {value} by size", ratios(frame, value, PAIRS, ["size"])
+        yield f"Ratios of {value} by set", ratios(frame, value, PAIRS, ["set"])
+    values = ("partials", "ms", "MB")
+    yield "Cost and measurement by stream", correlations(frame, COSTS, values, ["stream"])
+    yield "Cost and measurement by set", correlations(frame, COSTS, values, ["set"])
+    yield "Cost and measurement of trees and orders", correlations(frame, COSTS, values, ["tree"])
+
+
+def _of_mechanisms(frame: pd.DataFrame) -> Tables:
+    yield "Plans too dear for a mechanism", not_run(frame)
+    memory = frame.assign(memory=frame["peak instances"] + frame["peak stored"])
+    values = ("ms", "evaluations", "memory")
+    for value in values:
+        yield f"Gain in {value} by set", gains(memory, value, BASE, ["set"])
+        yield f"Ratios of {value} by size", ratios(memory, value, PAIRS[:-1], ["size"])
+    costs = ("partial matches", "own", "work")
+    yield "Mechanisms, cost and measurement", correlations(memory, costs, values, ["tree"])
+
+
+def _of_alpha(frame: pd.DataFrame) -> Tables:
+    columns = ["evaluations", "ms", "evaluated at last"]
+    # Only sequences of which every plan was run: means of others would compare different ones.
+    whole = frame.groupby(["size", "pattern"])["not run"].transform(lambda why: (why == "").all())
+    done = frame[whole].astype(dict.fromkeys(columns, float))
+    mean = done.groupby(["planner", "alpha"], sort=False)[columns].mean()
+    yield "Means over the sequences", mean.reset_index()
+
+
+def _of_strategies(frame: pd.DataFrame) -> Tables:
+    run = frame[frame["not run"] == ""]
+    wide = run.pivot_table(
+        index=["stream", "planner"], columns="strategy", values="ms", aggfunc="median", sort=False
+    )
+    yield "Median ms by strategy", wide.reset_index()
+    contiguous = frame[frame["strategy"] == "strict-contiguity"]
+    yield "Contiguity, gain over given-order", gains(contiguous, "ms", "given-order", ["stream"])
+
+
+def _of_large(frame: pd.DataFrame) -> Tables:
+    wide = frame.pivot_table(index="size", columns="planner", values="s", sort=False)
+    yield "Seconds of planning", wide.sort_index().reset_index()
+    for window, of_window in frame.groupby("window"):
+        for value in ("normalised", "without the last step"):
+            table = of_window.pivot_table(index="size", columns="planner", values=value, sort=False)
+            yield f"Cost {value}, window of {window:g} s", table.sort_index().reset_index()
+
+
+_SUMMARIES = {
+    "runs": _of_runs,
+    "mechanisms": _of_mechanisms,
+    "alpha": _of_alpha,
+    "strategies": _of_strategies,
+    "large": _of_large,
+}

@@ -1,0 +1,206 @@
+"""JOIN's study, the measured part: patterns drawn, planned by every planner, and run.
+
+Plans that do the same work are run once, so that noise sets no planner apart from another. A
+pattern is drawn again where even the best order has so much work that nothing can be compared, or
+so little that a run measures the building of indexes. Plans that promise too much are not run.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from benchmarks.join_patterns import KINDS, Draw, Kind, Market
+from cepkit.api import parse, profile
+from cepkit.columnar.matches import Matches
+from cepkit.costs import COSTS
+from cepkit.costs.contract import query_cost
+from cepkit.errors import LimitError
+from cepkit.pattern.nodes import repeated_in
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import OrderPlan, Plan, leaning_left, work_of
+from cepkit.planners import PLANNERS
+from cepkit.planners.choose import choose_plan, plan_to_run
+from cepkit.statistics.model import Statistics
+from cepkit.stream.stream import Stream
+
+LEAST_PER_EVENT, MOST = 2.0, 5e6
+"""Expected candidates of the best order: for each event of the stream, and of each branch."""
+MOST_RUN = 5e7
+"""Expected candidates of a plan that is run. In bursts there are ten times as many."""
+ENGINE = "what detect takes"
+"""The planner by itself: dp-order and dp-tree by the cost model `work`."""
+_TIMES = 3
+_LONG = 1e7
+_MEGABYTE = 1e6
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A pattern to compare planners on.
+
+    Attributes:
+        market: Its stream.
+        kind: Which of the five sets it is of.
+        size: Its positive variables; of a disjunction those of each branch.
+        number: Which of the patterns of that set and size.
+        query: The pattern.
+        statistics: Of the very stream.
+        drawn: How many were drawn until one was neither too dear nor too cheap.
+    """
+
+    market: Market
+    kind: Kind
+    size: int
+    number: int
+    query: Query
+    statistics: Statistics
+    drawn: int
+
+    @property
+    def head(self) -> Row:
+        """The columns that say which it is."""
+        return {
+            "stream": self.market.name,
+            "set": self.kind,
+            "size": self.size,
+            "pattern": self.number,
+        }
+
+
+def subjects(
+    market: Market,
+    sizes: Sequence[int],
+    patterns: int,
+    kinds: Sequence[Kind] = KINDS,
+    most: float = MOST,
+) -> Iterator[Subject]:
+    """Yield the patterns of a stream, the same ones each time.
+
+    Args:
+        market: The stream.
+        sizes: Of the patterns.
+        patterns: How many of each set and size.
+        kinds: Which sets.
+        most: Expected candidates of the best order of a branch above which a pattern is drawn
+            again.
+    """
+    least = LEAST_PER_EVENT * len(market.frame)
+    for kind in kinds:
+        for size in sizes:
+            draw, before = Draw(market, seed=100 * size + KINDS.index(kind)), 0
+            found = 0
+            for drawn in count(1):
+                query = parse(draw.pattern(kind, size))
+                statistics = profile(market.stream, query)
+                work = candidates_of(choose_plan(query, statistics, "dp-order"))
+                if least <= work <= most * len(normal_form(query)):
+                    yield Subject(market, kind, size, found, query, statistics, drawn - before)
+                    found, before = found + 1, drawn
+                    if found == patterns:
+                        break
+
+
+def candidates_of(plan: Plan) -> float:
+    """Return how many candidates a plan is expected to look at."""
+    return sum(step.candidates for branch in plan.expected for step in branch)
+
+
+def key_of(plan: Plan, query: Query) -> Any:
+    """Return what is equal for plans that do the same work in the same order."""
+    repeated = repeated_in(query.structure)
+    return tuple(work_of(branch, repeated) for branch in plan.branches)
+
+
+def costs(plan: Plan, query: Query, statistics: Statistics) -> Row:
+    """Return the logarithms (base 10) of what a plan costs, by each model.
+
+    `partial matches` of trees and orders can be compared: an order is a tree that leans left,
+    whose leaves count as well. `own` is that of JOIN: leaves do not count in an order.
+    """
+    branches = normal_form(query)
+    trees = [leaning_left(p) if isinstance(p, OrderPlan) else p for p in plan.branches]
+    ready = {name: [model.on(b, statistics) for b in branches] for name, model in COSTS.items()}
+    logs = {
+        "partial matches": query_cost(ready["partial-matches"], trees),
+        "own": query_cost(ready["partial-matches"], plan.branches),
+        "work": query_cost(ready["work"], trees),
+        "latency": query_cost(ready["latency"], plan.branches),
+    }
+    return {f"log {name}": log / math.log(10) for name, log in logs.items()}
+
+
+def plans(query: Query, statistics: Statistics) -> dict[str, Plan]:
+    """Return the plan of each planner, and the one that the engine would take."""
+    found = {name: choose_plan(query, statistics, name) for name in PLANNERS}
+    return found | {ENGINE: plan_to_run(query, statistics)}
+
+
+def measured(subject: Subject) -> list[Row]:
+    """Return a row for each planner: what its plan costs, and what it did."""
+    query, done, rows = subject.query, {}, []
+    for planner, plan in plans(query, subject.statistics).items():
+        key = key_of(plan, query)
+        first = key not in done
+        if first:
+            done[key] = ran(subject.market.stream, query, plan)
+        rows.append(
+            subject.head
+            | {
+                "planner": planner,
+                "plan": "; ".join(map(str, plan.branches)),
+                "tree": not all(isinstance(branch, OrderPlan) for branch in plan.branches),
+                "first": first,
+            }
+            | costs(plan, query, subject.statistics)
+            | done[key]
+        )
+    return rows
+
+
+def ran(stream: Stream, query: Query, plan: Plan) -> Row:
+    """Return what a plan did; nothing but the reason where it is too dear to be run."""
+    nothing = dict.fromkeys(("matches", "candidates", "partials", "peak rows", "MB", "ms"))
+    expected = candidates_of(plan)
+    if expected > MOST_RUN:
+        return nothing | {"not run": f"{expected:.1e} candidates expected"}
+    found = Matches(stream, query, plan)
+    seconds = math.inf
+    try:
+        # Memory is traced in the first run, which may load loops; tracing takes time.
+        peak = _peak(found)
+        for _ in range(1 if expected > _LONG else _TIMES):
+            began = time.process_time()
+            steps = found.explain(anew=True).steps
+            seconds = min(seconds, time.process_time() - began)
+        matches = found.count()
+    except LimitError as error:
+        return nothing | {"not run": error.found}
+    return {
+        "matches": matches,
+        "candidates": sum(step.candidates for step in steps),
+        "partials": sum(step.survivors for step in steps),
+        "peak rows": sum(step.peak_rows for step in steps),
+        "MB": peak,
+        "ms": seconds * 1e3,
+        "not run": "",
+    }
+
+
+def _peak(matches: Matches) -> float:
+    """Return the megabytes that a run holds at its peak beside the events, arrays included."""
+    tracemalloc.start()
+    try:
+        matches.explain(anew=True)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    return most / _MEGABYTE
