@@ -82,7 +82,7 @@ def _gain(frame: pd.DataFrame, value: str, title: str, by: str) -> go.Figure:
                 row=1,
                 col=column,
             )
-    made.update_xaxes(type="log", title="by-frequency / this planner")
+    made.update_xaxes(type="log", title="by-frequency / this planner", dtick="D2")
     made.update_yaxes(autorange="reversed")
     return made
 
@@ -98,15 +98,15 @@ def _costs(frame: pd.DataFrame, value: str, title: str, by: str, names: Any = st
                 x=10 ** points["log partial matches"].clip(upper=300),
                 y=points[value],
                 mode="markers",
-                marker={"color": COLOURS[number], "size": 6, "opacity": 0.75},
+                marker=_mark(number) | {"symbol": _SHAPES[number], "size": 6, "opacity": 0.75},
                 name=str(kind),
                 legendgroup=str(kind),
                 showlegend=column == 1,
                 row=1,
                 col=column,
             )
-    made.update_xaxes(type="log", title="cost, partial matches", exponentformat="power")
-    made.update_yaxes(type="log", title=value, exponentformat="power")
+    made.update_xaxes(type="log", title="cost, partial matches", dtick="D2")
+    made.update_yaxes(type="log", title=value, dtick="D2")
     return made
 
 
@@ -139,9 +139,8 @@ def _of_alpha(frame: pd.DataFrame) -> Iterator[go.Figure]:
         made.add_scatter(
             x=points["evaluated at last"],
             y=points["evaluations"],
-            mode="lines+markers+text",
-            text=[f"{alpha:g}" for alpha in points.index.get_level_values("alpha")],
-            textposition="top center",
+            mode="lines+markers",
+            hovertext=[f"alpha {alpha:g}" for alpha in points.index.get_level_values("alpha")],
             marker=_mark(number),
             line=_line(number),
             name=str(planner),
@@ -169,14 +168,15 @@ def _of_strategies(frame: pd.DataFrame) -> Iterator[go.Figure]:
                 row=1,
                 col=column,
             )
-    made.update_xaxes(type="log", title="ms")
+    made.update_xaxes(type="log", title="ms", dtick="D2")
     made.update_yaxes(autorange="reversed")
     return iter([made])
 
 
 def _of_large(frame: pd.DataFrame) -> Iterator[go.Figure]:
     windows = list(frame["window"].unique())
-    panels = ["seconds of planning", *(f"normalised cost, {w:g} s" for w in windows)]
+    # By how much cheaper than by-frequency.
+    panels = ["seconds of planning", *(f"cost less the last step, {w:g} s" for w in windows)]
     made = _panels("Large patterns (figure 17)", panels)
     for number, (planner, points) in enumerate(frame.groupby("planner", sort=False)):
         lines = [points.groupby("size")["s"].mean()]
