@@ -90,7 +90,7 @@ MARKETS = (
         _windows(60, 20, 40),
     ),
     Market("bars", "nasdaq-minute", nasdaq, "timestamp", None, _windows(1200, 1200, 1200)),
-    Market("trades", "stock-trades", trades, "ts_ms", "ms", _windows(15, 5, 5)),
+    Market("trades", "stock-trades", trades, "ts_ms", "ms", _windows(15, 5, 10)),
 )
 """A day of twelve generated tickers, minute bars of seven, and trades of ten."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -44,6 +44,7 @@ def _of_runs(frame: pd.DataFrame) -> Tables:
     for value in ("ms", "partials"):
         yield f"Ratios of {value} by size", ratios(frame, value, PAIRS, ["size"])
         yield f"Ratios of {value} by set", ratios(frame, value, PAIRS, ["set"])
+    yield "Ratios of expected work by size", _expected(frame, PAIRS)
     values = ("partials", "ms", "MB")
     yield "Cost and measurement by stream", correlations(frame, COSTS, values, ["stream"])
     yield "Cost and measurement by set", correlations(frame, COSTS, values, ["set"])
@@ -57,8 +58,15 @@ def _of_mechanisms(frame: pd.DataFrame) -> Tables:
     for value in values:
         yield f"Gain in {value} by set", gains(memory, value, BASE, ["set"])
         yield f"Ratios of {value} by size", ratios(memory, value, PAIRS[:-1], ["size"])
+    yield "Ratios of expected work for a mechanism", _expected(frame, PAIRS[:-1])
     costs = ("partial matches", "own", "work")
     yield "Mechanisms, cost and measurement", correlations(memory, costs, values, ["tree"])
+
+
+def _expected(frame: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """Return ratios of the cost `work`, which plans have whether they were run or not."""
+    all_of_them = frame.assign(**{"work": 10 ** frame["log work"], "not run": ""})
+    return ratios(all_of_them, "work", pairs, ["size"])
 
 
 def _of_alpha(frame: pd.DataFrame) -> Tables:
@@ -87,6 +95,12 @@ def _of_large(frame: pd.DataFrame) -> Tables:
         for value in ("normalised", "without the last step"):
             table = of_window.pivot_table(index="size", columns="planner", values=value, sort=False)
             yield f"Cost {value}, window of {window:g} s", table.sort_index().reset_index()
+    # Of patterns that both have planned: the best tree is looked for in a part of the large ones.
+    costs = frame.assign(
+        stream=frame["window"], set="sequence", cost=10 ** frame["log cost"], **{"not run": ""}
+    )
+    table = ratios(costs, "cost", PAIRS[:-1], ["stream", "size"])
+    yield "Ratios of cost by window and size", table.rename(columns={"stream": "window"})
 
 
 _SUMMARIES = {

@@ -37,8 +37,11 @@ MOST_RUN = 5e7
 ENGINE = "what detect takes"
 """The planner by itself: dp-order and dp-tree by the cost model `work`."""
 _TIMES = 3
-_LONG = 1e7
+_LONG_SECONDS = 0.3
+"""A run that takes longer is not repeated."""
 _MEGABYTE = 1e6
+_MANY = 10**300
+"""Sets can be more than a float holds."""
 
 Row = dict[str, Any]
 
@@ -177,17 +180,19 @@ def ran(stream: Stream, query: Query, plan: Plan) -> Row:
     try:
         # Memory is traced in the first run, which may load loops; tracing takes time.
         peak = _peak(found)
-        for _ in range(1 if expected > _LONG else _TIMES):
+        for _ in range(_TIMES):
             began = time.process_time()
             steps = found.explain(anew=True).steps
             seconds = min(seconds, time.process_time() - began)
+            if seconds > _LONG_SECONDS:
+                break
         matches = found.count()
     except LimitError as error:
         return nothing | {"not run": error.found}
     return {
-        "matches": matches,
+        "matches": min(matches, _MANY),
         "candidates": sum(step.candidates for step in steps),
-        "partials": sum(step.survivors for step in steps),
+        "partials": min(sum(step.survivors for step in steps), _MANY),
         "peak rows": sum(step.peak_rows for step in steps),
         "MB": peak,
         "ms": seconds * 1e3,

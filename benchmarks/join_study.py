@@ -23,7 +23,7 @@ import pandas as pd
 from benchmarks import join_large, join_mechanisms, join_runs, join_strategies
 from benchmarks.datasets import absent
 from benchmarks.join_figures import draw
-from benchmarks.join_patterns import MARKETS, Market
+from benchmarks.join_patterns import KINDS, MARKETS, Market
 from benchmarks.join_report import report
 from benchmarks.join_runs import Row
 
@@ -46,8 +46,12 @@ SMALL = Extent((3, 5), 1, (3, 4), 1, (3, 6, 9, 12, 15), 3)
 
 def _runs(extent: Extent) -> Iterable[Row]:
     for market in _present():
-        for subject in join_runs.subjects(market, extent.sizes, extent.patterns):
-            yield from join_runs.measured(subject)
+        for kind in KINDS:
+            began = time.process_time()
+            for subject in join_runs.subjects(market, extent.sizes, extent.patterns, (kind,)):
+                yield from join_runs.measured(subject)
+            seconds = time.process_time() - began
+            print(f"  {market.name}, {kind}: {seconds:.0f} s of CPU", flush=True)
 
 
 def _mechanisms(extent: Extent) -> Iterable[Row]:

@@ -1,13 +1,15 @@
 """What the rows of JOIN's study say together: gains, and how well cost foretells measurement.
 
-Gains are geometric means of ratios inside a pattern: patterns differ by orders of magnitude, and a
-mean of throughputs would be that of the cheapest alone.
+Gains are ratios inside a pattern, for patterns differ by orders of magnitude, and their median: a
+plan that was too dear to be run counts as one that has more than any other, so that leaving it out
+flatters nobody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,17 +33,15 @@ def gains(frame: pd.DataFrame, value: str, base: str, by: Sequence[str]) -> pd.D
         by: The columns to group by.
 
     Returns:
-        A row for each group: a geometric mean for each planner, and `patterns`: those in which
-        all planners were run.
+        A row for each group: how many patterns, and the median for each planner.
     """
-    wide = frame.pivot_table(index=PATTERN, columns="planner", values=value, dropna=False)
-    whole = wide.reindex(columns=frame["planner"].unique()).dropna()
-    whole = whole[(whole > 0).all(axis=1)]
-    logs = np.log(whole[[base]].to_numpy() / whole)
-    groups = logs.reset_index().groupby(list(by), sort=False)
-    means = np.exp(groups[list(whole.columns)].mean())
-    means.insert(0, "patterns", groups.size())
-    return means.reset_index()
+    wide = _wide(frame, value)
+    planners = list(frame["planner"].unique())
+    ratio = _ratio(wide[[base]].to_numpy(), wide[planners])
+    groups = ratio.reset_index().groupby(list(by), sort=False)
+    medians = groups[planners].median()
+    medians.insert(0, "patterns", groups.size())
+    return medians.reset_index()
 
 
 def ratios(
@@ -50,25 +50,42 @@ def ratios(
     """Return how many times as much of `value` one planner has as another, for pairs of them.
 
     Returns:
-        A row for each group and pair: how many patterns, the geometric mean and the greatest.
+        A row for each group and pair: how many patterns and the median; of those patterns in
+        which both plans were run their number, the geometric mean and the greatest.
     """
-    wide = frame.pivot_table(index=PATTERN, columns="planner", values=value).reset_index()
+    wide = _wide(frame, value).reset_index()
     rows = []
     for names, of_group in wide.groupby(list(by), sort=False):
         head = dict(zip(by, names if isinstance(names, tuple) else (names,), strict=True))
         for more, less in pairs:
-            ratio = (of_group[more] / of_group[less]).dropna()
-            ratio = ratio[np.isfinite(ratio) & (ratio > 0)]
+            ratio = _ratio(of_group[more], of_group[less]).dropna()
+            run = ratio[np.isfinite(ratio) & (ratio > 0)]
             rows.append(
                 head
                 | {
                     "of": f"{more} / {less}",
                     "patterns": len(ratio),
-                    "mean": float(np.exp(np.log(ratio).mean())) if len(ratio) else None,
-                    "greatest": float(ratio.max()) if len(ratio) else None,
+                    "median": float(ratio.median()) if len(ratio) else None,
+                    "both run": len(run),
+                    "mean": float(np.exp(np.log(run).mean())) if len(run) else None,
+                    "greatest": float(run.max()) if len(run) else None,
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _wide(frame: pd.DataFrame, value: str) -> pd.DataFrame:
+    """Return a row for each pattern and a column for each planner, infinite where not run."""
+    known = frame[value].astype(float).where(frame["not run"] == "", np.inf)
+    return frame.assign(**{value: known}).pivot_table(
+        index=PATTERN, columns="planner", values=value, dropna=False
+    )
+
+
+def _ratio(more: Any, less: Any) -> Any:
+    # What neither was run for tells nothing, and what was nothing before and after is equal.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (more / less).mask((more == 0) & (less == 0), 1.0)
 
 
 def correlations(

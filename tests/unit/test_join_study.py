@@ -90,27 +90,33 @@ def runs(values):
     )
 
 
-def test_gains_are_geometric_means_of_ratios_inside_a_pattern():
-    (row,) = gains(runs({"base": (4.0, 9.0), "good": (1.0, 1.0)}), "ms", "base", ["set"]).to_dict(
-        "records"
-    )
+def test_gains_are_medians_of_ratios_inside_a_pattern():
+    frame = runs({"base": (4.0, 9.0), "good": (1.0, 1.0)})
+    (row,) = gains(frame, "ms", "base", ["set"]).to_dict("records")
     assert row["patterns"] == 2
     assert row["base"] == 1
-    assert row["good"] == pytest.approx(6.0)
+    assert row["good"] == pytest.approx(6.5)
 
 
-def test_gains_leave_out_patterns_in_which_a_plan_was_not_run():
-    frame = runs({"base": (4.0, None), "good": (1.0, 1.0)})
+def test_a_plan_too_dear_to_be_run_counts_as_the_dearest():
+    frame = runs({"base": (4.0, None, None), "good": (1.0, 1.0, 2.0), "bad": (None, None, 1.0)})
     (row,) = gains(frame, "ms", "base", ["set"]).to_dict("records")
-    assert row["patterns"] == 1
-    assert row["good"] == pytest.approx(4.0)
-    assert not_run(frame).set_index("planner")["s"].to_dict() == {"base": 1, "good": 0}
+    assert row["patterns"] == 3
+    assert row["good"] == math.inf
+    assert not_run(frame).set_index("planner")["s"].to_dict() == {"base": 2, "good": 0, "bad": 2}
 
 
-def test_ratios_tell_mean_and_greatest():
-    frame = runs({"base": (4.0, 9.0), "good": (1.0, 1.0)})
+def test_ratios_tell_the_median_of_all_and_the_mean_of_those_run():
+    frame = runs({"base": (4.0, 9.0, None), "good": (1.0, 1.0, 1.0)})
     (row,) = ratios(frame, "ms", [("base", "good")], ["size"]).to_dict("records")
-    assert (row["mean"], row["greatest"]) == (pytest.approx(6.0), 9.0)
+    assert (row["patterns"], row["median"]) == (3, 9.0)
+    assert (row["both run"], row["mean"], row["greatest"]) == (2, pytest.approx(6.0), 9.0)
+
+
+def test_patterns_in_which_neither_plan_was_run_tell_nothing():
+    frame = runs({"base": (4.0, None), "good": (1.0, None)})
+    (row,) = ratios(frame, "ms", [("base", "good")], ["size"]).to_dict("records")
+    assert (row["patterns"], row["median"]) == (1, 4.0)
 
 
 def test_correlation_inside_patterns_does_not_see_that_patterns_differ():
