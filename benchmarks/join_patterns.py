@@ -44,6 +44,10 @@ class Market:
         time: The column of times.
         unit: Of numbers that are times.
         seconds: The window of each set of patterns.
+        least: Expected candidates of the best order below which a pattern is drawn again: a run
+            would measure the building of indexes.
+        most: Those above which it is, for each branch: nothing could be compared in time. Real
+            trades come in bursts, in which there are ten times as many as evenly spread.
     """
 
     name: str
@@ -52,6 +56,8 @@ class Market:
     time: str
     unit: str | None
     seconds: Mapping[Kind, float]
+    least: float
+    most: float
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -88,9 +94,13 @@ MARKETS = (
         "ts",
         None,
         _windows(60, 20, 40),
+        2e5,
+        5e6,
     ),
-    Market("bars", "nasdaq-minute", nasdaq, "timestamp", None, _windows(1200, 1200, 1200)),
-    Market("trades", "stock-trades", trades, "ts_ms", "ms", _windows(15, 5, 10)),
+    Market(
+        "bars", "nasdaq-minute", nasdaq, "timestamp", None, _windows(1200, 1200, 1200), 6e3, 5e6
+    ),
+    Market("trades", "stock-trades", trades, "ts_ms", "ms", _windows(10, 2, 5), 4e4, 5e5),
 )
 """A day of twelve generated tickers, minute bars of seven, and trades of ten."""
 

@@ -28,12 +28,9 @@ from cepkit.plan.nodes import OrderPlan, Plan, leaning_left, work_of
 from cepkit.planners import PLANNERS
 from cepkit.planners.choose import choose_plan, plan_to_run
 from cepkit.statistics.model import Statistics
-from cepkit.stream.stream import Stream
 
-LEAST_PER_EVENT, MOST = 2.0, 5e6
-"""Expected candidates of the best order: for each event of the stream, and of each branch."""
-MOST_RUN = 5e7
-"""Expected candidates of a plan that is run. In bursts there are ten times as many."""
+TOO_DEAR = 10.0
+"""A plan is not run that is expected to look at so many times the candidates of `Market.most`."""
 ENGINE = "what detect takes"
 """The planner by itself: dp-order and dp-tree by the cost model `work`."""
 _TIMES = 3
@@ -84,7 +81,7 @@ def subjects(
     sizes: Sequence[int],
     patterns: int,
     kinds: Sequence[Kind] = KINDS,
-    most: float = MOST,
+    most: float | None = None,
 ) -> Iterator[Subject]:
     """Yield the patterns of a stream, the same ones each time.
 
@@ -93,10 +90,9 @@ def subjects(
         sizes: Of the patterns.
         patterns: How many of each set and size.
         kinds: Which sets.
-        most: Expected candidates of the best order of a branch above which a pattern is drawn
-            again.
+        most: In place of that of the stream.
     """
-    least = LEAST_PER_EVENT * len(market.frame)
+    most = market.most if most is None else most
     for kind in kinds:
         for size in sizes:
             draw, before = Draw(market, seed=100 * size + KINDS.index(kind)), 0
@@ -105,7 +101,7 @@ def subjects(
                 query = parse(draw.pattern(kind, size))
                 statistics = profile(market.stream, query)
                 work = candidates_of(choose_plan(query, statistics, "dp-order"))
-                if least <= work <= most * len(normal_form(query)):
+                if market.least <= work <= most * len(normal_form(query)):
                     yield Subject(market, kind, size, found, query, statistics, drawn - before)
                     found, before = found + 1, drawn
                     if found == patterns:
@@ -154,7 +150,7 @@ def measured(subject: Subject) -> list[Row]:
         key = key_of(plan, query)
         first = key not in done
         if first:
-            done[key] = ran(subject.market.stream, query, plan)
+            done[key] = ran(subject.market, query, plan)
         rows.append(
             subject.head
             | {
@@ -169,13 +165,13 @@ def measured(subject: Subject) -> list[Row]:
     return rows
 
 
-def ran(stream: Stream, query: Query, plan: Plan) -> Row:
+def ran(market: Market, query: Query, plan: Plan) -> Row:
     """Return what a plan did; nothing but the reason where it is too dear to be run."""
     nothing = dict.fromkeys(("matches", "candidates", "partials", "peak rows", "MB", "ms"))
     expected = candidates_of(plan)
-    if expected > MOST_RUN:
+    if expected > TOO_DEAR * market.most:
         return nothing | {"not run": f"{expected:.1e} candidates expected"}
-    found = Matches(stream, query, plan)
+    found = Matches(market.stream, query, plan)
     seconds = math.inf
     try:
         # Memory is traced in the first run, which may load loops; tracing takes time.

@@ -21,12 +21,11 @@ STRATEGIES = (
     Strategy.SKIP_TILL_NEXT_MATCH,
     Strategy.STRICT_CONTIGUITY,
 )
-MOST = 1e6
 
 
 def rows(market: Market, sizes: Sequence[int], patterns: int) -> Iterator[Row]:
     """Yield a row for each sequence, strategy and planner."""
-    for subject in subjects(market, sizes, patterns, ("sequence",), MOST):
+    for subject in subjects(market, sizes, patterns, ("sequence",)):
         for strategy in STRATEGIES:
             query = replace(subject.query, strategy=strategy)
             statistics = profile(market.stream, query)
@@ -36,6 +35,6 @@ def rows(market: Market, sizes: Sequence[int], patterns: int) -> Iterator[Row]:
                 plan = choose_plan(query, statistics, planner)
                 key = key_of(plan, query)
                 if key not in done:
-                    done[key] = ran(market.stream, query, plan)
+                    done[key] = ran(market, query, plan)
                 head = {"strategy": str(strategy), "planner": planner}
                 yield subject.head | head | done[key]
