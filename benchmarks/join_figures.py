@@ -67,8 +67,8 @@ def _line(number: int) -> dict[str, Any]:
 def _gain(frame: pd.DataFrame, value: str, title: str, by: str) -> go.Figure:
     """Return dots: by how much less of `value` each planner has than by-frequency, set by set."""
     panels = list(frame[by].unique())
-    made = _panels(title, panels, shared_yaxes=True)
-    table = gains(frame, value, "by-frequency", list(dict.fromkeys([by, "set"])))
+    made = _panels(title, [f"{by} {panel}" for panel in panels], shared_yaxes=True)
+    table = gains(frame, value, "by-frequency", [by, "set"])
     planners = list(frame["planner"].unique())
     for column, panel in enumerate(panels, start=1):
         here = table[table[by] == panel]
@@ -115,8 +115,7 @@ def _costs(frame: pd.DataFrame, value: str, title: str, by: str, names: Any = st
 def _of_runs(frame: pd.DataFrame) -> Iterator[go.Figure]:
     yield _gain(frame, "ms", "Gain in time over by-frequency (JOIN, figure 4)", "stream")
     yield _gain(frame, "MB", "Gain in memory over by-frequency (figure 5)", "stream")
-    sizes = frame.assign(of=frame["size"].map(lambda size: f"{size} variables"))
-    yield _gain(sizes, "ms", "Gain in time by size (figures 6 to 14)", "of")
+    yield _gain(frame, "ms", "Gain in time by size (figures 6 to 14)", "size")
     finite = frame[frame["set"] != "kleene"]
     yield _costs(finite, "ms", "Cost and time, without sets (figure 16)", "stream")
 

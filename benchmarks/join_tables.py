@@ -19,6 +19,7 @@ from benchmarks.join_runs import Row
 PATTERN = ["stream", "set", "size", "pattern"]
 """The columns that say which pattern it was."""
 _LEAST_PLANS = 3
+_SAME = 1e-9
 _APART = 1.05
 """Measurements that differ by less are noise."""
 
@@ -140,3 +141,25 @@ def not_run(frame: pd.DataFrame) -> pd.DataFrame:
     dear = frame.assign(dear=frame["not run"] != "")
     counted = dear.pivot_table(index="planner", columns="stream", values="dear", aggfunc="sum")
     return counted.astype(int).reset_index()
+
+
+def best_orders_found(frame: pd.DataFrame, best: str = "dp-order") -> pd.DataFrame:
+    """Return for each planner of orders the share of patterns whose best order it found."""
+    orders = frame.groupby("planner", sort=False)["tree"].transform("any")
+    wide = frame[~orders].pivot_table(index=PATTERN, columns="planner", values="log own")
+    found = wide.sub(wide[best], axis=0).abs() < _SAME
+    return found.mean().rename("share").reset_index()
+
+
+def bushy_against_order(frame: pd.DataFrame, value: str) -> pd.DataFrame:
+    """Return how many times as much of `value` the best order has as the best tree, by its shape.
+
+    Returns:
+        A row each for trees with a join of two subtrees and for those that lean to one side.
+    """
+    tree = frame[frame["planner"] == "dp-tree"].set_index(PATTERN)["plan"]
+    ratio = _wide(frame, value)
+    shapes = tree.str.contains(") ⋈ (", regex=False).map({True: "bushy", False: "leaning"})
+    each = (ratio["dp-order"] / ratio["dp-tree"]).groupby(shapes.reindex(ratio.index))
+    table = each.agg(patterns="size", least="min", median="median", greatest="max")
+    return table.rename_axis("best tree").reset_index()

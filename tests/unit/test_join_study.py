@@ -8,7 +8,14 @@ import pytest
 
 from benchmarks.join_large import rows as large_rows
 from benchmarks.join_patterns import KINDS, MARKETS, Draw
-from benchmarks.join_tables import correlations, gains, not_run, ratios
+from benchmarks.join_tables import (
+    best_orders_found,
+    bushy_against_order,
+    correlations,
+    gains,
+    not_run,
+    ratios,
+)
 from benchmarks.planning import RATES, SELECTIVITIES, drawn, problems, sequence
 from cepkit.api import parse
 from cepkit.pattern.nodes import And, Kleene, Not, Or, Seq, events_of
@@ -126,3 +133,18 @@ def test_correlation_inside_patterns_does_not_see_that_patterns_differ():
     assert row["inside"] == pytest.approx(1.0)
     assert row["pairs right"] == 1.0
     assert row["log-log"] < 1.0
+
+
+def test_an_order_that_costs_what_the_best_one_costs_is_the_best():
+    frame = runs({"dp-order": (1.0, 1.0), "greedy": (1.0, 3.0), "dp-tree": (1.0, 1.0)})
+    frame["log own"], frame["tree"] = frame["log cost"], frame["planner"] == "dp-tree"
+    shares = best_orders_found(frame).set_index("planner")["share"].to_dict()
+    assert shares == {"dp-order": 1.0, "greedy": 0.5}
+
+
+def test_trees_that_join_two_subtrees_are_told_from_those_that_lean():
+    frame = runs({"dp-order": (4.0, 2.0), "dp-tree": (1.0, 1.0)})
+    trees = ["(a ⋈ b) ⋈ (c ⋈ d)", "((a ⋈ b) ⋈ c) ⋈ d"]
+    frame["plan"] = ["a → b → c → d"] * 2 + trees
+    medians = bushy_against_order(frame, "ms").set_index("best tree")["median"].to_dict()
+    assert medians == {"bushy": 4.0, "leaning": 2.0}
