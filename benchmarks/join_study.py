@@ -5,8 +5,8 @@
 
 The parts: `runs` (each planner's plans by the columnar engine), `mechanisms` (by the lazy automaton
 and the evaluation tree), `alpha` (throughput against latency), `strategies` and `large` (planning
-time and cost up to 22 variables). Tables are written as CSV, figures as HTML. Some ten minutes of
-CPU time, a minute or two with `--small`.
+time and cost up to 22 variables). Tables are written as CSV, figures as HTML. Five minutes of
+CPU time, half a minute with `--small`.
 """
 
 from __future__ import annotations
