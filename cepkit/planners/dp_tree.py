@@ -23,7 +23,7 @@ from cepkit.planners.search import Search
 from cepkit.planners.zstream import best_tree
 from cepkit.statistics.model import Statistics
 
-_SECONDS_A_SPLIT = 3e-9
+_SECONDS_A_SPLIT = 4e-9
 _SECONDS_A_DEAR_SPLIT = 1.2e-8
 """Where pairs that are looked at, or latency, cost as well. Measured, and more than most need."""
 
