@@ -17,7 +17,7 @@ from cepkit.aggregation.functions import Element
 from cepkit.aggregation.lanes import Lanes, Tracks, tracks_for
 from cepkit.aggregation.loops import compiled
 from cepkit.aggregation.moments import Moments, integers
-from cepkit.aggregation.operations import Operations
+from cepkit.aggregation.operations import Operations, in_stream_order
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
@@ -44,13 +44,37 @@ class _Changes:
 
 def _changes(operations: Operations, triggers: Wide, expired: Wide) -> _Changes:
     after = 0 if operations.window is None else operations.window + 1
-    ts = np.concatenate((operations.ts[triggers], operations.ts[expired] + after))
-    ops = np.concatenate((triggers, expired))
-    is_trigger = np.arange(len(ops)) < len(triggers)
-    order = np.lexsort((operations.rows[ops], is_trigger, ts))
-    keys = np.searchsorted(operations.starts, ops[order], side="right") - 1
-    sources = np.concatenate((np.arange(len(triggers)), np.arange(len(expired))))
-    return _Changes(ts[order], keys, is_trigger[order], sources[order])
+    by_trigger = in_stream_order(operations.rows[triggers])
+    by_start = in_stream_order(operations.rows[expired])
+    ops = np.concatenate((expired[by_start], triggers[by_trigger]))
+    ts = operations.ts[ops]
+    ts[: len(expired)] += after
+    order = np.empty(len(ops), dtype=np.int64)
+    _merge(ts, len(expired), order)  # both parts are in the order of time
+    key_of = np.concatenate(
+        (_keys(operations, expired)[by_start], _keys(operations, triggers)[by_trigger])
+    )
+    sources = np.concatenate((by_start, by_trigger))
+    return _Changes(ts[order], key_of[order], order >= len(expired), sources[order])
+
+
+def _keys(operations: Operations, at: Wide) -> Wide:
+    """Return the keys of some operations, which are in order."""
+    numbers = np.diff(np.searchsorted(at, operations.starts))
+    return np.repeat(np.arange(len(operations.groups)), numbers)
+
+
+@compiled
+def _merge(ts: Wide, cut: int, order: Wide) -> None:
+    """Write the order that merges two sorted parts; of equal times the first part comes first."""
+    i, j = 0, cut
+    for to in range(ts.size):
+        if i < cut and (j == ts.size or ts[i] <= ts[j]):
+            order[to] = i
+            i += 1
+        else:
+            order[to] = j
+            j += 1
 
 
 def _trees(groups: Ints, size: int) -> tuple[Wide, Wide]:

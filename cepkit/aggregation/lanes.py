@@ -94,14 +94,14 @@ class Tracks:
     """What lanes hold at some moments: an entry, or a row of a lane, for each.
 
     Attributes:
-        count: The number of matches.
-        ints: Of each integer lane.
+        count: The number of matches; Python's integers where they are long.
+        ints: Of each integer lane, likewise.
         floats: Of each float lane.
         leasts: Of each least lane.
     """
 
-    count: Wide
-    ints: Wide
+    count: npt.NDArray[Any]
+    ints: npt.NDArray[Any]
     floats: Floats
     leasts: Wide
 
@@ -267,38 +267,41 @@ def decoded(outcome: Outcome, coded: Wide) -> npt.NDArray[Any]:
     return coded
 
 
+_PANES = 4
+
+
 @compiled
 def _bounds(ts: Wide, codes: Ints, starts: Wide, n: int, window: int) -> tuple[float, float]:
     """Return how great a prefix counter may get, summed over keys, and all matches together.
 
-    Live matches lie within two panes of a window each: what they hold is no more than what counts
-    without expiry since the beginning of the pane before. These counters only grow.
+    A window lies within five panes of a quarter of it each: what is live is no more than what
+    counts without expiry since the beginning of the first of them. These counters only grow.
     """
     largest = 0.0
     total = 0.0
-    old = np.zeros(n + 1)
-    new = np.zeros(n + 1)
+    rows = _PANES + 1
+    width = window // _PANES + 1
+    c = np.zeros((rows, n + 1))  # what counts since the beginning of a pane, panes in a circle
     for key in range(starts.size - 1):
-        old[:] = 0.0
-        new[:] = 0.0
-        old[0] = new[0] = 1.0
+        c[:] = 0.0
+        c[:, 0] = 1.0
         pane = 0
         most = 0.0
+        first = 0  # the row of the oldest pane
         for i in range(starts[key], starts[key + 1]):
             if window >= 0:
-                now = (ts[i] - ts[starts[key]]) // (window + 1)
-                if now != pane:
-                    for p in range(1, n + 1):
-                        old[p] = new[p] if now == pane + 1 else 0.0
-                        new[p] = 0.0
-                    pane = now
-            if codes[i] % 2 == 0:
-                p = n - codes[i] // 2
+                now = (ts[i] - ts[starts[key]]) // width
+                while pane < now:
+                    c[first, 1:] = 0.0
+                    first = (first + 1) % rows
+                    pane = pane + 1 if now - pane <= rows else now - rows
+            if codes[i] & 1 == 0:
+                p = n - (codes[i] >> 1)
                 if p == n:
-                    total += old[n - 1]
-                old[p] += old[p - 1]
-                new[p] += new[p - 1]
-                most = max(most, old[p])
+                    total += c[first, n - 1]
+                for row in range(rows):
+                    c[row, p] += c[row, p - 1]
+                most = max(most, c[first, p])
         largest += most
     return largest, total
 

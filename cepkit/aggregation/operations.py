@@ -119,12 +119,14 @@ def operations_in(
     lost = np.zeros(len(groups), dtype=np.bool_)
     if keys is not None:
         without = keys < 0
-        lost[~keys[without]] = True
-        kept = without & np.isin(codes, list(triggers))
-        keys = np.where(kept, ~keys, np.where(without, np.int32(-1), keys))
+        if without.any():
+            lost[~keys[without]] = True
+            kept = without & np.isin(codes, list(triggers))
+            keys = np.where(kept, ~keys, np.where(without, np.int32(-1), keys))
         starts = np.zeros(len(groups) + 1, dtype=np.int64)
-        order = np.empty(int(np.count_nonzero(keys >= 0)), dtype=np.int32)
+        order = np.empty(len(keys), dtype=np.int32)
         _counting_sort(keys, starts, order)
+        order = order[: starts[-1]]
         rows, codes = rows[order], codes[order]
     ts = columns.ts[rows]
     grouped = bool(sequence.group_by)
@@ -249,8 +251,11 @@ def _keys(
             for slot, variable in enumerate(variables):
                 at = slots == slot
                 part[at] = coded[distinct.index(attributes[variable])][rows[at]]
-        lost |= part < 0
-        parts.append((np.where(part < 0, np.int32(number), part), number + 1))
+        missing = part < 0
+        if missing.any():
+            lost |= missing
+            part[missing] = number
+        parts.append((part, number + 1))
     if sequence.partition_by:
         found, number = partition_keys([columns.attributes[a] for a in sequence.partition_by])
         parts.append((found[rows], number))
@@ -267,7 +272,14 @@ def _keys(
         groups[keys] = group_of[rows]
         group_rows = np.zeros(size, dtype=np.int32)
         group_rows[group_of[::-1]] = np.arange(len(columns), dtype=np.int32)[::-1]
-    return np.where(lost, ~keys, keys), groups, group_rows
+    return (np.where(lost, ~keys, keys) if lost.any() else keys), groups, group_rows
+
+
+def in_stream_order(rows: npt.NDArray[np.integer]) -> Times:
+    """Return the order that sorts rows, each of which is there once; in one pass."""
+    at = np.full(int(rows.max(initial=-1)) + 1, -1, dtype=np.int64)
+    at[rows] = np.arange(len(rows))
+    return at[at >= 0]
 
 
 @compiled

@@ -7,7 +7,9 @@ O(log keys) for a moment.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,6 +20,7 @@ from cepkit.aggregation import (
     elements,
     prefix_counters,
     prefix_loops,
+    residue_loops,
     stack_loops,
     subtraction_loops,
     two_step,
@@ -31,7 +34,8 @@ from cepkit.aggregation.lanes import SAFE, Lanes, Tracks, bounds, lanes_of, trac
 from cepkit.aggregation.loops import HAS_NUMBA
 from cepkit.aggregation.matched import add_to
 from cepkit.aggregation.moments import Moments, integers
-from cepkit.aggregation.operations import Operations
+from cepkit.aggregation.operations import Operations, in_stream_order
+from cepkit.aggregation.residues import joined, primes_for
 from cepkit.stream.columns import EventColumns
 
 Method: TypeAlias = Literal["prefix-counters", "window-product", "two-step"]
@@ -75,18 +79,89 @@ def aggregate(
     variables = [variables[0]] * (operations.length - len(variables)) + list(variables)
     positions = {variable: p for p, variable in enumerate(variables, 1)}
     lanes = lanes_of(functions, positions, columns)
-    if lanes is not None and not interpreted and HAS_NUMBA and _fits(operations, lanes, emit):
-        return _by_loops(operations, lanes, method, emit)
+    if lanes is not None and not interpreted and HAS_NUMBA:
+        most = _greatest(operations, lanes, emit)
+        if most < SAFE:
+            return _by_loops(operations, lanes, method, emit)
+        if most < math.inf and method != "two-step":
+            return _by_residues(operations, lanes, most, emit)
     together = Together(functions)
     read = elements.reader(together, variables, columns)
     records = elements.run(operations, read, together, STATES[method])
     return _of_elements(operations, together, records, emit)
 
 
-def _fits(operations: Operations, lanes: Lanes, emit: Emit) -> bool:
-    """Return whether no result can be beyond 64 bits."""
+def _greatest(operations: Operations, lanes: Lanes, emit: Emit) -> float:
+    """Return an upper bound on whole numbers in the result."""
     live, total = bounds(operations)
-    return max(live, total if emit == "total" else 0.0) * lanes.greatest < SAFE
+    return max(live, total if emit == "total" else 0.0) * lanes.greatest
+
+
+def _by_residues(operations: Operations, lanes: Lanes, most: float, emit: Emit) -> Moments:
+    """Return the rows with whole numbers of any size; floats and extremes come from one more run.
+
+    Whether numbers changed at an expiry is not seen in residues: all expiries are written, and
+    those that change nothing are left out at the end.
+    """
+    only_new = emit in ("new", "total")
+    triggers = np.flatnonzero(operations.codes == 0)
+    expiries = wants_expiries(operations, emit)
+    starts = int((operations.codes == operations.start_code).sum()) if expiries else 0
+    window = -1 if operations.window is None else operations.window
+    given = (
+        operations.ts, operations.codes, operations.rows, operations.starts, operations.length,
+        window,
+    )  # fmt: skip
+    primes = primes_for(most)
+    runs = []
+    for prime in primes:
+        new, op = np.zeros(len(triggers), np.int64), np.empty(starts, np.int64)
+        tracks, left = tracks_for(lanes, len(triggers)), tracks_for(lanes, starts)
+        written = residue_loops.run(
+            *given, lanes.int_at, lanes.ints % prime, prime, only_new, expiries,
+            new, tracks.count, tracks.ints, op, left.count, left.ints,
+        )  # fmt: skip
+        left = left.take(np.arange(written))
+        runs.append(
+            finished(operations, lanes, triggers, new, tracks, op[:written], left, emit, whole=True)
+        )
+    rest = runs[0]
+    if not lanes.only_integers:
+        new, op = np.zeros(len(triggers), np.int64), np.empty(starts, np.int64)
+        tracks, left = tracks_for(lanes, len(triggers)), tracks_for(lanes, starts)
+        written = stack_loops.run(
+            *given, lanes.int_at, lanes.ints, lanes.float_at, lanes.floats, lanes.least_at,
+            lanes.leasts, only_new, 2 * expiries, new,
+            tracks.count, tracks.ints, tracks.floats, tracks.leasts,
+            op, left.count, left.ints, left.floats, left.leasts,
+        )  # fmt: skip
+        left = left.take(np.arange(written))
+        rest = finished(
+            operations, lanes, triggers, new, tracks, op[:written], left, emit, whole=True
+        )
+    several = [run.values for run in runs if isinstance(run.values, Tracks)]
+    assert isinstance(rest.values, Tracks)
+    values = Tracks(
+        joined([each.count for each in several], primes),
+        joined([each.ints for each in several], primes),
+        rest.values.floats,
+        rest.values.leasts,
+    )
+    moments = replace(rest, new=joined([run.new for run in runs], primes), values=values)
+    return moments.take(_telling(moments, values.count, emit, grouped=operations.grouped))
+
+
+def _telling(moments: Moments, count: npt.NDArray[Any], emit: Emit, *, grouped: bool) -> Wide:
+    """Return the rows that say something: no expiry of nothing, no total of nothing."""
+    if emit == "total":
+        return np.flatnonzero(count > 0) if grouped else np.arange(len(count))
+    kept = []
+    known: dict[int, int] = {}
+    for row, (group, trigger) in enumerate(zip(moments.groups, moments.triggers, strict=True)):
+        if trigger or known.get(int(group), 0) != count[row]:
+            kept.append(row)
+        known[int(group)] = count[row]
+    return np.array(kept, dtype=np.int64)
 
 
 def _by_loops(operations: Operations, lanes: Lanes, method: Method, emit: Emit) -> Moments:
@@ -126,7 +201,7 @@ def _by_loops(operations: Operations, lanes: Lanes, method: Method, emit: Emit) 
             op, left.count, left.ints, left.floats, left.leasts,
         )  # fmt: skip
         if method == "window-product":
-            written = stack_loops.run(*given, *carried, only_new, expiries, new, *out)
+            written = stack_loops.run(*given, *carried, only_new, int(expiries), new, *out)
         elif method == "prefix-counters":
             written = prefix_loops.run(*given, *carried, only_new, expiries, new, *out)
         else:
@@ -156,6 +231,8 @@ def finished(
     expired: Wide,
     left: Tracks,
     emit: Emit,
+    *,
+    whole: bool = False,
 ) -> Moments:
     """Return the rows of the output from what was found for each key.
 
@@ -168,16 +245,17 @@ def finished(
         expired: The START operations of moments of expiry.
         left: What their keys hold then.
         emit: Which rows.
+        whole: Whether totals of nothing stay in.
     """
     groups = _groups(operations, triggers)
     several = _several_keys(operations)
     if emit == "total":
-        return _totals(operations, lanes, groups, tracks)
+        return _totals(operations, lanes, groups, tracks, whole=whole)
     if emit == "new" or (emit == "trigger" and not several):
         always = np.ones(len(triggers), dtype=np.bool_)
         if len(operations.groups) == 1:
             return Moments(operations.ts[triggers], groups, always, new, tracks, lanes)
-        order = np.argsort(operations.rows[triggers], kind="stable")
+        order = in_stream_order(operations.rows[triggers])
         at = triggers[order]
         return Moments(
             operations.ts[at], groups[order], always, new[order], tracks.take(order), lanes
@@ -193,12 +271,14 @@ def _groups(operations: Operations, at: Wide) -> Ints:
     return np.repeat(operations.groups, numbers)
 
 
-def _totals(operations: Operations, lanes: Lanes, groups: Ints, new: Tracks) -> Moments:
+def _totals(
+    operations: Operations, lanes: Lanes, groups: Ints, new: Tracks, *, whole: bool
+) -> Moments:
     """Return what all triggers complete together, a row for each group that has a match."""
     size = len(operations.group_rows)
     sums = tracks_for(lanes, size)
     add_to(sums, groups, new)
-    found = sums.count > 0
+    found = (sums.count > 0) | whole
     at = np.flatnonzero(found).astype(np.int32) if operations.grouped else np.zeros(1, np.int32)
     nothing = np.zeros(len(at), np.int64)
     return Moments(nothing, at, nothing.astype(np.bool_), nothing, sums.take(at), lanes)
@@ -221,7 +301,7 @@ def _of_elements(
             list(sums.values()), None,
         )  # fmt: skip
     if emit == "new":
-        order = np.argsort(operations.rows[triggers], kind="stable")
+        order = in_stream_order(operations.rows[triggers])
         at = triggers[order]
         found = [records.new[i] for i in order]
         return Moments(

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation import shared_loops
+from cepkit.aggregation import prefix_tree_loops, shared_loops
 from cepkit.aggregation.elements import Emit
 from cepkit.aggregation.lanes import SAFE, Lanes, Tracks, prefix_bounds
 from cepkit.aggregation.moments import Moments
@@ -149,6 +149,10 @@ def _run(
     trees = list(dict.fromkeys(node.tree for node in forest.nodes))
     links = forest.links
     chains = forest.chains
+    ending = [
+        [q for q, chain in enumerate(forest.of) if chains[chain].end == node]
+        for node in range(len(forest.nodes))
+    ]
     windows = [-1 if s.window is None else s.window for s in sequences]
     at_node = np.where(absent, -1, node_of)[operations.codes]
     triggers = [np.flatnonzero(at_node == chains[chain].end) for chain in forest.of]
@@ -160,7 +164,7 @@ def _run(
     new, count = np.zeros(begins[-1], np.int64), np.zeros(begins[-1], np.int64)
     op, left = np.zeros(e_begins[-1], np.int64), np.zeros(e_begins[-1], np.int64)
     written = np.zeros(len(sequences), np.int64)
-    shared_loops.run(
+    given = (
         operations.ts,
         operations.codes,
         operations.starts,
@@ -169,23 +173,23 @@ def _run(
         absent,
         _parents(forest),
         numbers([trees.index(node.tree) for node in forest.nodes]),
-        numbers(trees),
+        len(trees),
+        numbers([0, *np.cumsum([len(some) for some in ending])]),
+        numbers([q for some in ending for q in some]),
+    )
+    connected = (
         numbers([chain.end for chain in chains]),
         numbers([_link(forest, number) for number in range(len(chains))]),
         numbers([trees.index(chain.tree) for chain in chains]),
         numbers([before for before, _ in links]),
         numbers([trees.index(tree) for _, tree in links]),
         numbers(forest.of),
-        numbers(windows),
-        expiries,
-        begins[:-1],
-        new,
-        count,
-        e_begins[:-1],
-        op,
-        left,
-        written,
     )
+    out = (begins[:-1], new, count, e_begins[:-1], op, left, written)
+    if links:
+        shared_loops.run(*given, *connected, numbers(windows), expiries, *out)
+    else:
+        prefix_tree_loops.run(*given, numbers(windows), expiries, *out)
     found = []
     for q, each in enumerate(of_query):
         some = slice(begins[q], begins[q + 1])

@@ -5,7 +5,8 @@ live START at its node, a START of a piece takes a snapshot of every live START 
 a trigger looks at each START of its last piece. Candidates are the substrings that two sequences
 have in common; from the prefix tree on the one that saves most is cut out, as long as one saves
 anything. O(candidates^2) forests. Where STARTs are many, sequences by themselves may be the best:
-a window product does not depend on them.
+a window product does not depend on them. A trigger looks through snapshots one by one, which costs
+so much more than a counter that connected pieces pay only for many queries and few STARTs.
 
 Source: ASEQ, section 4 (prefix sharing, chop-connect, their costs); the planner is ours.
 """
@@ -22,12 +23,19 @@ from cepkit.aggregation.shared_plan import Cuts, Forest, Place, Spec, forest_of
 
 Sharing: TypeAlias = Literal["auto", "none", "prefix", "chop-connect"]
 
-BASE = 20.0
-"""Nanoseconds for an event at a node, whatever there is to do (benchmarks/aggregation.py)."""
-COUNTER = 0.25
-"""For a counter, an entry of a snapshot, or a row that is looked at."""
-GATHER = 12.0
-"""To make operations of an event."""
+GATHER = 18.0
+"""Nanoseconds to make operations of an event; these and the following are what
+benchmarks/aggregation.py measures, on one machine: their ratios matter."""
+ALONE, ALONE_COUNTER = 27.0, 0.18
+"""For an event of a sequence by itself, by prefix counters, and for each live START."""
+PRODUCT, PRODUCT_POSITION, PRODUCT_ABSENCE = 30.0, 1.5, 10.0
+"""The same by a window product, and for each position, and where something must be absent."""
+SHARED, SHARED_COUNTER = 40.0, 0.3
+"""For an event at a node that sequences share, and for each live START."""
+CONNECTED = 60.0
+"""For an event more where any piece is connected to another."""
+SNAPSHOT, ENTRY, ROW = 20.0, 0.6, 2.6
+"""For a snapshot, each of its entries, and each START that a trigger looks at through them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,31 +58,34 @@ class Rates:
 def cost_alone(places: Sequence[Place], rates: Rates) -> float:
     """Return the cost of a sequence by itself, by the faster of the two methods."""
     live = rates.live(places[0].event)
-    counters, product = BASE + COUNTER * live, BASE + 2.0 * len(places)
-    absences = any(place.absent for place in places)
-    each = min(counters, product + 10.0 * absences) + GATHER
+    counters = ALONE + ALONE_COUNTER * live
+    product = PRODUCT + PRODUCT_POSITION * len(places)
+    if any(place.absent for place in places):
+        product += PRODUCT_ABSENCE
+    each = min(counters, product) + GATHER
     return sum(_rate(place, rates) for place in places) * each
 
 
 def cost_of(forest: Forest, rates: Rates) -> float:
     """Return the cost of what sequences share."""
-    total = 0.0
     kinds = {spec for node in forest.nodes for spec in (node.place.event, *node.place.absent)}
-    total += sum(rates.events[spec] for spec in kinds) * GATHER
+    total = sum(rates.events[spec] for spec in kinds) * GATHER
+    each = SHARED + CONNECTED * bool(forest.links)
     for node in forest.nodes:
         live = rates.live(forest.nodes[node.tree].place.event)
-        total += _rate(node.place, rates) * (BASE + COUNTER * live)
+        total += _rate(node.place, rates) * (each + SHARED_COUNTER * live)
     for before, tree in forest.links:
         rate = rates.events[forest.nodes[tree].place.event]
         entries = rates.live(forest.nodes[forest.chains[before].tree].place.event)
         if forest.chains[before].before is not None:
             last = forest.nodes[forest.chains[before].end].tree
             entries *= rates.live(forest.nodes[last].place.event)
-        total += rate * (BASE + COUNTER * entries)
+        total += rate * (SNAPSHOT + ENTRY * entries)
     for chain in forest.of:
-        end = forest.nodes[forest.chains[chain].end]
-        rows = rates.live(forest.nodes[end.tree].place.event)
-        total += rates.events[end.place.event] * (BASE + 2 * COUNTER * rows)
+        if forest.chains[chain].before is not None:
+            end = forest.nodes[forest.chains[chain].end]
+            rows = rates.live(forest.nodes[end.tree].place.event)
+            total += rates.events[end.place.event] * ROW * rows
     return total
 
 

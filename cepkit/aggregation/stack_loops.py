@@ -37,7 +37,7 @@ def run(
     least_at: Ints,
     leasts: Wide,
     only_new: bool,
-    expiries: bool,
+    expiries: int,
     new: Wide,
     count: Wide,
     out_ints: Wide,
@@ -51,7 +51,8 @@ def run(
 ) -> int:
     """Aggregate all keys with any lanes and absences.
 
-    As `prefix_loops.run`; returns how many moments of expiry were written.
+    As `prefix_loops.run`; returns how many moments of expiry were written. With 2 in `expiries`
+    every moment is, whether a match goes or not.
     """
     one, width = uintp(1), uintp(n + 1)
     square = width * width
@@ -90,7 +91,7 @@ def run(
                     if start == i:
                         break
                 moment = ts[start]
-                now = ts[i] if i < end else moment + window + expiries
+                now = ts[i] if i < end else moment + window + (expiries > 0)
                 if now - moment <= window:
                     break
                 had = _live(f_i, front * ki * width, front, b_i, last * width, width)
@@ -171,8 +172,9 @@ def run(
                             front += one
                     _reset(b_i, b_f, b_m, width)
                     oldest = i
-                if expiries and had != _live(
-                    f_i, front * ki * width, front, b_i, last * width, width
+                if expiries == 2 or (
+                    expiries == 1
+                    and had != _live(f_i, front * ki * width, front, b_i, last * width, width)
                 ):
                     _values(f_i, f_f, f_m, front, b_i, b_f, b_m, last, width, v_i, v_f, v_m)
                     e_op[written] = start

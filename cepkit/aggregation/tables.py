@@ -99,7 +99,9 @@ def _of_lanes(outcome: Outcome, tracks: Tracks, columns: EventColumns, schema: S
     absent = present == 0
     match kind:
         case "count":
-            return pa.array(tracks.count)
+            return (
+                _whole(tracks.count.tolist()) if _is_long(tracks.count) else pa.array(tracks.count)
+            )
         case "least":
             coded = tracks.leasts[lane]
             absent = absent | (coded >= NOTHING)
@@ -108,17 +110,28 @@ def _of_lanes(outcome: Outcome, tracks: Tracks, columns: EventColumns, schema: S
             values = tracks.floats[lane]
         case _:
             values = tracks.ints[lane]
+    if _is_long(values):
+        pairs = zip(values.tolist(), present.tolist(), absent.tolist(), strict=True)
+        if isinstance(outcome.function, CountValues):
+            return _whole(values.tolist())
+        if isinstance(outcome.function, Mean):
+            return pa.array([None if no else v / n for v, n, no in pairs], pa.float64())
+        return _whole([None if no else v for v, _, no in pairs])
     match outcome.function:
         case CountValues():
             return pa.array(values)
         case Mean():
             with np.errstate(all="ignore"):
-                values = values / present
+                values = values / present.astype(np.float64)
     if outcome.column is not None and outcome.column.kind == "boolean":
         values = values.astype(np.bool_)
     return pa.array(
         values, _type_of(outcome.function, outcome.column, columns, schema), mask=absent
     )
+
+
+def _is_long(values: npt.NDArray[Any]) -> bool:
+    return values.dtype == object and all(isinstance(value, int) for value in values)
 
 
 def typed(results: list[Any], function: Function, columns: EventColumns, schema: Schema) -> Values:

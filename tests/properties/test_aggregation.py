@@ -7,11 +7,13 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from cepkit.aggregation import running
 from cepkit.aggregation.running import STATES
 from cepkit.aggregation.sequence import sequence_of
 from cepkit.errors import UnsupportedError
@@ -150,6 +152,15 @@ def test_every_method_gives_the_aggregates_of_the_judges_matches(
 ) -> None:
     emit = data.draw(st.sampled_from(EMITS))
     assert found(case, method, emit, interpreted=interpreted) == expected(case, emit)
+
+
+@given(case=SEQUENCES, data=st.data())
+def test_whole_numbers_put_together_from_residues_are_the_same(
+    case: Case, data: st.DataObject
+) -> None:
+    emit = data.draw(st.sampled_from(EMITS))
+    with mock.patch.object(running, "SAFE", 0.0):
+        assert found(case, "a-seq", emit) == expected(case, emit)
 
 
 @pytest.mark.parametrize("interpreted", [False, True], ids=["compiled", "interpreted"])

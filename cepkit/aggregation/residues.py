@@ -1,0 +1,62 @@
+"""Whole numbers from their residues modulo primes (the Chinese remainder theorem).
+
+Where numbers outgrow 64 bits, loops run once for each of several primes of 31 bits, and what is
+read off at the end is put together in Python's integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Wide = npt.NDArray[np.int64]
+Big = npt.NDArray[np.object_]
+
+
+def primes_for(bound: float) -> list[int]:
+    """Return primes whose product tells integers up to a bound apart, negative ones too."""
+    bits = math.log2(max(bound, 1.0)) + 2
+    return list(islice(_primes(), math.ceil(bits / 30.9)))
+
+
+def _primes() -> Iterator[int]:
+    """Yield primes from 2 ** 31 downwards."""
+    for candidate in range(2**31 - 1, 2**30, -2):
+        if _is_prime(candidate):
+            yield candidate
+
+
+def _is_prime(n: int) -> bool:
+    """Return whether an odd number below 2 ** 32 is prime (Miller and Rabin; these bases do)."""
+    odd, twos = n - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    for base in (2, 7, 61):
+        power = pow(base, odd, n)
+        if power not in (1, n - 1) and all(
+            (power := power * power % n) != n - 1 for _ in range(twos - 1)
+        ):
+            return False
+    return True
+
+
+def joined(residues: Sequence[npt.NDArray[Any]], primes: Sequence[int]) -> Big:
+    """Return the integers of some residues, those nearest to zero.
+
+    Args:
+        residues: For each prime an array, all of one shape.
+        primes: The primes.
+    """
+    product = math.prod(primes)
+    whole = np.zeros(residues[0].shape, dtype=object)
+    for each, prime in zip(residues, primes, strict=True):
+        others = product // prime
+        factor = others * pow(others, -1, prime)
+        whole = whole + (each % prime).astype(object) * factor
+    whole = whole % product
+    return np.where(whole > product // 2, whole - product, whole)
