@@ -267,14 +267,14 @@ def decoded(outcome: Outcome, coded: Wide) -> npt.NDArray[Any]:
     return coded
 
 
-_PANES = 4
+_PANES = 2
 
 
 @compiled
 def _bounds(ts: Wide, codes: Ints, starts: Wide, n: int, window: int) -> tuple[float, float]:
     """Return how great a prefix counter may get, summed over keys, and all matches together.
 
-    A window lies within five panes of a quarter of it each: what is live is no more than what
+    A window lies within three panes of half of it each: what is live is no more than what
     counts without expiry since the beginning of the first of them. These counters only grow.
     """
     largest = 0.0
