@@ -102,12 +102,9 @@ def run(
                 while lo[tree] < hi[tree] and now - ts[born[first + lo[tree]]] > keep:
                     lo[tree] += one
             row = uintp(node) * capacity
-            if absent[slot]:
-                for s in range(row + lo[tree], row + hi[tree]):
-                    c[s] = 0
-                continue
             above = parent[node]
-            for entry in range(at_node[node], at_node[node + 1]):
+            ending = at_node[node] if absent[slot] else at_node[node + 1]
+            for entry in range(at_node[node], ending):
                 q = queries_at[entry]
                 place = max(oldest[q], lo[tree])
                 if keep >= 0:
@@ -123,7 +120,10 @@ def run(
                 new[done[q]] = total
                 done[q] += 1
                 waiting[q] += 1
-            if above >= 0:
+            if absent[slot]:
+                for s in range(row + lo[tree], row + hi[tree]):
+                    c[s] = 0
+            elif above >= 0:
                 back = uintp(node - above) * capacity  # parents come before children
                 for s in range(row + lo[tree], row + hi[tree]):
                     c[s] += c[s - back]

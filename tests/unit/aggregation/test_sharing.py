@@ -180,3 +180,10 @@ def test_pieces_without_a_window_are_refused() -> None:
         ck.aggregate(stream("a b c"), queries, sharing=[(1, 1), (3,)])
     found = ck.aggregate(stream("a a b c b"), queries, sharing="chop-connect")
     assert counts(found) == [[2, 4], [2]]
+
+
+@pytest.mark.parametrize("sharing", ["prefix", [(3,), (2, 1)]])
+def test_an_event_can_complete_one_query_and_spoil_another(sharing: Shared) -> None:
+    queries = asked("SEQ(A a, A b, C c)", "SEQ(A a, A b, NOT(C n), A c)")
+    found = ck.aggregate(stream("a b c a b c a a"), queries, sharing=sharing)
+    assert counts(found) == [[0, 1], [0, 0, 0, 2]]
