@@ -26,7 +26,7 @@ from cepkit.aggregation.lanes import Lanes, lanes_of
 from cepkit.aggregation.operations import operations_of
 from cepkit.aggregation.running import Method
 from cepkit.aggregation.sequence import EventSequence, sequence_of
-from cepkit.aggregation.shared_plan import forest_of, places_of
+from cepkit.aggregation.shared_plan import forest_of, positions_of
 from cepkit.aggregation.sharing import choose
 from cepkit.pattern.parser import parse
 from cepkit.routes.asked import functions_of
@@ -196,9 +196,9 @@ def _shared(
     window = live * (length + queries) * GAP
     texts = [f"PATTERN SEQ({', '.join(s)}) WITHIN {window} us AGG COUNT" for s in structures]
     sequences = [sequence_of(parse(text)) for text in texts]
-    places = [places_of(sequence) for sequence in sequences]
+    positions = [positions_of(sequence) for sequence in sequences]
     cuts = [(length + 1,) if what == "prefix" else (1, length)] * queries
-    forest = forest_of(places, cuts)
+    forest = forest_of(positions, cuts)
     lanes = [
         _no_lanes(text, sequence, stream) for text, sequence in zip(texts, sequences, strict=True)
     ]
@@ -215,7 +215,9 @@ def _shared(
     for method in ("prefix-counters", "window-product"):
         row[f"alone, {method}"] = _best(lambda m=method: alone(m)) / len(stream)
         row[f"gain over {method}"] = row[f"alone, {method}"] / row["shared"]
-    choice = choose(places, shared.rates_of(places, [s.window for s in sequences], stream), "auto")
+    choice = choose(
+        positions, shared.rates_of(positions, [s.window for s in sequences], stream), "auto"
+    )
     row["auto"] = "alone" if choice.cuts is None else "shared"
     return row
 

@@ -20,7 +20,7 @@ from cepkit.aggregation import (
     elements,
     prefix_counters,
     prefix_loops,
-    residue_loops,
+    remainder_loops,
     stack_loops,
     subtraction_loops,
     two_step,
@@ -35,7 +35,7 @@ from cepkit.aggregation.loops import HAS_NUMBA
 from cepkit.aggregation.matched import add_to
 from cepkit.aggregation.moments import Moments, integers
 from cepkit.aggregation.operations import Operations, in_stream_order
-from cepkit.aggregation.residues import joined, primes_for
+from cepkit.aggregation.remainders import joined, primes_for
 from cepkit.stream.columns import EventColumns
 
 Method: TypeAlias = Literal["prefix-counters", "window-product", "two-step"]
@@ -84,7 +84,7 @@ def aggregate(
         if most < SAFE:
             return _by_loops(operations, lanes, method, emit)
         if most < math.inf and method != "two-step":
-            return _by_residues(operations, lanes, most, emit)
+            return _by_remainders(operations, lanes, most, emit)
     together = Together(functions)
     read = elements.reader(together, variables, columns)
     records = elements.run(operations, read, together, STATES[method])
@@ -97,10 +97,10 @@ def _greatest(operations: Operations, lanes: Lanes, emit: Emit) -> float:
     return max(live, total if emit == "total" else 0.0) * lanes.greatest
 
 
-def _by_residues(operations: Operations, lanes: Lanes, most: float, emit: Emit) -> Moments:
+def _by_remainders(operations: Operations, lanes: Lanes, most: float, emit: Emit) -> Moments:
     """Return the rows with whole numbers of any size; floats and extremes come from one more run.
 
-    Whether numbers changed at an expiry is not seen in residues: all expiries are written, and
+    Whether numbers changed at an expiry is not seen in remainders: all expiries are written, and
     those that change nothing are left out at the end.
     """
     only_new = emit in ("new", "total")
@@ -117,7 +117,7 @@ def _by_residues(operations: Operations, lanes: Lanes, most: float, emit: Emit) 
     for prime in primes:
         new, op = np.zeros(len(triggers), np.int64), np.empty(starts, np.int64)
         tracks, left = tracks_for(lanes, len(triggers)), tracks_for(lanes, starts)
-        written = residue_loops.run(
+        written = remainder_loops.run(
             *given, lanes.int_at, lanes.ints % prime, prime, only_new, expiries,
             new, tracks.count, tracks.ints, op, left.count, left.ints,
         )  # fmt: skip

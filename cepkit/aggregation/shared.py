@@ -18,7 +18,7 @@ from cepkit.aggregation.moments import Moments
 from cepkit.aggregation.operations import Operations, operations_in, passing
 from cepkit.aggregation.running import finished, wants_expiries
 from cepkit.aggregation.sequence import EventSequence
-from cepkit.aggregation.shared_plan import Forest, Place, Spec
+from cepkit.aggregation.shared_plan import Forest, Position, Spec
 from cepkit.aggregation.sharing import Rates
 from cepkit.pattern.nodes import Event
 from cepkit.stream.columns import EventColumns
@@ -27,16 +27,16 @@ Wide = npt.NDArray[np.int64]
 
 
 def rates_of(
-    places: Sequence[Sequence[Place]], windows: Sequence[int | None], columns: EventColumns
+    positions: Sequence[Sequence[Position]], windows: Sequence[int | None], columns: EventColumns
 ) -> Rates:
     """Return the rates of all kinds of events in a stream.
 
     Args:
-        places: The positions of each sequence.
+        positions: The positions of each sequence.
         windows: Their windows, in microseconds.
         columns: The stream, with the attributes that they read.
     """
-    kinds = {spec for each in places for place in each for spec in (place.event, *place.absent)}
+    kinds = {spec for each in positions for place in each for spec in (place.event, *place.absent)}
     span = float(columns.ts[-1] - columns.ts[0]) / 1e6 if len(columns) else 0.0
     rates = {
         spec: int(passing(columns, Event("_", spec.types), spec.filters).sum()) / (span or 1.0)
@@ -68,8 +68,8 @@ def aggregate(
     # Deeper nodes first, then what must be absent after a node, then the node.
     events: list[tuple[int, int, bool, Spec]] = []
     for number, node in enumerate(forest.nodes):
-        events.append((-2 * node.depth, number, False, node.place.event))
-        events += [(-2 * node.depth - 1, number, True, s) for s in node.place.absent]
+        events.append((-2 * node.depth, number, False, node.position.event))
+        events += [(-2 * node.depth - 1, number, True, s) for s in node.position.absent]
     events.sort(key=lambda event: event[0])
     names = [f"{slot}" for slot in range(len(events))]
     keys = tuple(tuple((name, key[0][1]) for name in names) for key in sequences[0].keys)

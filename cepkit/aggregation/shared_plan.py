@@ -43,7 +43,7 @@ class Spec:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """A position of a sequence: its event, and what must be absent after it."""
 
     event: Spec
@@ -55,16 +55,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A place in the tree of pieces.
+    """A counter in the tree of pieces.
 
     Attributes:
-        place: What it counts.
+        position: What it counts.
         parent: The node before it in its piece, None where the piece begins.
         tree: The first node of its tree.
         depth: How many nodes there are from there to it.
     """
 
-    place: Place
+    position: Position
     parent: int | None
     tree: int
     depth: int
@@ -106,7 +106,7 @@ class Forest:
         return tuple(dict.fromkeys(pairs))
 
 
-def places_of(sequence: EventSequence) -> tuple[Place, ...]:
+def positions_of(sequence: EventSequence) -> tuple[Position, ...]:
     """Return the positions of a sequence without names."""
     filters = dict(sequence.filters)
 
@@ -115,7 +115,7 @@ def places_of(sequence: EventSequence) -> tuple[Place, ...]:
         return Spec(event.types, tuple(sorted(parts, key=expression_text)))
 
     return tuple(
-        Place(
+        Position(
             spec(event),
             tuple(sorted((spec(e) for p, e in sequence.negated if p == position), key=str)),
         )
@@ -131,32 +131,32 @@ def _nameless(condition: Expression) -> Expression:
     return replaced(condition, new)
 
 
-def forest_of(places: Sequence[Sequence[Place]], cuts: Sequence[Cuts]) -> Forest:
+def forest_of(positions: Sequence[Sequence[Position]], cuts: Sequence[Cuts]) -> Forest:
     """Return what sequences share when they are cut in some way.
 
     Args:
-        places: The positions of each sequence.
+        positions: The positions of each sequence.
         cuts: The lengths of its pieces.
     """
-    nodes: dict[tuple[Place, int | None], int] = {}
+    nodes: dict[tuple[Position, int | None], int] = {}
     made: list[Node] = []
     chains: dict[Chain, int] = {}
     of = []
-    for positions, lengths in zip(places, cuts, strict=True):
-        assert sum(lengths) == len(positions)
+    for each, lengths in zip(positions, cuts, strict=True):
+        assert sum(lengths) == len(each)
         chain: int | None = None
         tree = 0
         begin = 0
         for length in lengths:
             node: int | None = None
-            for place in positions[begin : begin + length]:
+            for position in each[begin : begin + length]:
                 parent = node
-                node = nodes.setdefault((place, parent), len(made))
+                node = nodes.setdefault((position, parent), len(made))
                 if node == len(made):
                     above = None if parent is None else made[parent]
                     made.append(
                         Node(
-                            place,
+                            position,
                             parent,
                             node if above is None else above.tree,
                             1 if above is None else above.depth + 1,

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from cepkit.aggregation.shared_plan import Cuts, Forest, Place, Spec, forest_of
+from cepkit.aggregation.shared_plan import Cuts, Forest, Position, Spec, forest_of
 
 Sharing: TypeAlias = Literal["auto", "none", "prefix", "chop-connect"]
 
@@ -55,42 +55,42 @@ class Rates:
         return 1.0 if self.window is None else 1.0 + self.events[spec] * self.window
 
 
-def cost_alone(places: Sequence[Place], rates: Rates) -> float:
+def cost_alone(positions: Sequence[Position], rates: Rates) -> float:
     """Return the cost of a sequence by itself, by the faster of the two methods."""
-    live = rates.live(places[0].event)
+    live = rates.live(positions[0].event)
     counters = ALONE + ALONE_COUNTER * live
-    product = PRODUCT + PRODUCT_POSITION * len(places)
-    if any(place.absent for place in places):
+    product = PRODUCT + PRODUCT_POSITION * len(positions)
+    if any(position.absent for position in positions):
         product += PRODUCT_ABSENCE
     each = min(counters, product) + GATHER
-    return sum(_rate(place, rates) for place in places) * each
+    return sum(_rate(position, rates) for position in positions) * each
 
 
 def cost_of(forest: Forest, rates: Rates) -> float:
     """Return the cost of what sequences share."""
-    kinds = {spec for node in forest.nodes for spec in (node.place.event, *node.place.absent)}
+    kinds = {spec for node in forest.nodes for spec in (node.position.event, *node.position.absent)}
     total = sum(rates.events[spec] for spec in kinds) * GATHER
     each = SHARED + CONNECTED * bool(forest.links)
     for node in forest.nodes:
-        live = rates.live(forest.nodes[node.tree].place.event)
-        total += _rate(node.place, rates) * (each + SHARED_COUNTER * live)
+        live = rates.live(forest.nodes[node.tree].position.event)
+        total += _rate(node.position, rates) * (each + SHARED_COUNTER * live)
     for before, tree in forest.links:
-        rate = rates.events[forest.nodes[tree].place.event]
-        entries = rates.live(forest.nodes[forest.chains[before].tree].place.event)
+        rate = rates.events[forest.nodes[tree].position.event]
+        entries = rates.live(forest.nodes[forest.chains[before].tree].position.event)
         if forest.chains[before].before is not None:
             last = forest.nodes[forest.chains[before].end].tree
-            entries *= rates.live(forest.nodes[last].place.event)
+            entries *= rates.live(forest.nodes[last].position.event)
         total += rate * (SNAPSHOT + ENTRY * entries)
     for chain in forest.of:
         if forest.chains[chain].before is not None:
             end = forest.nodes[forest.chains[chain].end]
-            rows = rates.live(forest.nodes[end.tree].place.event)
-            total += rates.events[end.place.event] * ROW * rows
+            rows = rates.live(forest.nodes[end.tree].position.event)
+            total += rates.events[end.position.event] * ROW * rows
     return total
 
 
-def _rate(place: Place, rates: Rates) -> float:
-    return rates.events[place.event] + sum(rates.events[spec] for spec in place.absent)
+def _rate(position: Position, rates: Rates) -> float:
+    return rates.events[position.event] + sum(rates.events[spec] for spec in position.absent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,21 +108,21 @@ class Choice:
     alone: float
 
 
-def choose(places: Sequence[Sequence[Place]], rates: Rates, sharing: Sharing) -> Choice:
+def choose(positions: Sequence[Sequence[Position]], rates: Rates, sharing: Sharing) -> Choice:
     """Return how sequences are cut.
 
     Args:
-        places: The positions of each sequence, all of one cluster (`routes.several`).
+        positions: The positions of each sequence, all of one cluster (`routes.several`).
         rates: What the cost depends on.
         sharing: What may be done. "chop-connect" cuts something, where anything can be shared so.
     """
-    alone = sum(cost_alone(each, rates) for each in places)
+    alone = sum(cost_alone(each, rates) for each in positions)
     if sharing == "none":
         return Choice(None, alone, alone)
-    whole = tuple((len(each),) for each in places)
+    whole = tuple((len(each),) for each in positions)
 
     def cost(cuts: Sequence[Cuts]) -> float:
-        return cost_of(forest_of(places, cuts), rates)
+        return cost_of(forest_of(positions, cuts), rates)
 
     prefix = Choice(whole, cost(whole), alone)
     if sharing == "prefix" or rates.window is None:
@@ -130,7 +130,7 @@ def choose(places: Sequence[Sequence[Place]], rates: Rates, sharing: Sharing) ->
         if sharing == "auto" and prefix.cost >= alone:
             return Choice(None, alone, alone)
         return prefix
-    chopped = _chopped(places, whole, cost, forced=sharing == "chop-connect")
+    chopped = _chopped(positions, whole, cost, forced=sharing == "chop-connect")
     best = Choice(chopped, cost(chopped), alone)
     if sharing == "auto" and best.cost >= alone:
         return Choice(None, alone, alone)
@@ -138,14 +138,14 @@ def choose(places: Sequence[Sequence[Place]], rates: Rates, sharing: Sharing) ->
 
 
 def _chopped(
-    places: Sequence[Sequence[Place]],
+    positions: Sequence[Sequence[Position]],
     cuts: tuple[Cuts, ...],
     cost: Callable[[Sequence[Cuts]], float],
     *,
     forced: bool,
 ) -> tuple[Cuts, ...]:
     """Return the cuts that greedy search finds."""
-    candidates = common_substrings(places)
+    candidates = common_substrings(positions)
     least = cost(cuts)
     if forced:
         least = math.inf
@@ -153,7 +153,8 @@ def _chopped(
         best = cuts
         for substring in candidates:
             tried = tuple(
-                _cut(each, lengths, substring) for each, lengths in zip(places, cuts, strict=True)
+                _cut(each, lengths, substring)
+                for each, lengths in zip(positions, cuts, strict=True)
             )
             if tried != cuts and (found := cost(tried)) < least:
                 best, least = tried, found
@@ -162,10 +163,10 @@ def _chopped(
         cuts = best
 
 
-def common_substrings(places: Sequence[Sequence[Place]]) -> tuple[tuple[Place, ...], ...]:
-    """Return what several sequences, or one several times, have in common: two places and more."""
-    seen: dict[tuple[Place, ...], int] = {}
-    for each in places:
+def common_substrings(positions: Sequence[Sequence[Position]]) -> tuple[tuple[Position, ...], ...]:
+    """Return what sequences have in common, or one has twice: two positions or more."""
+    seen: dict[tuple[Position, ...], int] = {}
+    for each in positions:
         for begin in range(len(each)):
             for end in range(begin + 2, len(each) + 1):
                 substring = tuple(each[begin:end])
@@ -173,7 +174,7 @@ def common_substrings(places: Sequence[Sequence[Place]]) -> tuple[tuple[Place, .
     return tuple(substring for substring, times in seen.items() if times > 1)
 
 
-def _cut(places: Sequence[Place], cuts: Cuts, substring: tuple[Place, ...]) -> Cuts:
+def _cut(positions: Sequence[Position], cuts: Cuts, substring: tuple[Position, ...]) -> Cuts:
     """Return the cuts with more of them before each occurrence of a substring in one piece.
 
     Not behind it: pieces share what they begin with.
@@ -183,9 +184,9 @@ def _cut(places: Sequence[Place], cuts: Cuts, substring: tuple[Place, ...]) -> C
         ends.append(ends[-1] + length)
     found = set(ends)
     begin = 0
-    while begin + len(substring) <= len(places):
+    while begin + len(substring) <= len(positions):
         end = begin + len(substring)
-        if tuple(places[begin:end]) == substring and not any(begin < e < end for e in found):
+        if tuple(positions[begin:end]) == substring and not any(begin < e < end for e in found):
             found.add(begin)
             begin = end
         else:

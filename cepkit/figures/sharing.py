@@ -61,7 +61,7 @@ def chain_text(forest: Forest, number_: int) -> str:
     names = []
     node: Node | None = forest.nodes[chain.end]
     while node is not None:
-        names.append(str(node.place))
+        names.append(str(node.position))
         node = None if node.parent is None else forest.nodes[node.parent]
     piece = f"({', '.join(reversed(names))})"
     return piece if chain.before is None else f"{chain_text(forest, chain.before)} + {piece}"
@@ -83,7 +83,7 @@ def _tree(cluster: Cluster, tree: int, top: float) -> tuple[list[Item], float]:
         rows[number_] = middle
         queries = complete.get(number_, [])
         room = SPACING - _GAP
-        name = str(node.place)
+        name = str(node.position)
         items.append(Text(x, y, (fitted(name, SMALL, room),), size=SMALL, hover=name))
         told = "\n".join([f"counts up to {name}", *queries])
         fill = _FINAL if queries else _PLAIN
@@ -142,7 +142,7 @@ def _summary(plan: SharingPlan) -> str:
     parts = []
     for cluster in plan.clusters:
         nodes = len(cluster.forest.nodes)
-        positions = sum(map(len, cluster.places))
+        positions = sum(map(len, cluster.positions))
         parts.append(
             f"{len(cluster.queries)} queries of {positions} positions share {nodes} counters and "
             f"{len(cluster.forest.links)} snapshots"

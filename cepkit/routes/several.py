@@ -19,7 +19,7 @@ from cepkit.aggregation.lanes import Lanes, lanes_of
 from cepkit.aggregation.operations import can_match
 from cepkit.aggregation.result import Aggregates
 from cepkit.aggregation.sequence import EventSequence
-from cepkit.aggregation.shared_plan import Cuts, Forest, Place, forest_of, places_of
+from cepkit.aggregation.shared_plan import Cuts, Forest, Position, forest_of, positions_of
 from cepkit.aggregation.sharing import Sharing, choose, cost_of
 from cepkit.aggregation.tables import check_names, columns_of
 from cepkit.columnar.matches import report
@@ -43,7 +43,7 @@ class Cluster:
 
     Attributes:
         queries: Their numbers, from 0.
-        places: Their positions.
+        positions: Their positions.
         cuts: The lengths of their pieces.
         forest: What is counted.
         cost: Nanoseconds of work expected for a second of the stream.
@@ -51,7 +51,7 @@ class Cluster:
     """
 
     queries: tuple[int, ...]
-    places: tuple[tuple[Place, ...], ...]
+    positions: tuple[tuple[Position, ...], ...]
     cuts: tuple[Cuts, ...]
     forest: Forest
     cost: float
@@ -79,8 +79,10 @@ class SharingPlan:
     def _rows(self) -> list[tuple[str, ...]]:
         rows: list[tuple[int, tuple[str, ...]]] = []
         for i, cluster in enumerate(self.clusters, 1):
-            for q, places, cuts in zip(cluster.queries, cluster.places, cluster.cuts, strict=True):
-                text = pieces_text(places, cuts)
+            for q, positions, cuts in zip(
+                cluster.queries, cluster.positions, cluster.cuts, strict=True
+            ):
+                text = pieces_text(positions, cuts)
                 costs = (number(cluster.cost), number(cluster.alone))
                 rows.append((q, (f"{q + 1}", f"cluster {i}", text, *costs)))
         rows += [(q, (f"{q + 1}", "by itself", why, "", "")) for q, why in self.reasons.items()]
@@ -90,12 +92,12 @@ class SharingPlan:
 _HEAD = ("query", "counted", "pieces", "ns/s shared", "ns/s alone")
 
 
-def pieces_text(places: Sequence[Place], cuts: Cuts) -> str:
+def pieces_text(positions: Sequence[Position], cuts: Cuts) -> str:
     """Return the pieces of a sequence, as `(A, B) + (C, D)`."""
     texts = []
     begin = 0
     for length in cuts:
-        texts.append(f"({', '.join(map(str, places[begin : begin + length]))})")
+        texts.append(f"({', '.join(map(str, positions[begin : begin + length]))})")
         begin += length
     return " + ".join(texts)
 
@@ -246,12 +248,12 @@ def _planned(
         if len(members) == 1:
             reasons[members[0]] = "no other query has its keys, groups and kind of window"
             continue
-        places = tuple(places_of(sequences[q]) for q in members)
+        positions = tuple(positions_of(sequences[q]) for q in members)
         windows = [sequences[q].window for q in members]
-        rates = shared.rates_of(places, windows, columns)
+        rates = shared.rates_of(positions, windows, columns)
         if explicit is None:
             assert isinstance(sharing, str)
-            choice = choose(places, rates, sharing)
+            choice = choose(positions, rates, sharing)
             cuts, cost = choice.cuts, choice.cost
         else:
             chosen = [explicit[q] for q in members]
@@ -261,14 +263,14 @@ def _planned(
                     "a sequence without a window is cut into pieces",
                     expected="one piece: without a window snapshots would grow without end",
                 )
-            choice = choose(places, rates, "none")
-            cost = cost_of(forest_of(places, cuts), rates)
+            choice = choose(positions, rates, "none")
+            cost = cost_of(forest_of(positions, cuts), rates)
         if cuts is None:
             why = "as asked" if sharing == "none" else "that is cheaper than sharing"
             reasons.update(dict.fromkeys(members, why))
             continue
-        forest = forest_of(places, cuts)
-        clusters.append(Cluster(tuple(members), places, cuts, forest, cost, choice.alone))
+        forest = forest_of(positions, cuts)
+        clusters.append(Cluster(tuple(members), positions, cuts, forest, cost, choice.alone))
     return SharingPlan(tuple(clusters), reasons)
 
 

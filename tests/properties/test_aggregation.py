@@ -155,7 +155,7 @@ def test_every_method_gives_the_aggregates_of_the_judges_matches(
 
 
 @given(case=SEQUENCES, data=st.data())
-def test_whole_numbers_put_together_from_residues_are_the_same(
+def test_whole_numbers_put_together_from_remainders_are_the_same(
     case: Case, data: st.DataObject
 ) -> None:
     emit = data.draw(st.sampled_from(EMITS))

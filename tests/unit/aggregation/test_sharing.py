@@ -82,7 +82,7 @@ def test_chop_connect_finds_what_is_common_elsewhere() -> None:
     (cluster,) = found.plan.clusters
     # The last query shares (VK, BK) with the others although it does not begin with it.
     assert cluster.cuts == ((4,), (3,), (6,), (6,), (2, 2))
-    node_of_bk = [n for n in cluster.forest.nodes if str(n.place) == "BK"]
+    node_of_bk = [n for n in cluster.forest.nodes if str(n.position) == "BK"]
     assert len(node_of_bk) == 1
 
 

@@ -1,7 +1,7 @@
 """Numbers of matches and integer lanes modulo a prime: whole numbers of any size, part by part.
 
 Products of matrices on two stacks, as `stack_loops`, in a finite field instead of the integers. A
-number is known when its residues modulo enough primes are (`residues`).
+number is known when its remainders modulo enough primes are (`remainders`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def run(
 ) -> int:
     """Aggregate all keys; every moment at which a START expires is written.
 
-    As `prefix_loops.run`; `ints` are residues, and `prime` has at most 31 bits.
+    As `prefix_loops.run`; `ints` are remainders, and `prime` has at most 31 bits.
     """
     one, width = uintp(1), uintp(n + 1)
     square = width * width

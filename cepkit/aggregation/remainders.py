@@ -1,4 +1,4 @@
-"""Whole numbers from their residues modulo primes (the Chinese remainder theorem).
+"""Whole numbers from their remainders modulo primes (the Chinese remainder theorem).
 
 Where numbers outgrow 64 bits, loops run once for each of several primes of 31 bits, and what is
 read off at the end is put together in Python's integers.
@@ -45,16 +45,16 @@ def _is_prime(n: int) -> bool:
     return True
 
 
-def joined(residues: Sequence[npt.NDArray[Any]], primes: Sequence[int]) -> Big:
-    """Return the integers of some residues, those nearest to zero.
+def joined(remainders: Sequence[npt.NDArray[Any]], primes: Sequence[int]) -> Big:
+    """Return the integers of some remainders, those nearest to zero.
 
     Args:
-        residues: For each prime an array, all of one shape.
+        remainders: For each prime an array, all of one shape.
         primes: The primes.
     """
     product = math.prod(primes)
-    whole = np.zeros(residues[0].shape, dtype=object)
-    for each, prime in zip(residues, primes, strict=True):
+    whole = np.zeros(remainders[0].shape, dtype=object)
+    for each, prime in zip(remainders, primes, strict=True):
         others = product // prime
         factor = others * pow(others, -1, prime)
         whole = whole + (each % prime).astype(object) * factor
