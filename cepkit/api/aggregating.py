@@ -1,0 +1,141 @@
+"""Aggregates of matches, of one query or several, here or on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from cepkit.api.arguments import Pattern, checked, measured, order_matters
+from cepkit.errors import StreamError, UnsupportedError
+from cepkit.planners import choose as choosing
+from cepkit.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from cepkit.aggregation.elements import Emit
+    from cepkit.aggregation.functions import Function
+    from cepkit.aggregation.result import Aggregates
+    from cepkit.routes.several import SeveralAggregates, Shared
+    from cepkit.spark.aggregated import SparkAggregates
+
+
+@overload
+def aggregate(
+    stream: Stream,
+    pattern: list[Any] | tuple[Any, ...],
+    *,
+    method: str = "auto",
+    emit: Emit = "trigger",
+    sharing: Shared = "auto",
+) -> SeveralAggregates: ...
+
+
+@overload
+def aggregate(
+    stream: Stream,
+    pattern: Pattern,
+    *,
+    method: str = "auto",
+    emit: Emit = "trigger",
+    functions: Mapping[str, Function] | None = None,
+    slice_seconds: float | None = None,
+) -> Aggregates | SparkAggregates: ...
+
+
+def aggregate(
+    stream: Stream,
+    pattern: Pattern | Sequence[Pattern],
+    *,
+    method: str = "auto",
+    emit: Emit = "trigger",
+    functions: Mapping[str, Function] | None = None,
+    sharing: Shared = "auto",
+    slice_seconds: float | None = None,
+) -> Aggregates | SeveralAggregates | SparkAggregates:
+    """Aggregate the matches of a pattern, where that can be done without detecting them.
+
+    The live matches of a moment are those whose events have all occurred by then and whose first
+    event has not expired: the window has not passed since it, or there is none. A *trigger* is an
+    event that can be the last of a match: one that no other must follow, and that fulfils the
+    conditions about it alone. GROUP BY parts the stream as PARTITION BY does (null agrees with
+    null), and the output.
+
+    As in SQL, values that are missing (null, NaN) are left out; COUNT of none is 0, and SUM, AVG,
+    MIN and MAX of none are null. Sums and counts of whole numbers are exact, of any size. Under KL
+    an aggregate is about all members of all sets: COUNT(b) counts members, COUNT counts matches.
+
+    Args:
+        stream: From `events`.
+        pattern: The query with AGG, or its text; or a list of them.
+        method: "prefix-counters", "window-product", or "two-step" (which constructs all matches:
+            a baseline to measure against); "a-seq" chooses between the first two; "detect" detects
+            the matches and aggregates them; "auto" detects only what has to be, and the result
+            says why. All give the same rows.
+        emit: Which rows. "trigger": at each trigger the aggregates of its group's live matches. Of
+            several triggers of one time each has a row, after all events of that time. "changes":
+            also when live matches expire, those after the end of the stream included; the column
+            `cause` tells which. "new": at each trigger the aggregates of the matches that it
+            completes. "total": one row of all matches of the stream; with GROUP BY one for each
+            group that has matches.
+        functions: Further aggregates by the name of their column (`cepkit.aggregation.functions`
+            tells what one is). On Spark they also say, in an attribute `arrow_type`, which type
+            their values have.
+        sharing: Of several queries what is counted once for all: "prefix" what they begin with,
+            "chop-connect" also what they have in common elsewhere, "none" nothing, "auto"
+            what is cheapest by the rates of the stream; or for each query the lengths of the
+            pieces that it is cut into, as [(2, 3), (3, 2)], None for one that is by itself.
+            Only numbers of matches (COUNT) of sequences are shared; the rows are always the same.
+        slice_seconds: On Spark, the length of a time slice; None chooses it.
+
+    Returns:
+        From Spark a Spark DataFrame in no particular order, otherwise a result with `to_pandas()`
+        and `to_arrow()`. Columns ts, those of GROUP BY, one for each aggregate as "count" or
+        "sum(c.volume)", and new_matches: how many matches the trigger completes. "total" has
+        neither ts nor new_matches. Of several queries a sequence of such results, with the `plan`
+        that says what was shared.
+
+    Raises:
+        PlanError: A sharing plan that is not one of these queries.
+        PatternError: There is no AGG, the pattern reads a column that the stream does not have, or
+            an aggregate is of what it cannot take.
+        UnsupportedError: The method cannot aggregate such a pattern; the message says what in it.
+            Rows at triggers, of a window in events.
+        LimitError: Detection would make too many sets. When rows are asked for on Spark: an
+            integer beyond 64 bits.
+    """
+    from cepkit.routes.aggregates import EMITS, METHODS
+    from cepkit.routes.aggregates import aggregate as aggregate_locally
+    from cepkit.routes.asked import functions_of
+
+    if method not in METHODS:
+        raise StreamError(f"method={method!r}", expected=f"one of {', '.join(METHODS)}")
+    if slice_seconds is not None and not slice_seconds > 0:
+        raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
+    if emit not in EMITS:
+        raise StreamError(f"emit={emit!r}", expected=f"one of {', '.join(EMITS)}")
+    patterns = list(pattern) if isinstance(pattern, list | tuple) else [pattern]
+    queries = [checked(stream, each) for each in patterns]
+    asked = [functions_of(query, functions or {}) for query in queries]
+    if stream.place == "spark":
+        from cepkit.routes.aggregates import way_of
+        from cepkit.routes.detected import without_aggregates
+        from cepkit.spark.aggregate import aggregate as aggregate_on_spark
+
+        if isinstance(pattern, list | tuple):
+            raise UnsupportedError(
+                "this release cannot aggregate several queries at once on Spark",
+                hint="aggregate them one by one",
+            )
+        plan, query = None, queries[0]
+        if way_of(query, method).sequence is None and order_matters(query):
+            bare = without_aggregates(query)
+            plan = choosing.plan_to_run(bare, measured(stream, bare, seed=0))
+        return aggregate_on_spark(
+            stream, query, asked[0], method, emit, plan=plan, slice_seconds=slice_seconds
+        )
+    if isinstance(pattern, list | tuple):
+        from cepkit.routes.several import SHARINGS, aggregate_several
+
+        if isinstance(sharing, str) and sharing not in SHARINGS:
+            raise StreamError(f"sharing={sharing!r}", expected=f"one of {', '.join(SHARINGS)}")
+        return aggregate_several(stream, queries, asked, method, emit, sharing)
+    return aggregate_locally(stream, queries[0], asked[0], method, emit)

@@ -1,0 +1,71 @@
+"""What every verb takes, checked: a stream and a pattern that fit, statistics, what is measured."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from cepkit.errors import StatisticsError, StreamError
+from cepkit.pattern.builder import as_query
+from cepkit.pattern.checks import check_attributes
+from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
+from cepkit.statistics.model import Statistics
+from cepkit.stream.stream import Stream
+
+Pattern: TypeAlias = "str | Query | Any"
+"""A query, its text, or what the builder makes."""
+
+
+def checked(stream: Stream, pattern: Pattern) -> Query:
+    """Return the query that a pattern is.
+
+    Raises:
+        StreamError: The stream is none.
+        PatternError: The pattern is none, or reads a column that the stream does not have.
+    """
+    if not isinstance(stream, Stream):
+        raise StreamError(
+            f"a {type(stream).__name__} where a stream belongs",
+            hint="cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path",
+        )
+    query = as_query(pattern)
+    check_attributes(query, stream.column_names)
+    return query
+
+
+def statistics_given(statistics: Statistics) -> Statistics:
+    """Return the statistics unchanged.
+
+    Raises:
+        StatisticsError: They are none.
+    """
+    if not isinstance(statistics, Statistics):
+        raise StatisticsError(
+            f"a {type(statistics).__name__} where statistics belong",
+            hint="cepkit.profile(stream, pattern) measures them",
+        )
+    return statistics
+
+
+def measured(stream: Stream, query: Query, seed: int, *, details: bool = False) -> Statistics:
+    """Return the statistics, without telling the user what detection will tell as well.
+
+    Args:
+        stream: From `events`.
+        query: The pattern.
+        seed: Of the sample.
+        details: Whether to count what plans do not need as well.
+    """
+    if stream.place == "spark":
+        from cepkit.spark.profile import profile as profile_on_spark
+
+        return profile_on_spark(stream, query, seed=seed, details=details)
+    from cepkit.statistics.estimate import attributes_read, estimate
+
+    columns = stream.columns(attributes_read(query))
+    return estimate(columns, query, seed=seed, details=details)
+
+
+def order_matters(query: Query) -> bool:
+    """Return whether the order in which events are looked for matters."""
+    return query.strategy is Strategy.SKIP_TILL_ANY_MATCH

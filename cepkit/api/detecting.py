@@ -1,0 +1,107 @@
+"""Matches: found here or on Spark, along a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from cepkit.api.arguments import Pattern, checked, measured, order_matters
+from cepkit.errors import StreamError, UnsupportedError
+from cepkit.plan.checks import as_plan
+from cepkit.planners import choose as choosing
+from cepkit.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from cepkit.columnar.matches import Matches
+    from cepkit.plan.nodes import OrderPlan, Plan
+    from cepkit.spark.result import SparkMatches
+
+
+def detect(
+    stream: Stream,
+    pattern: Pattern,
+    plan: Plan | OrderPlan | Sequence[str] | None = None,
+    *,
+    limit: int | None = None,
+    sets: Literal["every", "maximal"] = "every",
+    slice_seconds: float | None = None,
+    slice_events: int | None = None,
+) -> Matches | SparkMatches:
+    """Find all matches of a pattern.
+
+    Nothing is computed before it is asked for.
+
+    Args:
+        stream: From `events`.
+        pattern: The query, or its text.
+        plan: From `choose_plan`; or the order of the variables, as ["c", "b", "a"]; None to
+            profile the stream and take the cheapest plan.
+        limit: The most matches wanted.
+        sets: Which sets of Kleene variables make matches: "every" non-empty one, or "maximal":
+            for each choice of the other events the largest set alone. The number of matches is
+            what `.count()` gives, without making them. Under skip-till-next-match it makes no
+            difference: a set takes all it can.
+        slice_seconds: On Spark, the length of a time slice of un-keyed patterns; None chooses it
+            from the statistics so that a worker's memory is bounded.
+        slice_events: The same in events, for windows in events and contiguity.
+
+    Returns:
+        From Spark a Spark DataFrame, otherwise `Matches`; both with a struct column for each
+        variable, `match_start` and `match_end`, in no particular order, and `explain()`.
+
+    Raises:
+        PatternError: The pattern reads a column that the stream does not have, or compares what
+            cannot be compared.
+        UnsupportedError: The pattern has a part that this release cannot detect.
+        PlanError: The plan is not one of this pattern.
+        LimitError: When matches are asked for: there would be too many sets to write or to try.
+    """
+    query = checked(stream, pattern)
+    if limit is not None and limit < 0:
+        raise StreamError(f"a limit of {limit} matches", expected="0 or more")
+    if sets not in ("every", "maximal"):
+        raise StreamError(f"sets={sets!r}", expected="'every' or 'maximal'")
+    if slice_seconds is not None and not slice_seconds > 0:
+        raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
+    if slice_events is not None and slice_events < 1:
+        raise StreamError(f"slices of {slice_events} events", expected="1 or more")
+    check_detectable(stream, query)
+    if plan is None and order_matters(query):
+        chosen = choosing.plan_to_run(query, measured(stream, query, seed=0))
+    else:
+        # Of events side by side there are so few that their order does not matter.
+        chosen = as_plan(plan, query)
+    if stream.place == "spark":
+        from cepkit.spark.batch import detect as detect_on_spark
+
+        return detect_on_spark(
+            stream,
+            query,
+            chosen,
+            slice_seconds=slice_seconds,
+            slice_events=slice_events,
+            limit=limit,
+            sets=sets,
+        )
+    from cepkit.columnar.matches import Matches
+
+    return Matches(stream, query, chosen, limit=limit, sets=sets)
+
+
+def check_detectable(stream: Stream, pattern: Pattern) -> None:
+    """Refuse, by name, what `detect` cannot do yet; it costs nothing.
+
+    Args:
+        stream: From `events`.
+        pattern: The query, or its text.
+
+    Raises:
+        PatternError: The pattern reads a column that the stream does not have.
+        UnsupportedError: The pattern has a part that this release cannot detect.
+    """
+    query = checked(stream, pattern)
+    if query.aggregates:
+        raise UnsupportedError(
+            "AGG asks for aggregates, not for matches",
+            hint="cepkit.aggregate(stream, pattern) gives them; to detect, leave AGG out",
+        )

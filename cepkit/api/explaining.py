@@ -1,0 +1,95 @@
+"""Why events are no match, and a figure of whatever the other verbs return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from cepkit.api.arguments import Pattern, checked
+from cepkit.errors import StreamError
+from cepkit.plan.checks import as_plan
+from cepkit.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from cepkit.diagnosis.result import WhyNot
+    from cepkit.figures.player import Player
+    from cepkit.plan.nodes import OrderPlan, Plan
+
+
+def why_not(
+    stream: Stream,
+    pattern: Pattern,
+    /,
+    *,
+    plan: Plan | OrderPlan | Sequence[str] | None = None,
+    id: str | None = None,  # noqa: A002 - the word for it
+    violations: int = 1,
+    limit: int = 10,
+    bindings: Mapping[str, Any] | None = None,
+    **named: Any,
+) -> WhyNot:
+    """Say why events are no match - or, if none are named, why there is none.
+
+    Events are named by variable: ``why_not(stream, pattern, a=17, c=30)`` asks about the events
+    in rows 17 and 30 of the source, counted from 0. Variables that are not named are searched for
+    what would complete them best. With none named, a funnel counts how many partial matches reach
+    each requirement and pass it, and the nearest misses are ranked.
+
+    Args:
+        stream: From `events`. From Spark the events around the named ones are fetched, or
+            the first 200,000 of the pattern's types.
+        pattern: The query, or its text.
+        plan: The order of the funnel's steps, as for `detect`; None for the pattern's own.
+        id: A column that names events by its values instead of their rows; on Spark needed.
+        violations: How many requirements a near miss may violate, 1 to 3.
+        limit: The most near misses.
+        bindings: Named events, for variables whose names cannot be keywords here.
+        **named: For variables, also those under NOT, the event; for those under KL one or a list.
+
+    Returns:
+        An answer that prints as a text and can be drawn; `found`, `requirements`, `funnel`,
+        `near_misses` and `notes` hold its parts. Work is bounded; the notes say where it was cut.
+
+    Raises:
+        PatternError: A name that is no variable of the pattern's.
+        StreamError: No event has that row or id, or several have.
+        UnsupportedError: The events are in Spark, and what is asked would need all of them.
+    """
+    from cepkit.diagnosis.why_not import why_not as ask
+
+    query = checked(stream, pattern)
+    events_named = {**(bindings or {}), **named}
+    if violations not in (1, 2, 3):
+        raise StreamError(f"near misses with {violations} violations", expected="1, 2 or 3")
+    if limit < 1:
+        raise StreamError(f"the nearest {limit} misses", expected="1 or more")
+    notes: tuple[str, ...] = ()
+    if stream.place == "spark":
+        from cepkit.spark.diagnosis import local_part
+
+        stream, notes = local_part(stream, query, events_named, id)
+    chosen = as_plan(plan, query)
+    answer = ask(
+        stream, query, events_named, plan=chosen, id=id, violations=violations, limit=limit
+    )
+    return replace(answer, notes=(*notes, *answer.notes))
+
+
+def draw(thing: object, **options: Any) -> Figure | Player:
+    """Return a figure of `thing`; it is returned, never shown as a side effect.
+
+    Args:
+        thing: A query, a plan, statistics, a comparison of plans, what `weigh_plans` and
+            `what_if` return, matches, an explanation, the answer of `why_not` or a table of it;
+            or a trace, or several of one stream, which gives a player (docs/player.md).
+        **options: Those of the figure: see `cepkit.figures`.
+
+    Raises:
+        CepkitError: There is no figure for such a thing.
+    """
+    from cepkit.figures import draw as draw_figure
+
+    return draw_figure(thing, **options)

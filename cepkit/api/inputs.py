@@ -1,0 +1,60 @@
+"""What goes in: a pattern's text, events to try things on; streams and functions from below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cepkit.pattern.functions import register_function as register_function
+from cepkit.pattern.query import Query
+from cepkit.stream.stream import events as events
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def parse(text: str) -> Query:
+    """Return the query that a text says.
+
+    Args:
+        text: As docs/pattern-language.md describes.
+
+    Raises:
+        PatternSyntaxError: The text does not follow the grammar; the message underlines the place.
+        PatternError: It does, but means nothing, as a condition on an unknown variable.
+    """
+    from cepkit.pattern.parser import parse as parse_text
+
+    return parse_text(text)
+
+
+def sample_stocks(n: int = 200_000, *, seed: int = 7) -> pd.DataFrame:
+    """Return made-up stock trades to try things on: drifting, bursty, with a rare ticker.
+
+    Args:
+        n: How many.
+        seed: Of the random generator.
+
+    Returns:
+        Columns ts (UTC), ticker, price, difference (from the ticker's price before), volume.
+    """
+    from cepkit.stream.generators import stock_events
+
+    frame: pd.DataFrame = stock_events(n, seed=seed).to_pandas()
+    return frame
+
+
+def sample_clicks(n: int = 100_000, *, seed: int = 7) -> pd.DataFrame:
+    """Return made-up clicks in an online shop: who views what, buys it, or leaves.
+
+    Args:
+        n: How many; some 60,000 are a day.
+        seed: Of the random generator.
+
+    Returns:
+        Columns ts (UTC), action (as ViewKindle, BuyCase, Recommend), customer, channel (web, app
+        or mail), price (dollars; missing where nothing is bought).
+    """
+    from cepkit.stream.clicks import click_events
+
+    frame: pd.DataFrame = click_events(n, seed=seed).to_pandas()
+    return frame

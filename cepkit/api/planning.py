@@ -1,0 +1,190 @@
+"""Before anything runs: what the stream is like, and the plans with what each would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cepkit.api.arguments import Pattern, checked, measured, statistics_given
+from cepkit.api.detecting import check_detectable
+from cepkit.costs import CostModel, get_cost_model
+from cepkit.costs.latency import NOTHING_KNOWN
+from cepkit.errors import StreamError
+from cepkit.pattern.builder import as_query
+from cepkit.pattern.policies import Strategy
+from cepkit.plan.checks import check_plan
+from cepkit.planners import choose as choosing
+from cepkit.planners import compare, contract, tradeoff
+from cepkit.planners import what_if as asking
+from cepkit.planners.tradeoff import ALPHAS
+from cepkit.progress import Progress
+from cepkit.statistics.model import Statistics
+from cepkit.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from cepkit.columnar.matches import Matches
+    from cepkit.plan.nodes import Plan
+    from cepkit.planners.compare import PlanComparison
+    from cepkit.planners.tradeoff import Tradeoff
+    from cepkit.planners.what_if import WhatIf
+
+
+def profile(stream: Stream, pattern: Pattern, *, seed: int = 0) -> Statistics:
+    """Measure what plans depend on: arrival rates and the selectivities of conditions.
+
+    Args:
+        stream: From `events`; on Spark the measuring runs there, over a sample of time slices.
+        pattern: The query, or its text.
+        seed: Of the sample; the same seed gives the same statistics.
+
+    Returns:
+        Rates in events per second, selectivities with their standard errors, shares of equal
+        keys, and what the stream is like: events over time, frequent keys, missing values, events
+        out of order, dropped rows, types that never occur. `forecast` says how many matches to
+        expect, with a warning where they or the work explode.
+
+    Raises:
+        PatternError: The pattern reads a column that the stream does not have.
+    """
+    from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
+
+    query = checked(stream, pattern)
+    statistics = measured(stream, query, seed, details=True)
+    warn_of_dropped(statistics.dropped)
+    warn_of_absent(statistics.never_occurring, ())
+    if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+        return statistics  # what is expected of all matches says little of those that are taken
+    return replace(statistics, forecast=choosing.choose_plan(query, statistics, "greedy").forecast)
+
+
+def choose_plan(
+    pattern: Pattern,
+    statistics: Statistics,
+    planner: str | contract.Planner = "dp-order",
+    *,
+    cost: str | CostModel = "partial-matches",
+    observe: contract.Observer | None = None,
+) -> Plan:
+    """Return the plan that a planner makes.
+
+    Args:
+        pattern: The query, or its text.
+        statistics: From `profile`, or made by hand.
+        planner: A name, as `compare_plans` shows them, or a planner of one's own.
+        cost: What makes one plan better than another: "partial-matches", "latency", "work"
+            (candidates and partial matches: what the engine does), or a model with settings, as
+            `cepkit.costs.Blend(alpha=0.5)` of partial matches and latency.
+        observe: Is called with where the search stands (`cepkit.planners.Observed`) when it has
+            found something better, while an exact search goes on, and at the end.
+
+    Raises:
+        PlanError: No planner, or no cost model, has that name.
+        StatisticsError: The statistics are not about the pattern's variables.
+        LimitError: The planner is exact and the pattern too large for it.
+    """
+    return choosing.choose_plan(
+        as_query(pattern), statistics_given(statistics), planner, get_cost_model(cost), observe
+    )
+
+
+def compare_plans(
+    pattern: Pattern,
+    statistics: Statistics,
+    planners: Sequence[str | contract.Planner] | None = None,
+    *,
+    cost: str | CostModel = "partial-matches",
+    run: bool = False,
+    stream: Stream | None = None,
+    events: int = 100_000,
+    progress: Progress = "auto",
+) -> PlanComparison:
+    """Return the plans of several planners with their costs and how long each planned.
+
+    Args:
+        pattern: The query, or its text.
+        statistics: From `profile`, or made by hand.
+        planners: Which; None for all.
+        cost: What makes one plan better than another, as for `choose_plan`.
+        run: Whether to run each plan over the beginning of the stream as well, and to count its
+            candidates, its partial matches and the time.
+        stream: For `run`: the stream; from Spark its beginning is fetched.
+        events: For `run`: how many events.
+        progress: "auto" for a bar where a search takes more than two seconds; True, or False.
+            Who interrupts it gets the plans found until then.
+
+    Raises:
+        PlanError: A planner or cost model that does not exist.
+        StreamError: Plans are to be run, but over what?
+    """
+    query = as_query(pattern)
+    if run and stream is None:
+        raise StreamError(
+            "plans are to be run, and no stream is given",
+            hint="compare_plans(pattern, statistics, run=True, stream=stream)",
+        )
+    if events < 1:
+        raise StreamError(f"plans run over {events} events", expected="1 or more")
+    found = compare.compare_plans(
+        query, statistics_given(statistics), planners, get_cost_model(cost), progress=progress
+    )
+    if not run or stream is None:
+        return found
+    from cepkit.columnar.measuring import run_plans
+
+    check_detectable(stream, query)
+    return run_plans(found, stream.head(events))
+
+
+def weigh_plans(
+    pattern: Pattern,
+    statistics: Statistics,
+    planners: Sequence[str | contract.Planner] = ("dp-order", "dp-tree"),
+    *,
+    alphas: Sequence[float] = ALPHAS,
+    matches: Matches | None = None,
+) -> Tradeoff:
+    """Return the best plans for each weight of latency against throughput.
+
+    Args:
+        pattern: The query, or its text.
+        statistics: From `profile`, or made by hand.
+        planners: Which.
+        alphas: What a unit of latency is worth in partial matches; 0 for nothing.
+        matches: Of a local stream; they tell which event comes last under AND. Without them
+            that is what independent arrivals would make it.
+    """
+    query = as_query(pattern)
+    output = NOTHING_KNOWN
+    if matches is not None:
+        from cepkit.columnar.output_profile import output_profile
+
+        output = output_profile(matches)
+    return tradeoff.weigh(query, statistics_given(statistics), planners, alphas, output)
+
+
+def what_if(
+    pattern: Pattern,
+    statistics: Statistics,
+    plans: PlanComparison | Sequence[Plan],
+    variable: str,
+    *,
+    rates: Sequence[float] | None = None,
+    cost: str | CostModel = "partial-matches",
+) -> WhatIf:
+    """Return what each plan would cost if the rate of one variable were another.
+
+    Args:
+        pattern: The query, or its text.
+        statistics: From `profile`, or made by hand.
+        plans: From `compare_plans` or `choose_plan`.
+        variable: Whose rate changes.
+        rates: In events per second; None for a hundredth to the hundredfold of the present one.
+        cost: The cost model, as for `choose_plan`.
+    """
+    query = as_query(pattern)
+    chosen = [r.plan for r in plans.rows] if isinstance(plans, compare.PlanComparison) else plans
+    for plan in chosen:
+        check_plan(plan, query)
+    model = get_cost_model(cost)
+    return asking.what_if(query, statistics_given(statistics), chosen, variable, rates, model)

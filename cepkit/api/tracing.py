@@ -1,0 +1,127 @@
+"""Event by event: what a published mechanism, or counting by prefixes, does at each step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cepkit.api.arguments import Pattern, checked, measured
+from cepkit.errors import LimitError, PlanError, UnsupportedError
+from cepkit.planners import choose as choosing
+from cepkit.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from cepkit.aggregation.trace import CounterTrace
+    from cepkit.automata.trace import Trace
+    from cepkit.plan.nodes import OrderPlan, Plan
+
+
+def simulate(
+    stream: Stream,
+    pattern: Pattern,
+    mechanism: str = "chain-nfa",
+    plan: Plan | OrderPlan | Sequence[Any] | None = None,
+    *,
+    limit: int | None = None,
+    max_steps: int = 2_000,
+) -> Trace:
+    """Run a published mechanism event by event, and keep what it did at each step.
+
+    It finds what `detect` finds, far more slowly: it is for seeing how, and for counting.
+
+    Args:
+        stream: From `events`; from Spark the first `limit` events are fetched.
+        pattern: The query, or its text.
+        mechanism: "eager-nfa" takes events in the order in which they come, "chain-nfa" in the
+            order of a plan, "tree-nfa" in an order chosen anew at each step, "evaluation-tree"
+            joins partial matches along a tree.
+        plan: From `choose_plan`; or an order, as ["c", "b", "a"]; or a tree, as
+            ("a", ("b", "c")). None: rare events first, as measured in the stream; an order is a
+            tree that leans left. Only for mechanisms that follow a plan.
+        limit: How many events to take, from the beginning of the stream; None for all.
+        max_steps: How many steps to keep, 20,000 at most. Longer streams run to their end all
+            the same: the totals are those of all.
+
+    Returns:
+        A trace: `steps`, `counters` after each, `matches`, `totals`.
+
+    Raises:
+        PatternError: The pattern reads a column that the stream does not have.
+        PlanError: There is no such mechanism, or it does not follow such a plan.
+        UnsupportedError: AGG, a strategy other than skip-till-any-match, or events in Spark
+            without a `limit`.
+        LimitError: More steps than a trace can hold, more partial matches than memory can, or
+            more sets than could ever be made.
+    """
+    from cepkit.automata.choice import choose, follow, refuse_unsupported
+    from cepkit.automata.simulation import MOST_STEPS, attributes_read
+    from cepkit.automata.simulation import simulate as run
+    from cepkit.stream.warnings import warn_of_dropped
+
+    query = checked(stream, pattern)
+    refuse_unsupported(query)
+    chosen = choose(mechanism)
+    if not 1 <= max_steps <= MOST_STEPS:
+        raise LimitError(
+            f"a trace of {max_steps:,} steps",
+            expected=f"1 to {MOST_STEPS:,}; the totals count the whole stream whatever it is",
+        )
+    if limit is not None:
+        stream = stream.head(limit)
+    elif stream.place == "spark":
+        raise UnsupportedError(
+            "mechanisms run event by event in this process, and the events are in Spark",
+            hint="limit=1000 takes the first thousand; detect runs on Spark",
+        )
+    if chosen.follows == "nothing" and plan is not None:
+        raise PlanError(f"'{mechanism}' follows no plan", expected="no plan")
+    if chosen.follows != "nothing" and plan is None:
+        plan = choosing.choose_plan(query, measured(stream, query, seed=0), "by-frequency")
+    columns = stream.columns(attributes_read(query))
+    warn_of_dropped(columns.dropped)
+    return run(chosen, columns, query, follow(chosen, plan, query), max_steps)
+
+
+def aggregate_trace(
+    stream: Stream,
+    pattern: Pattern,
+    *,
+    pieces: Sequence[Sequence[str]] | None = None,
+    limit: int | None = None,
+) -> CounterTrace:
+    """Count matches by prefix counters, event by event, and keep all counters after each step.
+
+    It counts what `aggregate` counts, far more slowly: it is for seeing how.
+
+    Args:
+        stream: From `events`; from Spark the first `limit` events are fetched.
+        pattern: A sequence, as `aggregate` takes it by "a-seq", or its text; AGG may be absent.
+        pieces: Where to cut the sequence, as [["a", "b", "c"], ["d", "e"]]: the pieces are counted
+            by themselves and connected by snapshots (Chop-Connect); None for one piece.
+        limit: How many events to take, from the beginning of the stream; None for all.
+
+    Returns:
+        A trace that prints as a table; `steps`, `output`, `to_pandas()`, `to_json()`.
+
+    Raises:
+        PatternError: The pattern reads a column that the stream does not have, or is not what the
+            pieces make.
+        UnsupportedError: The pattern is no sequence; or events in Spark without a `limit`.
+        LimitError: More than 2,000 steps.
+    """
+    from cepkit.aggregation.sequence import sequence_of
+    from cepkit.aggregation.tracing import trace
+    from cepkit.stream.warnings import warn_of_dropped
+
+    query = checked(stream, pattern)
+    sequence = sequence_of(query)
+    if limit is not None:
+        stream = stream.head(limit)
+    elif stream.place == "spark":
+        raise UnsupportedError(
+            "counters are traced in this process, and the events are in Spark",
+            hint="limit=100 takes the first hundred; aggregate runs on Spark",
+        )
+    columns = stream.columns(sorted(sequence.attributes))
+    warn_of_dropped(columns.dropped)
+    return trace(columns, query, pieces)
