@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import html
-import warnings
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame as AnyDataFrame
-from pyspark.sql.classic.dataframe import DataFrame
+from pyspark.sql import DataFrame
 
 from cepkit.aggregation.elements import Emit
 from cepkit.pattern.query import Query
 from cepkit.spark.counters import Reports
-from cepkit.spark.failures import plain_errors
-from cepkit.stream.columns import Dropped
-from cepkit.stream.warnings import warn_of_dropped
+from cepkit.spark.result_frame import ResultFrame
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
     from pyspark.accumulators import Accumulator
-    from pyspark.sql.types import Row
 
 
-class SparkAggregates(DataFrame):
+class SparkAggregates(ResultFrame):
     """Aggregates as a Spark DataFrame: nothing is computed before an action asks for it.
 
     The columns are those of `cepkit.aggregate` on a local stream; rows are in no particular order.
@@ -38,7 +30,7 @@ class SparkAggregates(DataFrame):
 
     def __init__(
         self,
-        found: AnyDataFrame,
+        found: DataFrame,
         *,
         query: Query,
         emit: Emit,
@@ -49,60 +41,11 @@ class SparkAggregates(DataFrame):
         tasks: int,
         warned: bool,
     ) -> None:
-        frame = cast("DataFrame", found)
-        super().__init__(frame._jdf, frame.sparkSession)  # noqa: SLF001 - Spark has no other way
+        super().__init__(found, route=route, reports=reports, tasks=tasks, warned=warned)
         self.query = query
         self.emit = emit
         self.method = method
         self.reason = reason
-        self.route = route
-        self._reports = reports
-        self._tasks = tasks
-        self._warned = warned
-
-    def collect(self) -> list[Row]:
-        """Return all rows in this process."""
-        with plain_errors():
-            rows = super().collect()
-        self._warn()
-        return rows
-
-    def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
-        """Print the first `n` rows that are found."""
-        with plain_errors():
-            super().show(n, truncate, vertical)
-
-    def toPandas(self) -> pd.DataFrame:  # noqa: N802 - Spark's name
-        """Return all rows as a pandas DataFrame in this process."""
-        with plain_errors(), warnings.catch_warnings():
-            # Spark would tell of an error twice.
-            warnings.filterwarnings("ignore", "toPandas attempted Arrow optimization")
-            frame = super().toPandas()
-        self._warn()
-        return frame
-
-    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
-        """Return all rows as an Arrow table in this process."""
-        with plain_errors():
-            table = super().toArrow()
-        self._warn()
-        return table
-
-    def _warn(self) -> None:
-        """Warn of rows that are no events, once all tasks have told of theirs."""
-        reports = self._reports.value
-        if not self._warned and len(reports) >= self._tasks:
-            self._warned = True
-            warn_of_dropped(sum((report.dropped for report in reports.values()), Dropped()))
-
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{super().__repr__()}"
-
-    def _repr_html_(self) -> str:
-        columns = ", ".join(html.escape(name) for name in self.columns)
-        table = super()._repr_html_()
-        below = f"<p>columns {columns}; <code>.show()</code> runs it</p>"
-        return f"<p>{html.escape(self._title())}</p>{table or below}"
 
     def _title(self) -> str:
         return f"Aggregates by {self.method} ({self.reason}); {self.route}"

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
+from pyspark.sql import functions as F
 
 from cepkit.columnar.program import Clock, Program
 from cepkit.errors import UnsupportedError

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
+from pyspark.sql import functions as F
 
 from cepkit.diagnosis.naming import check_names, ids
 from cepkit.errors import LimitError, StreamError, UnsupportedError

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
+from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from cepkit.spark.source import Source

@@ -24,7 +24,7 @@ from operator import xor
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
+from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from cepkit.columnar.program import Clock

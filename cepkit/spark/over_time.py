@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
+from pyspark.sql import functions as F
 
 from cepkit.spark.extent import types_of
 from cepkit.spark.source import Source

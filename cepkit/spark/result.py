@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import html
-import warnings
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame as AnyDataFrame
-from pyspark.sql.classic.dataframe import DataFrame
+from pyspark.sql import DataFrame
 
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.explanation import Explanation
@@ -18,18 +15,17 @@ from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.spark.counters import Reports, total
 from cepkit.spark.failures import plain_errors
+from cepkit.spark.result_frame import ResultFrame
 from cepkit.spark.worker import Job
 from cepkit.stream.columns import Dropped
 from cepkit.stream.warnings import warn_of_dropped
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
     from pyspark.accumulators import Accumulator
-    from pyspark.sql.types import Row
 
 
-class SparkMatches(DataFrame):
+class SparkMatches(ResultFrame):
     """The matches as a Spark DataFrame: nothing is computed before an action asks for it.
 
     A struct column for each variable, null where a branch of an OR does not have it, then
@@ -48,8 +44,8 @@ class SparkMatches(DataFrame):
 
     def __init__(
         self,
-        found: AnyDataFrame,
-        counting: AnyDataFrame,
+        found: DataFrame,
+        counting: DataFrame,
         *,
         query: Query,
         plan: Plan,
@@ -61,19 +57,15 @@ class SparkMatches(DataFrame):
         warned: bool,
         left_out: Dropped,
     ) -> None:
-        wanted = cast("DataFrame", found if limit is None else found.limit(limit))
-        super().__init__(wanted._jdf, wanted.sparkSession)  # noqa: SLF001 - Spark has no other way
+        wanted = found if limit is None else found.limit(limit)
+        super().__init__(wanted, route=route, reports=reports, tasks=tasks, warned=warned)
         self.query = query
         self.plan = plan
         self.most = limit
-        self.route = route
         self.variables = tuple(event.variable for event in bound_events_of(query.structure))
         self._counting = counting
         self._programs = job.programs
         self._roles = job.schema
-        self._reports = reports
-        self._tasks = tasks
-        self._warned = warned
         self._left_out = left_out
 
     def explain(  # type: ignore[override]
@@ -127,44 +119,13 @@ class SparkMatches(DataFrame):
             some = to_frame(self.select("*").limit(n).toArrow())
         return timeline(some, self.variables, self._roles.time, self._roles.type)
 
-    def collect(self) -> list[Row]:
-        """Return all matches as rows in this process."""
-        with plain_errors():
-            return super().collect()
-
-    def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
-        """Print the first `n` matches that are found."""
-        with plain_errors():
-            super().show(n, truncate, vertical)
-
-    def toPandas(self) -> pd.DataFrame:  # noqa: N802 - Spark's name
-        """Return all matches as a pandas DataFrame in this process."""
-        with plain_errors(), warnings.catch_warnings():
-            # Spark would tell of an error twice.
-            warnings.filterwarnings("ignore", "toPandas attempted Arrow optimization")
-            return super().toPandas()
-
-    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
-        """Return all matches as an Arrow table in this process."""
-        with plain_errors():
-            return super().toArrow()
-
     def _run(self) -> tuple[tuple[tuple[StepCounters, ...], ...], Dropped]:
         """Return the counters and the dropped rows of a whole run; make one if there was none."""
-        if len(self._reports.value) < self._tasks:
+        if not self._all_told():
             with plain_errors():
                 self._counting.count()
         counters, dropped = total(self._reports.value, self._programs)
         return counters, dropped + self._left_out
-
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{super().__repr__()}"
-
-    def _repr_html_(self) -> str:
-        columns = ", ".join(f"{html.escape(name)}" for name in self.columns)
-        table = super()._repr_html_()
-        below = f"<p>columns {columns}; <code>.show()</code> runs it</p>"
-        return f"<p>{html.escape(self._title())}</p>{table or below}"
 
     def _title(self) -> str:
         order = "; ".join(map(str, self.plan.branches))

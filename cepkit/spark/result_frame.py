@@ -1,0 +1,99 @@
+"""A result as a Spark DataFrame: actions raise plain errors and tell of rows that are no events."""
+
+from __future__ import annotations
+
+import html
+import warnings
+from typing import TYPE_CHECKING, cast
+
+from pyspark.sql import DataFrame as AnyDataFrame
+from pyspark.sql.classic.dataframe import DataFrame
+
+from cepkit.spark.counters import Reports
+from cepkit.spark.failures import plain_errors
+from cepkit.stream.columns import Dropped
+from cepkit.stream.warnings import warn_of_dropped
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from pyspark.accumulators import Accumulator
+    from pyspark.sql.types import Row
+
+
+class ResultFrame(DataFrame):
+    """What workers find, as a Spark DataFrame that says how it is made.
+
+    What is derived from it (`select`, `limit`) is a plain DataFrame of Spark's.
+
+    Attributes:
+        route: How the events reach the workers, and how they are cut, as a sentence.
+    """
+
+    def __init__(
+        self,
+        found: AnyDataFrame,
+        *,
+        route: str,
+        reports: Accumulator[Reports],
+        tasks: int,
+        warned: bool,
+    ) -> None:
+        frame = cast("DataFrame", found)
+        super().__init__(frame._jdf, frame.sparkSession)  # noqa: SLF001 - Spark has no other way
+        self.route = route
+        self._reports = reports
+        self._tasks = tasks
+        self._warned = warned
+
+    def collect(self) -> list[Row]:
+        """Return all rows in this process."""
+        with plain_errors():
+            rows = super().collect()
+        self._warn()
+        return rows
+
+    def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
+        """Print the first `n` rows that are found."""
+        with plain_errors():
+            super().show(n, truncate, vertical)
+
+    def toPandas(self) -> pd.DataFrame:  # noqa: N802 - Spark's name
+        """Return all rows as a pandas DataFrame in this process."""
+        with plain_errors(), warnings.catch_warnings():
+            # Spark would tell of an error twice.
+            warnings.filterwarnings("ignore", "toPandas attempted Arrow optimization")
+            frame = super().toPandas()
+        self._warn()
+        return frame
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
+        """Return all rows as an Arrow table in this process."""
+        with plain_errors():
+            table = super().toArrow()
+        self._warn()
+        return table
+
+    def _all_told(self) -> bool:
+        """Return whether all tasks have told what they did."""
+        return len(self._reports.value) >= self._tasks
+
+    def _warn(self) -> None:
+        """Warn of rows that are no events, once all tasks have told of theirs."""
+        if not self._warned and self._all_told():
+            self._warned = True
+            reports = self._reports.value.values()
+            warn_of_dropped(sum((report.dropped for report in reports), Dropped()))
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{super().__repr__()}"
+
+    def _repr_html_(self) -> str:
+        columns = ", ".join(html.escape(name) for name in self.columns)
+        table = super()._repr_html_()
+        below = f"<p>columns {columns}; <code>.show()</code> runs it</p>"
+        return f"<p>{html.escape(self._title())}</p>{table or below}"
+
+    def _title(self) -> str:
+        """Return what it is, in a line."""
+        raise NotImplementedError
