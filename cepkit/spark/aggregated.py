@@ -41,11 +41,11 @@ class SparkAggregates(ResultFrame):
         tasks: int,
         warned: bool,
     ) -> None:
-        super().__init__(found, route=route, reports=reports, tasks=tasks, warned=warned)
+        title = f"Aggregates by {method} ({reason})"
+        super().__init__(
+            found, title=title, route=route, reports=reports, tasks=tasks, warned=warned
+        )
         self.query = query
         self.emit = emit
         self.method = method
         self.reason = reason
-
-    def _title(self) -> str:
-        return f"Aggregates by {self.method} ({self.reason}); {self.route}"

@@ -58,11 +58,16 @@ class SparkMatches(ResultFrame):
         left_out: Dropped,
     ) -> None:
         wanted = found if limit is None else found.limit(limit)
-        super().__init__(wanted, route=route, reports=reports, tasks=tasks, warned=warned)
+        variables = tuple(event.variable for event in bound_events_of(query.structure))
+        order = "; ".join(map(str, plan.branches))
+        title = f"Matches of {', '.join(variables)} by the plan {order}"
+        super().__init__(
+            wanted, title=title, route=route, reports=reports, tasks=tasks, warned=warned
+        )
         self.query = query
         self.plan = plan
         self.most = limit
-        self.variables = tuple(event.variable for event in bound_events_of(query.structure))
+        self.variables = variables
         self._counting = counting
         self._programs = job.programs
         self._roles = job.schema
@@ -126,7 +131,3 @@ class SparkMatches(ResultFrame):
                 self._counting.count()
         counters, dropped = total(self._reports.value, self._programs)
         return counters, dropped + self._left_out
-
-    def _title(self) -> str:
-        order = "; ".join(map(str, self.plan.branches))
-        return f"Matches of {', '.join(self.variables)} by the plan {order}; {self.route}"

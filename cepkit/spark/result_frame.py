@@ -26,6 +26,14 @@ class ResultFrame(DataFrame):
 
     What is derived from it (`select`, `limit`) is a plain DataFrame of Spark's.
 
+    Args:
+        found: What it is made of.
+        title: What it is.
+        route: How the events reach the workers.
+        reports: What tasks tell as they finish.
+        tasks: How many there are.
+        warned: Whether the user has been told of rows that are no events.
+
     Attributes:
         route: How the events reach the workers, and how they are cut, as a sentence.
     """
@@ -34,6 +42,7 @@ class ResultFrame(DataFrame):
         self,
         found: AnyDataFrame,
         *,
+        title: str,
         route: str,
         reports: Accumulator[Reports],
         tasks: int,
@@ -42,6 +51,7 @@ class ResultFrame(DataFrame):
         frame = cast("DataFrame", found)
         super().__init__(frame._jdf, frame.sparkSession)  # noqa: SLF001 - Spark has no other way
         self.route = route
+        self._title = f"{title}; {route}"
         self._reports = reports
         self._tasks = tasks
         self._warned = warned
@@ -86,14 +96,10 @@ class ResultFrame(DataFrame):
             warn_of_dropped(sum((report.dropped for report in reports), Dropped()))
 
     def __repr__(self) -> str:
-        return f"{self._title()}\n{super().__repr__()}"
+        return f"{self._title}\n{super().__repr__()}"
 
     def _repr_html_(self) -> str:
         columns = ", ".join(html.escape(name) for name in self.columns)
         table = super()._repr_html_()
         below = f"<p>columns {columns}; <code>.show()</code> runs it</p>"
-        return f"<p>{html.escape(self._title())}</p>{table or below}"
-
-    def _title(self) -> str:
-        """Return what it is, in a line."""
-        raise NotImplementedError
+        return f"<p>{html.escape(self._title)}</p>{table or below}"

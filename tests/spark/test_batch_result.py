@@ -152,8 +152,13 @@ def test_rows_that_are_no_events_are_counted_and_told(spark):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         matches = detect(stream, query, plan_of(query), slice_seconds=1)
+        again = detect(stream, query, plan_of(query), slice_seconds=1)
+    with pytest.warns(StreamWarning, match="3 without a time and 2 without a type"):
         matches.collect()
     with pytest.warns(StreamWarning, match="3 without a time and 2 without a type"):
+        again.explain()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it is told once
         matches.explain()
 
 
