@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Self, TypeVar
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -74,6 +75,23 @@ class CepkitError(Exception):
         self.expected = expected
         self.hint = hint
 
+    @classmethod
+    def unknown(
+        cls, found: str, name: object, known: Iterable[str], *, option: str = "", beside: str = ""
+    ) -> Self:
+        """Return the error of a name that is none of those known, with the nearest as a hint.
+
+        Args:
+            found: What was found.
+            name: What the user wrote.
+            known: The names that would have been right.
+            option: What the names are given as, as ``"by= "``.
+            beside: What would have been right beside them, as ``", or a number"``.
+        """
+        names = tuple(known)
+        expected = f"{option}one of {', '.join(names)}{beside}" if names else None
+        return cls(found, expected=expected, hint=nearest(str(name), names))
+
     def __str__(self) -> str:
         lines = [self.found]
         if self.expected:
@@ -119,6 +137,22 @@ class PlacedError(CepkitError):
         super().__init__(found, expected=expected, hint=hint)
         self.span = span
 
+    @classmethod
+    def unknown(
+        cls,
+        found: str,
+        name: object,
+        known: Iterable[str],
+        *,
+        option: str = "",
+        beside: str = "",
+        span: Span | None = None,
+    ) -> Self:
+        """As `CepkitError.unknown`, with the place in the pattern's text."""
+        error = super().unknown(found, name, known, option=option, beside=beside)
+        error.span = span
+        return error
+
     def __str__(self) -> str:
         message = super().__str__()
         if self.span is None:
@@ -149,6 +183,28 @@ class StatisticsError(CepkitError, ValueError):
 
 class PlanError(CepkitError, ValueError):
     """A plan that does not belong to the pattern, or an unknown planner."""
+
+
+Shelved = TypeVar("Shelved")
+
+
+def by_name(shelf: Mapping[str, Shelved], name: str, what: str, *, beside: str = "") -> Shelved:
+    """Return what stands on a shelf under a name.
+
+    Args:
+        shelf: What there is, by name.
+        name: What the user wrote.
+        what: What stands on that shelf: ``"planner"``.
+        beside: What might have been written instead of a name.
+
+    Raises:
+        PlanError: There is none of that name.
+    """
+    try:
+        return shelf[name]
+    except KeyError:
+        found = f"there is no {what} '{name}'"
+        raise PlanError.unknown(found, name, shelf, beside=beside) from None
 
 
 class TraceError(CepkitError, ValueError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cepkit.automata import MECHANISMS
 from cepkit.automata.contract import Mechanism
-from cepkit.errors import PlanError, UnsupportedError, nearest
+from cepkit.errors import PlanError, UnsupportedError, by_name
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import PlanLike, as_plan
@@ -17,14 +17,7 @@ def choose(name: str) -> Mechanism:
     Raises:
         PlanError: There is none.
     """
-    try:
-        return MECHANISMS[name]
-    except KeyError:
-        raise PlanError(
-            f"there is no mechanism '{name}'",
-            expected=f"one of {', '.join(MECHANISMS)}",
-            hint=nearest(str(name), MECHANISMS),
-        ) from None
+    return by_name(MECHANISMS, name, "mechanism")
 
 
 def refuse_unsupported(query: Query) -> None:

@@ -44,7 +44,7 @@ class Mechanism(Protocol):
         """How it is drawn."""
         ...
 
-    def prepare(self, rules: Rules, number: int, chart: Chart, plan: BranchPlan) -> Program:
+    def prepare(self, rules: Rules, number: int, chart: Chart, plan: BranchPlan, /) -> Program:
         """Return the program of a branch, its nodes and edges drawn on the chart.
 
         Args:

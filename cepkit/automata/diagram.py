@@ -7,9 +7,9 @@ have their leaves below. O(nodes + edges).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from cepkit.automata.chart import Chart, Edge, Node
 from cepkit.automata.contract import DiagramKind
@@ -51,7 +51,7 @@ def diagram(kind: DiagramKind, chart: Chart) -> Diagram:
     top = 0.0
     for number in sorted(branches):
         nodes = branches[number]
-        found = _PLACES[kind](nodes, chart.edges)
+        found = _places(kind, nodes, chart.edges)
         least = min(y for _, y in found.values())
         for node in nodes:
             x, y = found[node.id]
@@ -60,7 +60,19 @@ def diagram(kind: DiagramKind, chart: Chart) -> Diagram:
     return Diagram(kind, tuple(placed[node.id] for node in chart.nodes), tuple(chart.edges))
 
 
-def _layers(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:  # noqa: ARG001 - as others
+def _places(kind: DiagramKind, nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
+    match kind:
+        case "chain":
+            return _layers(nodes)
+        case "tree-nfa":
+            return _orders(nodes, edges)
+        case "evaluation-tree":
+            return _tree(nodes, edges)
+        case _:
+            assert_never(kind)
+
+
+def _layers(nodes: Sequence[Node]) -> Places:
     """Return places by layers, each in the middle of the height."""
     layers: defaultdict[int, list[Node]] = defaultdict(list)
     for node in nodes:
@@ -127,10 +139,3 @@ def _below(root: int, parts: Mapping[int, Sequence[int]], *, from_top: bool) -> 
 
     place(root, 0)
     return places
-
-
-_PLACES: dict[DiagramKind, Callable[[Sequence[Node], Sequence[Edge]], Places]] = {
-    "chain": _layers,
-    "tree-nfa": _orders,
-    "evaluation-tree": _tree,
-}

@@ -33,7 +33,7 @@ class EagerNFA:
     follows: Follows = "nothing"
     diagram: DiagramKind = "chain"
 
-    def prepare(self, rules: Rules, number: int, chart: Chart, plan: BranchPlan) -> EagerProgram:  # noqa: ARG002 - it follows none
+    def prepare(self, rules: Rules, number: int, chart: Chart, _: BranchPlan) -> EagerProgram:
         """Return the states of a branch."""
         return EagerProgram(rules, number, chart)
 

@@ -5,23 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from cepkit.automata import operations as ops
 from cepkit.automata.demands import Test
 from cepkit.automata.events import Binding, Event
-from cepkit.automata.operations import (
-    Checked,
-    Close,
-    Create,
-    Discard,
-    Evaluate,
-    Forget,
-    Leave,
-    Match,
-    Operation,
-    Reason,
-    Refuse,
-    Store,
-    Visit,
-)
+from cepkit.automata.operations import Checked, Operation, Reason
 from cepkit.errors import LimitError
 
 MOST_INSTANCES = 1_000_000
@@ -131,7 +118,7 @@ class Journal:
                 )
         if self.recording:
             bound = None if event is None else event.number
-            self.operations.append(Create(number, parents, node, variable, bound))
+            self.operations.append(ops.Create(number, parents, node, variable, bound))
         return number
 
     def discard(self, number: int, reason: Reason, event: Event | None = None) -> None:
@@ -141,37 +128,37 @@ class Journal:
             self.expired += 1
         if self.recording:
             by = None if event is None else event.number
-            self.operations.append(Discard(number, reason, by))
+            self.operations.append(ops.Discard(number, reason, by))
 
     def store(self, event: Event, variable: str) -> None:
         """Note that an event went into a buffer."""
         self.stored += 1
         self.peak_stored = max(self.peak_stored, self.stored)
         if self.recording:
-            self.operations.append(Store(event.number, variable))
+            self.operations.append(ops.Store(event.number, variable))
 
     def forget(self, event: Event, variable: str) -> None:
         """Note that an event left a buffer."""
         self.stored -= 1
         self.forgotten += 1
         if self.recording:
-            self.operations.append(Forget(event.number, variable))
+            self.operations.append(ops.Forget(event.number, variable))
 
     def visit(self, node: int) -> None:
         """Note that a state is instantiated."""
         if self.recording:
-            self.operations.append(Visit(node))
+            self.operations.append(ops.Visit(node))
 
     def leave(self, node: int) -> None:
         """Note that a state is removed."""
         if self.recording:
-            self.operations.append(Leave(node))
+            self.operations.append(ops.Leave(node))
 
     def match(self, instance: Instance, branch: int) -> None:
         """Note a match."""
         self.found.append((instance.number, branch, instance.binding))
         if self.recording:
-            self.operations.append(Match(instance.number, self.matches))
+            self.operations.append(ops.Match(instance.number, self.matches))
         self.matches += 1
 
     def evaluate(
@@ -188,7 +175,7 @@ class Journal:
         held = len(checked) == len(tests) and all(one.held for one in checked)
         by = None if event is None else event.number
         sibling = None if other is None else other.number
-        self.operations.append(Evaluate(instance.number, edge, by, checked, held, sibling))
+        self.operations.append(ops.Evaluate(instance.number, edge, by, checked, held, sibling))
         return held
 
     def close(
@@ -198,11 +185,11 @@ class Journal:
         checked = checks(tests, binding)
         held = by is None and all(one.held for one in checked)
         event = None if by is None else by.number
-        self.operations.append(Close(number, checked, held, event))
+        self.operations.append(ops.Close(number, checked, held, event))
 
     def refuse(self, event: Event, variable: str, tests: tuple[Test, ...]) -> None:
         """Write down that an event fails the conditions on it alone."""
-        self.operations.append(Refuse(event.number, variable, checks(tests, (event,))))
+        self.operations.append(ops.Refuse(event.number, variable, checks(tests, (event,))))
 
 
 def checks(tests: tuple[Test, ...], binding: Binding) -> tuple[Checked, ...]:

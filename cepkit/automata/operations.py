@@ -6,8 +6,10 @@ A closed family of frozen values. Events are numbers in stream order, instances 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from types import MappingProxyType
+from typing import Literal, TypeAlias, get_args
 
 Reason: TypeAlias = Literal[
     "expired", "absence", "exhausted", "unfinished", "matched", "duplicate", "ended"
@@ -136,3 +138,17 @@ class Leave:
 Operation: TypeAlias = (
     Evaluate | Create | Discard | Close | Refuse | Store | Forget | Match | Visit | Leave
 )
+
+OperationName: TypeAlias = Literal[
+    "evaluate", "create", "discard", "close", "refuse", "store", "forget", "match", "visit", "leave"
+]
+
+OPERATIONS: Mapping[str, type[Operation]] = MappingProxyType(
+    {kind.__name__.lower(): kind for kind in get_args(Operation)}
+)
+"""Every operation by the name that traces and questions to them give it."""
+
+
+def name_of(operation: Operation) -> str:
+    """Return the name of an operation."""
+    return type(operation).__name__.lower()

@@ -1,87 +1,84 @@
-"""Operations as short lists and back; docs/trace.md has the list of them."""
+"""Operations as short lists and back; docs/trace.md has the list of them.
+
+A list is the operation's name and its fields in their order; the last field is left out where it
+has its default.
+"""
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
 
-from cepkit.automata.operations import (
-    Checked,
-    Close,
-    Create,
-    Discard,
-    Evaluate,
-    Forget,
-    Leave,
-    Match,
-    Operation,
-    Refuse,
-    Store,
-    Visit,
-)
+from cepkit.automata.operations import OPERATIONS, Checked, Operation, name_of
 from cepkit.errors import TraceError
 
 
 def encode_operation(operation: Operation) -> list[Any]:
     """Return an operation as a list whose first item names it."""
-    match operation:
-        case Evaluate(instance, edge, event, checked, held, other):
-            row = ["evaluate", instance, edge, event, _checks(checked), int(held)]
-            return row if other is None else [*row, other]
-        case Create(instance, parents, node, variable, event):
-            return ["create", instance, list(parents), node, variable, event]
-        case Discard(instance, reason, event):
-            row = ["discard", instance, reason]
-            return row if event is None else [*row, event]
-        case Close(instance, checked, held, event):
-            row = ["close", instance, _checks(checked), int(held)]
-            return row if event is None else [*row, event]
-        case Refuse(event, variable, checked):
-            return ["refuse", event, variable, _checks(checked)]
-        case Store(event, variable):
-            return ["store", event, variable]
-        case Forget(event, variable):
-            return ["forget", event, variable]
-        case Match(instance, number):
-            return ["match", instance, number]
-        case Visit(node):
-            return ["visit", node]
-        case Leave(node):
-            return ["leave", node]
-        case _:
-            assert_never(operation)
+    form = _FORMS[name_of(operation)]
+    row = [name_of(operation), *(_plain(getattr(operation, field)) for field in form.fields)]
+    if form.may_lack and row[-1] is None:
+        row.pop()
+    return row
 
 
 def decode_operation(row: list[Any]) -> Operation:
-    """Return the operation that `encode_operation` made a list of."""
-    match row:
-        case ["evaluate", instance, edge, event, checked, held, *other]:
-            parts = _checked(checked)
-            return Evaluate(instance, edge, event, parts, bool(held), other[0] if other else None)
-        case ["create", instance, parents, node, variable, event]:
-            return Create(instance, tuple(parents), node, variable, event)
-        case ["discard", instance, reason, *event]:
-            return Discard(instance, reason, event[0] if event else None)
-        case ["close", instance, checked, held, *event]:
-            return Close(instance, _checked(checked), bool(held), event[0] if event else None)
-        case ["refuse", event, variable, checked]:
-            return Refuse(event, variable, _checked(checked))
-        case ["store", event, variable]:
-            return Store(event, variable)
-        case ["forget", event, variable]:
-            return Forget(event, variable)
-        case ["match", instance, number]:
-            return Match(instance, number)
-        case ["visit", node]:
-            return Visit(node)
-        case ["leave", node]:
-            return Leave(node)
+    """Return the operation that `encode_operation` made a list of.
+
+    Raises:
+        TraceError: There is no operation of that name with so many fields.
+    """
+    name, *values = row
+    form = _FORMS.get(name)
+    if form is None or not 0 <= len(form.fields) - len(values) <= form.may_lack:
+        raise TraceError(f"an operation {row!r} that is not known")
+    read = [
+        _READERS[field](value) if field in _READERS else value
+        for field, value in zip(form.fields, values, strict=False)
+    ]
+    return OPERATIONS[name](*read)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How an operation is written.
+
+    Attributes:
+        fields: The names of its fields.
+        may_lack: Whether the last one has a default, which is None.
+    """
+
+    fields: tuple[str, ...]
+    may_lack: bool
+
+
+_FORMS: Mapping[str, _Form] = {
+    name: _Form(tuple(f.name for f in fields(kind)), fields(kind)[-1].default is not MISSING)
+    for name, kind in OPERATIONS.items()
+}
+
+
+def _plain(value: Any) -> Any:
+    """Return a field's value as what JSON can hold."""
+    match value:
+        case bool():
+            return int(value)
+        case Checked(clause, text, held):
+            return [clause, text, int(held)]
+        case tuple():
+            return [_plain(item) for item in value]
         case _:
-            raise TraceError(f"an operation {row!r} that is not known")
-
-
-def _checks(checked: tuple[Checked, ...]) -> list[list[Any]]:
-    return [[one.clause, one.text, int(one.held)] for one in checked]
+            return value
 
 
 def _checked(rows: list[list[Any]]) -> tuple[Checked, ...]:
     return tuple(Checked(clause, text, bool(held)) for clause, text, held in rows)
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "checked": _checked,
+    "held": bool,
+    "parents": tuple,
+}
+"""By its name, what a field that is no plain value is read with."""

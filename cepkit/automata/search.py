@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
 
 from cepkit.automata.operations import (
+    OPERATIONS,
     Checked,
     Close,
     Create,
@@ -15,16 +15,13 @@ from cepkit.automata.operations import (
     Operation,
     Reason,
     Refuse,
+    name_of,
 )
 from cepkit.automata.trace import Trace
 from cepkit.automata.words import sentence
-from cepkit.errors import TraceError, nearest
+from cepkit.errors import TraceError
 from cepkit.printing import Printed
 from cepkit.statistics.tables import html_table
-
-OperationName: TypeAlias = Literal[
-    "evaluate", "create", "discard", "close", "refuse", "store", "forget", "match", "visit", "leave"
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,35 +124,32 @@ def fate(trace: Trace, instance: int) -> Fate:
 
 def find(
     trace: Trace,
-    name: OperationName | None = None,
-    *,
-    instance: int | None = None,
-    event: int | None = None,
-    variable: str | None = None,
-    node: int | None = None,
-    clause: int | None = None,
-    held: bool | None = None,
-    reason: Reason | None = None,
-    after: int = -1,
+    name: str | None,
+    instance: int | None,
+    clause: int | None,
+    after: int,
+    **parts: object,
 ) -> tuple[Found, ...]:
-    """Return the operations of a trace that are as asked for; see `Trace.find`.
+    """Return the operations of a trace that are as asked for.
+
+    Args:
+        trace: The trace.
+        name: As all below but `after`: None where it does not matter.
+        instance: One that they are about.
+        clause: One that was checked in them.
+        after: The step after which to begin.
+        **parts: Fields of operations that are to have these values.
 
     Raises:
         TraceError: No operation has that name.
     """
-    names = get_args(OperationName)
-    if name is not None and name not in names:
-        raise TraceError(
-            f"no operation is called '{name}'",
-            expected=f"one of {', '.join(names)}",
-            hint=nearest(name, names),
-        )
-    parts = {"event": event, "variable": variable, "node": node, "held": held, "reason": reason}
+    if name is not None and name not in OPERATIONS:
+        raise TraceError.unknown(f"no operation is called '{name}'", name, OPERATIONS)
     asked = {part: value for part, value in parts.items() if value is not None}
 
     def fits(operation: Operation) -> bool:
         return (
-            (name is None or type(operation).__name__.lower() == name)
+            (name is None or name_of(operation) == name)
             and (instance is None or _concerns(operation, instance))
             and (clause is None or any(one.clause == clause for one in _checked(operation)))
             and all(getattr(operation, part, None) == value for part, value in asked.items())

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from cepkit.automata.clauses import Clause
 from cepkit.automata.diagram import Diagram
 from cepkit.automata.journal import Counts
-from cepkit.automata.operations import Create, Reason
+from cepkit.automata.operations import Create, OperationName, Reason
 from cepkit.automata.records import EventTable, Step, Totals, TracedMatch, Truncated
 from cepkit.printing import Printed
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cepkit.automata.comparison import TraceComparison
-    from cepkit.automata.search import Fate, Found, OperationName
+    from cepkit.automata.search import Fate, Found
 
 
 @dataclass(frozen=True, repr=False)
@@ -157,18 +157,8 @@ class Trace(Printed):
         """
         from cepkit.automata.search import find
 
-        return find(
-            self,
-            name,
-            instance=instance,
-            event=event,
-            variable=variable,
-            node=node,
-            clause=clause,
-            held=held,
-            reason=reason,
-            after=after,
-        )
+        parts = {"event": event, "variable": variable, "node": node, "held": held, "reason": reason}
+        return find(self, name, instance, clause, after, **parts)
 
     def compare(self, other: Trace) -> TraceComparison:
         """Compare two runs over the same events: totals side by side, and where they part.

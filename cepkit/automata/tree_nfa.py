@@ -43,7 +43,7 @@ class TreeNFA:
     follows: Follows = "nothing"
     diagram: DiagramKind = "tree-nfa"
 
-    def prepare(self, rules: Rules, number: int, chart: Chart, plan: BranchPlan) -> TreeProgram:  # noqa: ARG002 - it follows none
+    def prepare(self, rules: Rules, number: int, chart: Chart, _: BranchPlan) -> TreeProgram:
         """Return the states of a branch."""
         return TreeProgram(rules, number, chart)
 

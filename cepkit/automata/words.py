@@ -4,21 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from cepkit.automata.operations import (
-    REASONS,
-    Checked,
-    Close,
-    Create,
-    Discard,
-    Evaluate,
-    Forget,
-    Leave,
-    Match,
-    Operation,
-    Refuse,
-    Store,
-    Visit,
-)
+from cepkit.automata import operations as ops
+from cepkit.automata.operations import REASONS, Checked, Operation
 from cepkit.automata.records import Step
 from cepkit.automata.trace import Trace
 
@@ -27,38 +14,38 @@ def sentence(trace: Trace, operation: Operation) -> str:
     """Return what an operation does, as a sentence without a full stop."""
     name = trace.events.name
     match operation:
-        case Evaluate(instance, edge, event, checked, held, other):
+        case ops.Evaluate(instance, edge, event, checked, held, other):
             with_what = f"instance {other}" if event is None else name(event)
             what = trace.diagram.edges[edge].label
             verdict = checks(checked) or ("nothing to check" if held else "fails")
             if event is None:
                 return f"instance {instance} meets {with_what}: {verdict}"
             return f"instance {instance} looks at {with_what} for {what}: {verdict}"
-        case Create(instance, parents, node, variable, event):
+        case ops.Create(instance, parents, node, variable, event):
             place = trace.diagram.nodes[node].node.label
             if event is None or variable is None:
                 of = f" joins {' and '.join(map(str, parents))}" if parents else " begins"
                 return f"instance {instance}{of} at {place}"
             of = f" = instance {parents[0]} and" if parents else ":"
             return f"instance {instance}{of} {variable} = {name(event)}, at {place}"
-        case Discard(instance, reason, event):
+        case ops.Discard(instance, reason, event):
             by = "" if event is None else f" ({name(event)})"
             return f"instance {instance} ends: {REASONS[reason]}{by}"
-        case Close(instance, checked, held, event):
+        case ops.Close(instance, checked, held, event):
             by = "" if event is None else f"{name(event)} must not be there"
             verdict = checks(checked) or by or "nothing to check"
             return f"the set of instance {instance} may {'' if held else 'not '}end: {verdict}"
-        case Refuse(event, variable, checked):
+        case ops.Refuse(event, variable, checked):
             return f"{name(event)} cannot be {variable}: {checks(checked)}"
-        case Store(event, variable):
+        case ops.Store(event, variable):
             return f"{name(event)} is stored for {variable}"
-        case Forget(event, variable):
+        case ops.Forget(event, variable):
             return f"{name(event)} is forgotten for {variable}"
-        case Match(instance, number):
+        case ops.Match(instance, number):
             return f"MATCH {number}: instance {instance} binds {bound(trace, number)}"
-        case Visit(node):
+        case ops.Visit(node):
             return f"the state {trace.diagram.nodes[node].node.label} is instantiated"
-        case Leave(node):
+        case ops.Leave(node):
             return f"the state {trace.diagram.nodes[node].node.label} is removed"
         case _:
             assert_never(operation)

@@ -13,7 +13,7 @@ from cepkit.costs.latency import LATENCY, Latency, OutputProfile
 from cepkit.costs.partial_matches import PARTIAL_MATCHES, PartialMatches
 from cepkit.costs.steps import expected_candidates, expected_matches, expected_steps
 from cepkit.costs.work import WORK, Work
-from cepkit.errors import PlanError, nearest
+from cepkit.errors import by_name
 
 __all__ = [
     "COSTS",
@@ -49,11 +49,4 @@ def get_cost_model(model: str | CostModel) -> CostModel:
     """
     if not isinstance(model, str):
         return model
-    try:
-        return COSTS[model]
-    except KeyError:
-        raise PlanError(
-            f"there is no cost model '{model}'",
-            expected=f"one of {', '.join(COSTS)}, or cepkit.costs.Blend(alpha=0.5)",
-            hint=nearest(model, COSTS),
-        ) from None
+    return by_name(COSTS, model, "cost model", beside=", or cepkit.costs.Blend(alpha=0.5)")

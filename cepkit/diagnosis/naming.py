@@ -119,11 +119,8 @@ def check_names(query: Query, bindings: Mapping[str, object]) -> None:
                 for e in events_of(node)}  # fmt: skip
     for variable, wanted in bindings.items():
         if variable not in known:
-            raise PatternError(
-                f"'{variable}' is no variable of the pattern",
-                expected=f"one of {', '.join(known)}",
-                hint=nearest(variable, known),
-            )
+            found = f"'{variable}' is no variable of the pattern"
+            raise PatternError.unknown(found, variable, known)
         if several(wanted) and variable not in repeated:
             raise PatternError(
                 f"{counted(len(ids(wanted)), 'event')} named as '{variable}'",

@@ -17,7 +17,7 @@ from cepkit.columnar.explanation import Explanation
 from cepkit.columnar.matches import Matches
 from cepkit.diagnosis.result import WhyNot
 from cepkit.diagnosis.tables import Funnel, NearMisses
-from cepkit.errors import CepkitError, TraceError, nearest
+from cepkit.errors import CepkitError, TraceError
 from cepkit.figures.aggregates import draw_aggregates
 from cepkit.figures.counters import draw_counters
 from cepkit.figures.explained import draw_explanation
@@ -105,11 +105,8 @@ def draw_comparison(comparison: PlanComparison, of: str = "costs", **options: An
         CepkitError: A comparison has no such figure, or the plans were not run.
     """
     if of not in COMPARISONS:
-        raise CepkitError(
-            f"a comparison of plans has no figure of '{of}'",
-            expected=f"of= one of {', '.join(COMPARISONS)}",
-            hint=nearest(of, COMPARISONS),
-        )
+        found = f"a comparison of plans has no figure of '{of}'"
+        raise CepkitError.unknown(found, of, COMPARISONS, option="of= ")
     return COMPARISONS[of](comparison, **options)
 
 

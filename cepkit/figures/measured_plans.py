@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from cepkit.costs.work import PER_PARTIAL_MATCH
-from cepkit.errors import CepkitError, nearest
+from cepkit.errors import CepkitError
 from cepkit.figures.key import LEFT, NARROWEST, KeyRow, Mark, add_key, mark_of, name_axis
 from cepkit.figures.labels import Point, add_label, shifts
 from cepkit.figures.scales import Scale, log10
@@ -84,11 +84,7 @@ def measured_plans(comparison: PlanComparison, by: By = "work") -> tuple[Measure
         CepkitError: The plans were not run, or there is no such measure.
     """
     if by not in _MEASURES:
-        raise CepkitError(
-            f"there is no measure '{by}'",
-            expected=f"by= one of {', '.join(_MEASURES)}",
-            hint=nearest(by, _MEASURES),
-        )
+        raise CepkitError.unknown(f"there is no measure '{by}'", by, _MEASURES, option="by= ")
     if not any(row.measured is not None or row.not_run for row in comparison.rows):
         raise CepkitError(
             "the plans of this comparison were not run",

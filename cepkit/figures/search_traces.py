@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import plotly.graph_objects as go
 
 from cepkit.costs.contract import BranchCost
-from cepkit.errors import CepkitError, nearest
+from cepkit.errors import CepkitError
 from cepkit.figures.key import LEFT, KeyRow, add_key, mark_of, name_axis
 from cepkit.figures.labels import spread
 from cepkit.figures.scales import Scale, log10
@@ -72,11 +72,8 @@ def traces(
         CepkitError: There is no such measure, or no such branch.
     """
     if over not in _OVER:
-        raise CepkitError(
-            f"searches cannot be followed over '{over}'",
-            expected=f"over= one of {', '.join(_OVER)}",
-            hint=nearest(over, _OVER),
-        )
+        wrong = f"searches cannot be followed over '{over}'"
+        raise CepkitError.unknown(wrong, over, _OVER, option="over= ")
     chosen = _branch(comparison, branch)
     plans = [row.plan.branches[chosen] for row in comparison.rows]
     as_trees = any(isinstance(plan, TreePlan) for plan in plans)

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import plotly.graph_objects as go
 
-from cepkit.errors import CepkitError, nearest
+from cepkit.errors import CepkitError
 from cepkit.figures.scales import Scale, log10
 from cepkit.figures.stream_keys import draw_keys
 from cepkit.figures.stream_times import draw_over_time
@@ -81,10 +81,8 @@ def draw_statistics(statistics: Statistics, of: Of = "overview") -> go.Figure:
         case "keys":
             return draw_keys(statistics)
         case _:
-            raise CepkitError(
-                f"there is no figure of the {of!r} of statistics",
-                expected=f"of= one of {', '.join(get_args(Of))}",
-                hint=nearest(str(of), get_args(Of)),
+            raise CepkitError.unknown(
+                f"there is no figure of the {of!r} of statistics", of, get_args(Of), option="of= "
             )
 
 

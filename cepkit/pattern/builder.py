@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from cepkit.errors import PatternError, nearest
+from cepkit.errors import PatternError
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, AllOf, Expression
 from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure
@@ -139,11 +139,7 @@ class Pattern:
         try:
             return Pattern(replace(self.parts, strategy=Strategy(name)))
         except ValueError:
-            raise PatternError(
-                f"'{name}' is no strategy",
-                expected=f"one of {', '.join(Strategy)}",
-                hint=nearest(name, list(Strategy)),
-            ) from None
+            raise PatternError.unknown(f"'{name}' is no strategy", name, Strategy) from None
 
     def partition_by(self, *attributes: str) -> Pattern:
         """Return the pattern with attributes on which all events of a match agree."""

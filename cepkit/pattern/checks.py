@@ -262,12 +262,8 @@ def _check_condition(condition: Expression, names: list[str], query: Query) -> N
         match node:
             case Attribute(variable) | Aggregate(variable=str(variable)):
                 if variable not in names:
-                    raise PatternError(
-                        f"'{variable}' is no variable of the pattern",
-                        expected=f"one of {', '.join(names)}",
-                        hint=nearest(variable, names),
-                        span=node.span,
-                    )
+                    found = f"'{variable}' is no variable of the pattern"
+                    raise PatternError.unknown(found, variable, names, span=node.span)
                 if isinstance(node, Aggregate) and variable not in repeated:
                     raise PatternError(
                         f"{node.function}({variable}...) of a single event",
@@ -410,12 +406,8 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
                 span=aggregate.span,
             )
         if variable is not None and variable not in names:
-            raise PatternError(
-                f"'{variable}' is no variable of the pattern",
-                expected=f"one of {', '.join(names)}",
-                hint=nearest(variable, names),
-                span=aggregate.span,
-            )
+            found = f"'{variable}' is no variable of the pattern"
+            raise PatternError.unknown(found, variable, names, span=aggregate.span)
         if variable is not None and variable in absent:
             raise PatternError(
                 f"AGG {aggregate.function.upper()} of '{variable}', which is under NOT",

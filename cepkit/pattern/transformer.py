@@ -142,11 +142,8 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         try:
             value = Strategy(token.lower())
         except ValueError:
-            raise PatternSyntaxError(
-                f"'{token}' is no strategy",
-                expected=f"one of {', '.join(Strategy)}",
-                hint=nearest(token, list(Strategy)),
-                span=self._span(token),
+            raise PatternSyntaxError.unknown(
+                f"'{token}' is no strategy", token, Strategy, span=self._span(token)
             ) from None
         return ("STRATEGY", "strategy"), value, self._span(meta)
 

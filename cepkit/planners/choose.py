@@ -8,7 +8,7 @@ from cepkit.costs.contract import CostModel, query_cost
 from cepkit.costs.partial_matches import PARTIAL_MATCHES
 from cepkit.costs.steps import expected_steps
 from cepkit.costs.work import WORK
-from cepkit.errors import PlanError, nearest
+from cepkit.errors import by_name
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import check_plan
@@ -24,16 +24,7 @@ def get_planner(planner: str | Planner) -> Planner:
     Raises:
         PlanError: There is none of that name.
     """
-    if not isinstance(planner, str):
-        return planner
-    try:
-        return PLANNERS[planner]
-    except KeyError:
-        raise PlanError(
-            f"there is no planner '{planner}'",
-            expected=f"one of {', '.join(PLANNERS)}",
-            hint=nearest(planner, PLANNERS),
-        ) from None
+    return by_name(PLANNERS, planner, "planner") if isinstance(planner, str) else planner
 
 
 def choose_plan(

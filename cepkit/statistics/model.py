@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from cepkit.errors import StatisticsError, nearest
+from cepkit.errors import StatisticsError
 from cepkit.printing import Printed
 from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.keys import KeyCounts
@@ -221,11 +221,8 @@ def _alone(variable: str) -> frozenset[str]:
 def _check_known(variable: str, known: Iterable[str]) -> None:
     names = tuple(known)
     if variable not in names:
-        raise StatisticsError(
-            f"the statistics have no rate of a variable '{variable}'",
-            expected=f"one of {', '.join(names)}" if names else None,
-            hint=nearest(variable, names),
-        )
+        found = f"the statistics have no rate of a variable '{variable}'"
+        raise StatisticsError.unknown(found, variable, names)
 
 
 def _check_stream(statistics: Statistics) -> None:

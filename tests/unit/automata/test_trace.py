@@ -2,11 +2,14 @@
 
 import json
 import math
+from typing import get_args
 
 import pandas as pd
 import pytest
 
 import cepkit as ck
+from cepkit.automata.operations import OPERATIONS, Discard, Match, OperationName, name_of
+from cepkit.automata.operations_json import decode_operation
 from cepkit.automata.trace import Trace
 from cepkit.errors import TraceError
 from tests.unit.automata.cases import EXAMPLE, LAZY, run, stream
@@ -210,3 +213,11 @@ def test_stream_and_events_are_numbered_in_the_order_of_time():
     trace = ck.simulate(events, "PATTERN SEQ(a, b)", "eager-nfa")
     assert trace.events.id == (1, 0)
     assert dict(trace.matches[0].events) == {"a": 0, "b": 1}
+
+
+def test_operations_are_named_as_questions_and_json_name_them():
+    assert tuple(OPERATIONS) == get_args(OperationName)
+    assert name_of(Match(0, 0)) == "match"
+    with pytest.raises(TraceError, match="not known"):
+        decode_operation(["match", 0])
+    assert decode_operation(["discard", 3, "ended"]) == Discard(3, "ended")
