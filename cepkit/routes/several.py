@@ -7,31 +7,39 @@ else is asked is aggregated by itself. The rows are the same, whatever is shared
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import TypeAlias, overload
 
+import numpy as np
+import numpy.typing as npt
+
 from cepkit.aggregation import shared
 from cepkit.aggregation.elements import Emit
-from cepkit.aggregation.functions import Function
-from cepkit.aggregation.lanes import Lanes, lanes_of
+from cepkit.aggregation.functions import Count, CountValues, Function
+from cepkit.aggregation.lanes import lanes_of
+from cepkit.aggregation.moments import Moments
 from cepkit.aggregation.operations import can_match
 from cepkit.aggregation.result import Aggregates
 from cepkit.aggregation.sequence import EventSequence
 from cepkit.aggregation.shared_plan import Cuts, Forest, Position, forest_of, positions_of
-from cepkit.aggregation.sharing import Sharing, choose, cost_of
+from cepkit.aggregation.sharing import Rates, Sharing, choose, cost_of
 from cepkit.aggregation.tables import check_names, columns_of
 from cepkit.columnar.matches import report
 from cepkit.errors import PlanError
 from cepkit.pattern.query import Query
-from cepkit.routes.aggregates import aggregate, way_of
+from cepkit.routes.aggregates import aggregate, attributes_of, way_of
 from cepkit.routes.asked import carrying
 from cepkit.statistics.tables import html_table, number, text_table
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
 SHARINGS: tuple[Sharing, ...] = ("auto", "none", "prefix", "chop-connect")
+
+RatesOf: TypeAlias = Callable[[Sequence[Sequence[Position]], Sequence[int | None]], Rates]
+"""Tells how often events of the positions of some sequences come; their windows are given too."""
 
 Shared: TypeAlias = Sharing | Sequence[Sequence[int] | None]
 """What is shared: a name, or for each query the lengths of its pieces (None: by itself)."""
@@ -56,6 +64,11 @@ class Cluster:
     forest: Forest
     cost: float
     alone: float
+
+    @property
+    def reason(self) -> str:
+        """Why its queries are aggregated as they are."""
+        return f"with {len(self.queries) - 1} other queries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,49 +167,26 @@ def aggregate_several(
     Raises:
         PlanError: The plan is not one of these queries.
     """
-    sequences: dict[int, EventSequence] = {}
-    reasons: dict[int, str] = {}
-    for q, (query, each) in enumerate(zip(queries, functions, strict=True)):
+    for query, each in zip(queries, functions, strict=True):
         stream = carrying(stream, query, each)
         check_names(query.group_by, tuple(each))
-        way = way_of(query, method)
-        if method not in ("auto", "a-seq"):
-            reasons[q] = f"method '{method}' shares nothing"
-        elif way.sequence is None:
-            reasons[q] = way.reason
-        elif not _shareable(way.sequence):
-            reasons[q] = "its keys are several columns, or it cannot match"
-        else:
-            sequences[q] = way.sequence
-    columns = _columns(stream, sequences, functions)
-    lanes: dict[int, Lanes] = {}
-    for q in list(sequences):
-        variables = {e.variable: p for p, e in enumerate(sequences[q].positive, 1)}
-        found = lanes_of(list(functions[q].values()), variables, columns)
-        if found is None or not found.empty:
-            reasons[q] = "only numbers of matches are shared"
-            del sequences[q]
-        else:
-            lanes[q] = found
-    plan = _planned(sequences, reasons, columns, sharing, len(queries))
+    sequences, reasons = shareable(queries, functions, method)
+    columns = stream.columns(sorted(attributes_read(sequences, functions)))
+    plan = plan_sharing(sequences, reasons, partial(shared.rates_of, columns=columns), sharing)
     results: dict[int, Aggregates] = {}
     for cluster in plan.clusters:
-        chosen = [sequences[q] for q in cluster.queries]
-        counted = shared.aggregate(
-            cluster.forest, chosen, [lanes[q] for q in cluster.queries], columns, emit
-        )
-        if counted is None:
+        found = aggregate_cluster(cluster, sequences, functions, columns, emit)
+        if found is None:
             reasons.update(dict.fromkeys(cluster.queries, "its numbers may be beyond 64 bits"))
             continue
-        found_moments, operations = counted
-        for q, moments in zip(cluster.queries, found_moments, strict=True):
+        found_moments, group_rows = found
+        for q, moments in found_moments.items():
             report(columns, queries[q])
             table = columns_of(
-                moments, functions[q], columns, stream.schema, queries[q].group_by,
-                operations.group_rows, emit,
+                moments, functions[q], columns, stream.schema, queries[q].group_by, group_rows,
+                emit,
             )  # fmt: skip
-            reason = f"with {len(cluster.queries) - 1} other queries"
-            results[q] = Aggregates(queries[q], emit, "shared-counters", reason, table)
+            results[q] = Aggregates(queries[q], emit, "shared-counters", cluster.reason, table)
     kept = tuple(c for c in plan.clusters if c.queries[0] in results)
     for q in range(len(queries)):
         if q not in results:
@@ -206,15 +196,77 @@ def aggregate_several(
     )
 
 
-def _columns(
-    stream: Stream,
+def shareable(
+    queries: Sequence[Query], functions: Sequence[Mapping[str, Function]], method: str
+) -> tuple[dict[int, EventSequence], dict[int, str]]:
+    """Return the sequences that may share, by number, and why the other queries do not.
+
+    Args:
+        queries: What is asked.
+        functions: For each query the columns of aggregates, by name.
+        method: One of `aggregates.METHODS`.
+    """
+    sequences: dict[int, EventSequence] = {}
+    reasons: dict[int, str] = {}
+    for q, (query, each) in enumerate(zip(queries, functions, strict=True)):
+        way = way_of(query, method)
+        if method not in ("auto", "a-seq"):
+            reasons[q] = f"method '{method}' shares nothing"
+        elif way.sequence is None:
+            reasons[q] = way.reason
+        elif not _shareable(way.sequence):
+            reasons[q] = "its keys are several columns, or it cannot match"
+        elif not all(map(_counts_matches, each.values())):
+            reasons[q] = "only numbers of matches are shared"
+        else:
+            sequences[q] = way.sequence
+    return sequences, reasons
+
+
+def attributes_read(
+    sequences: Mapping[int, EventSequence], functions: Sequence[Mapping[str, Function]]
+) -> frozenset[str]:
+    """Return the columns that sequences and their aggregates read."""
+    read = {name for sequence in sequences.values() for name in sequence.attributes}
+    return frozenset(read.union(*(attributes_of(functions[q]) for q in sequences)))
+
+
+def aggregate_cluster(
+    cluster: Cluster,
     sequences: Mapping[int, EventSequence],
     functions: Sequence[Mapping[str, Function]],
-) -> EventColumns:
-    read = {name for sequence in sequences.values() for name in sequence.attributes}
-    for q in sequences:
-        read |= {a for f in functions[q].values() for _, a in f.reads if a is not None}
-    return stream.columns(sorted(read))
+    columns: EventColumns,
+    emit: Emit,
+) -> tuple[dict[int, Moments], npt.NDArray[np.int32]] | None:
+    """Return the rows of each query of a cluster, by its number, and an event of each group.
+
+    Args:
+        cluster: What is shared.
+        sequences: The queries as A-Seq takes them, by number.
+        functions: For each query the columns of aggregates, by name.
+        columns: The events, with `attributes_read`.
+        emit: Which rows.
+
+    Returns:
+        None where a number might be beyond 64 bits.
+    """
+    lanes = []
+    for q in cluster.queries:
+        variables = {e.variable: p for p, e in enumerate(sequences[q].positive, 1)}
+        each = lanes_of(list(functions[q].values()), variables, columns)
+        assert each is not None
+        lanes.append(each)
+    chosen = [sequences[q] for q in cluster.queries]
+    counted = shared.aggregate(cluster.forest, chosen, lanes, columns, emit)
+    if counted is None:
+        return None
+    moments, operations = counted
+    return dict(zip(cluster.queries, moments, strict=True)), operations.group_rows
+
+
+def _counts_matches(function: Function) -> bool:
+    counts = isinstance(function, CountValues) and function.attribute is None
+    return counts or isinstance(function, Count)
 
 
 def _shareable(sequence: EventSequence) -> bool:
@@ -227,16 +279,24 @@ def _cluster_key(sequence: EventSequence) -> tuple[object, ...]:
     return keys, sequence.partition_by, sequence.group_by, sequence.window is None
 
 
-def _planned(
+def plan_sharing(
     sequences: Mapping[int, EventSequence],
     reasons: dict[int, str],
-    columns: EventColumns,
+    rates_of: RatesOf,
     sharing: Shared,
-    number_of_queries: int,
 ) -> SharingPlan:
-    """Return what is shared; the reasons of what is not are added to `reasons`."""
+    """Return what is shared.
+
+    Args:
+        sequences: The queries that may share, by number.
+        reasons: Why the others do not; the reasons of what is not shared are added.
+        rates_of: Tells how often events of some positions come.
+        sharing: One of `SHARINGS`, or for each query the lengths of its pieces.
+
+    Raises:
+        PlanError: The plan is not one of these queries.
+    """
     explicit = None if isinstance(sharing, str) else _checked(sharing, reasons, sequences)
-    assert explicit is None or len(explicit) == number_of_queries
     by_key: dict[tuple[object, ...], list[int]] = {}
     for q, sequence in sequences.items():
         if explicit is not None and explicit[q] is None:
@@ -250,7 +310,7 @@ def _planned(
             continue
         positions = tuple(positions_of(sequences[q]) for q in members)
         windows = [sequences[q].window for q in members]
-        rates = shared.rates_of(positions, windows, columns)
+        rates = rates_of(positions, windows)
         if explicit is None:
             assert isinstance(sharing, str)
             choice = choose(positions, rates, sharing)
