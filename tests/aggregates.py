@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cepkit.pattern import conditions as c
-from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.policies import CountWindow, TimeWindow
 from tests.judge import Event, Match, _choices, _Condition, _conjuncts, _precedes, judge
 from tests.judge_values import known, value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
     from cepkit.pattern.query import Query
 
@@ -42,22 +42,28 @@ def rows_of(query: Query, events: Collection[Event], emit: str) -> list[Row]:
         return [row(None, None, g, [m for m in found if m.group == g], None) for g in groups]
     triggers = _triggers(bare, events)
     rows = []
+
+    def live(now: int, group: Row) -> list[_Found]:
+        return [m for m in found if m.group == group and _is_live(bare, m, now, events)]
+
     moments = {(event.ts, _group(event, group_by)) for event in triggers}
     for event in triggers:
         group = _group(event, group_by)
         new = [m for m in found if m.last is event]
-        shown = new if emit == "new" else _live(query, found, event.ts, group)
+        shown = new if emit == "new" else live(event.ts, group)
         rows.append(row(event.ts, "trigger", group, shown, len(new)))
-    if emit == "changes" and query.window is not None:
-        assert isinstance(query.window, TimeWindow)
-        after = query.window.microseconds + (not query.window.exclusive)
-        for ts, group in {(m.first.ts + after, m.group) for m in found} - moments:
-            rows.append(row(ts, "expiry", group, _live(query, found, ts, group), 0))
+    if emit == "changes":
+        expiries = {(ts, m.group) for m in found if (ts := _expiry(bare, m, events)) is not None}
+        for ts, group in expiries - moments:
+            rows.append(row(ts, "expiry", group, live(ts, group), 0))
     return rows
 
 
 class _Found:
-    """A match: its events by variable, the first and the last of them, its group."""
+    """A match: its events by variable, the first and the last of them, its group.
+
+    `earliest` is the least of its arrival numbers, which need not be that of the first event.
+    """
 
     def __init__(self, match: Match, events: dict[int, Event], group_by: tuple[str, ...]) -> None:
         self.events = {
@@ -67,6 +73,7 @@ class _Found:
         each = [event for some in self.events.values() for event in some]
         self.first = min(each, key=lambda event: (event.ts, event.arrival))
         self.last = max(each, key=lambda event: (event.ts, event.arrival))
+        self.earliest = min(event.arrival for event in each)
         self.group = _group(self.first, group_by)
 
 
@@ -74,15 +81,32 @@ def _group(event: Event, group_by: tuple[str, ...]) -> Row:
     return tuple(known(event.attributes[name]) for name in group_by)
 
 
-def _live(query: Query, found: Iterable[_Found], now: int, group: Row) -> list[_Found]:
-    def fresh(match: _Found) -> bool:
-        age = now - match.first.ts
-        if not isinstance(query.window, TimeWindow):
+def _is_live(query: Query, match: _Found, now: int, events: Collection[Event]) -> bool:
+    """Say whether a match is complete and its window has not left it behind."""
+    if match.last.ts > now:
+        return False
+    match query.window:
+        case None:
             return True
-        width = query.window.microseconds
-        return age < width if query.window.exclusive else age <= width
+        case TimeWindow(width, exclusive):
+            age = now - match.first.ts
+            return age < width if exclusive else age <= width
+        case CountWindow(number, exclusive):
+            # In the order of arrival: how many events since the first of the match have come.
+            part = _group(match.first, query.partition_by)
+            came = sorted(e.arrival for e in events if _group(e, query.partition_by) == part)
+            here = [e.arrival for e in events if e.ts <= now and e.arrival in came]
+            since = came.index(max(here)) - came.index(match.earliest) + 1
+            return since <= number - exclusive
 
-    return [m for m in found if m.group == group and m.last.ts <= now and fresh(m)]
+
+def _expiry(query: Query, match: _Found, events: Collection[Event]) -> int | None:
+    """Return when a match is live no more although it was before, None for never."""
+    if isinstance(query.window, TimeWindow):
+        return match.first.ts + query.window.microseconds + (not query.window.exclusive)
+    moments = sorted({event.ts for event in events if event.ts >= match.last.ts})
+    lives = [_is_live(query, match, ts, events) for ts in moments]
+    return moments[lives.index(False)] if lives[0] and not lives[-1] else None
 
 
 def _triggers(query: Query, events: Collection[Event]) -> list[Event]:

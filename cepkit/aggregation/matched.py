@@ -1,8 +1,8 @@
 """Aggregates of matches that are there: of those live at each moment, or of all.
 
-Where matches had to be detected after all, each is given by when it begins and when it is
-complete. Live matches of a moment are those complete by then whose beginning has not expired: a
-tree over beginnings (Fenwick's) gives their aggregate in O(log matches) and never subtracts.
+Where matches had to be detected after all, each is given by when it is complete and when it ends.
+Live matches of a moment are those complete by then whose end lies ahead: a tree over ends
+(Fenwick's) gives their aggregate in O(log matches) and never subtracts.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ class Matched:
     """Some matches.
 
     Attributes:
-        begins: The time of the first event of each.
+        ends: The first moment at which each is live no more, `NOBODY` if it always is.
         last: The row of the last event of each.
         groups: The group of each.
         values: What the lanes hold of each match alone; or its element.
     """
 
-    begins: Wide
+    ends: Wide
     last: Wide
     groups: Ints
     values: Tracks | Sequence[Element]
 
     def __len__(self) -> int:
-        return len(self.begins)
+        return len(self.ends)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -67,7 +67,6 @@ def aggregate(
     matched: Matched,
     triggers: Triggers,
     ts: Wide,
-    window: int | None,
     function: Semiring,
     lanes: Lanes | None,
     *,
@@ -79,17 +78,18 @@ def aggregate(
         matched: The matches.
         triggers: The triggers.
         ts: The time of each event.
-        window: How long after its beginning a match is live, None for ever.
         function: What elements are of (`Together`), where values are elements.
         lanes: Where values are tracks.
         changes: Whether there are rows for expiries too.
     """
     order = np.argsort(matched.last, kind="stable")  # rows are in the order of time
-    begins, groups, last = matched.begins[order], matched.groups[order], matched.last[order]
+    ends, groups, last = matched.ends[order], matched.groups[order], matched.last[order]
     q_ts, q_groups = triggers.ts, triggers.groups
     is_trigger = np.ones(len(q_ts), dtype=np.bool_)
-    if changes and window is not None:
-        gone = np.unique(np.stack((groups.astype(np.int64), begins + window + 1)), axis=1)
+    if changes:
+        # What ends before it is complete, or never, leaves nothing behind.
+        leaves = (ts[last] < ends) & (ends < NOBODY)
+        gone = np.unique(np.stack((groups[leaves].astype(np.int64), ends[leaves])), axis=1)
         known = set(zip(q_groups.tolist(), q_ts.tolist(), strict=True))
         fresh = np.array([pair not in known for pair in zip(*gone.tolist(), strict=True)], bool)
         gone = gone[:, fresh] if len(fresh) else gone
@@ -97,18 +97,17 @@ def aggregate(
         q_groups = np.concatenate((q_groups, gone[0].astype(np.int32)))
         is_trigger = np.arange(len(q_ts)) < len(triggers.ts)
     asked = np.argsort(q_ts, kind="stable")
-    # Distinct beginnings, the latest of each group first, and the place of each match there.
-    by_begin = np.lexsort((-begins, groups))
+    # Distinct ends, the latest of each group first, and the place of each match there.
+    by_end = np.lexsort((-ends, groups))
     first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = np.diff(groups[by_begin]) != 0
-    first[1:] |= np.diff(begins[by_begin]) != 0
+    first[1:] = np.diff(groups[by_end]) != 0
+    first[1:] |= np.diff(ends[by_end]) != 0
     places = np.empty(len(order), dtype=np.int64)
-    places[by_begin] = np.cumsum(first) - 1
-    distinct = begins[by_begin][first]
+    places[by_end] = np.cumsum(first) - 1
+    distinct = ends[by_end][first]
     size = int(max(groups.max(initial=-1), q_groups.max(initial=-1))) + 1
-    bases = np.searchsorted(groups[by_begin][first], np.arange(size + 1))
-    oldest = np.full(len(asked), -NOBODY) if window is None else q_ts[asked] - window
-    ends = (ts[last], bases, places, groups, q_ts[asked], q_groups[asked], oldest, distinct)
+    bases = np.searchsorted(groups[by_end][first], np.arange(size + 1))
+    sweep = (ts[last], bases, places, groups, q_ts[asked], q_groups[asked], distinct)
     counts = np.bincount(np.searchsorted(triggers.rows, last), minlength=len(triggers.rows))
     new = np.concatenate((counts, np.zeros(len(q_ts) - len(counts), np.int64)))[asked]
     values: Tracks | list[Element]
@@ -117,14 +116,14 @@ def aggregate(
         given = matched.values.take(order)
         out, tree = tracks_for(lanes, len(asked)), tracks_for(lanes, len(distinct))
         _sweep(
-            *ends, given.count, given.ints, given.floats, given.leasts,
+            *sweep, given.count, given.ints, given.floats, given.leasts,
             tree.count, tree.ints, tree.floats, tree.leasts,
             out.count, out.ints, out.floats, out.leasts,
         )  # fmt: skip
         values = out
     else:
         given_elements = [matched.values[i] for i in order]
-        values = _sweep_elements(ends, given_elements, function)
+        values = _sweep_elements(sweep, given_elements, function)
     return Moments(q_ts[asked], q_groups[asked], is_trigger[asked], new, values, lanes)
 
 
@@ -179,7 +178,7 @@ def joined(several: Sequence[Matched]) -> Matched:
             for element in part.values
         ]
     return Matched(
-        np.concatenate([part.begins for part in several]),
+        np.concatenate([part.ends for part in several]),
         np.concatenate([part.last for part in several]),
         np.concatenate([part.groups for part in several]),
         values,
@@ -200,7 +199,7 @@ def add_to(sums: Tracks, slots: npt.NDArray[np.integer], values: Tracks) -> None
 @compiled
 def _sweep(
     completed: Wide, bases: Wide, places: Wide, groups: Ints,
-    q_ts: Wide, q_groups: Ints, oldest: Wide, begins: Wide,
+    q_ts: Wide, q_groups: Ints, ends: Wide,
     v_count: Wide, v_ints: Wide, v_floats: Floats, v_leasts: Wide,
     t_count: Wide, t_ints: Wide, t_floats: Floats, t_leasts: Wide,
     o_count: Wide, o_ints: Wide, o_floats: Floats, o_leasts: Wide,
@@ -225,9 +224,9 @@ def _sweep(
             at += 1
         base = bases[q_groups[q]]
         low, high = base, bases[q_groups[q] + 1]
-        while low < high:  # beginnings fall: how many are live
+        while low < high:  # ends fall: how many are live
             middle = (low + high) // 2
-            if begins[middle] >= oldest[q]:
+            if ends[middle] > q_ts[q]:
                 low = middle + 1
             else:
                 high = middle
@@ -245,11 +244,11 @@ def _sweep(
 
 
 def _sweep_elements(
-    ends: tuple[npt.NDArray[np.integer], ...], values: Sequence[Element], function: Semiring
+    sweep: tuple[npt.NDArray[np.integer], ...], values: Sequence[Element], function: Semiring
 ) -> list[Element]:
     """Return the same for elements."""
-    completed, bases, places, groups, q_ts, q_groups, oldest, begins = (a.tolist() for a in ends)
-    tree = [function.zero] * len(begins)
+    completed, bases, places, groups, q_ts, q_groups, ends = (a.tolist() for a in sweep)
+    tree = [function.zero] * len(ends)
     out = []
     at = 0
     for q, moment in enumerate(q_ts):
@@ -261,8 +260,8 @@ def _sweep_elements(
                 i += i & -i
             at += 1
         base, end = bases[q_groups[q]], bases[q_groups[q] + 1]
-        # Beginnings fall: how many are live.
-        i = sum(begin >= oldest[q] for begin in begins[base:end])
+        # Ends fall: how many are live.
+        i = sum(late > moment for late in ends[base:end])
         whole = function.zero
         while i > 0:
             whole = function.plus(whole, tree[base + i - 1])

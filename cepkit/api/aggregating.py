@@ -73,9 +73,10 @@ def aggregate(
         emit: Which rows. "trigger": at each trigger the aggregates of its group's live matches. Of
             several triggers of one time each has a row, after all events of that time. "changes":
             also when live matches expire, those after the end of the stream included; the column
-            `cause` tells which. "new": at each trigger the aggregates of the matches that it
-            completes. "total": one row of all matches of the stream; with GROUP BY one for each
-            group that has matches.
+            `cause` tells which. A window in events leaves a match behind when an event arrives, of
+            any type, with which the match would not fit into it. "new": at each trigger the
+            aggregates of the matches that it completes. "total": one row of all matches of the
+            stream; with GROUP BY one for each group that has matches.
         functions: Further aggregates by the name of their column (`cepkit.aggregation.functions`
             tells what one is). On Spark they also say, in an attribute `arrow_type`, which type
             their values have.
@@ -98,7 +99,7 @@ def aggregate(
         PatternError: There is no AGG, the pattern reads a column that the stream does not have, or
             an aggregate is of what it cannot take.
         UnsupportedError: The method cannot aggregate such a pattern; the message says what in it.
-            Rows at triggers, of a window in events.
+            On Spark, rows at triggers of a window in events.
         LimitError: Detection would make too many sets. When rows are asked for on Spark: an
             integer beyond 64 bits.
     """

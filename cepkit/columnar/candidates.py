@@ -5,7 +5,7 @@ Cost: one pass over the events for the types, then O(candidates) for each variab
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -231,12 +231,24 @@ def numbered(program: Program, columns: EventColumns) -> EventColumns:
         program: Says which; those that the events have already are left as they are.
         columns: The whole stream, or some of its events that have them.
     """
-    clocks = program.clocks
+    return with_numbers(columns, program.clocks, program.partition_by)
+
+
+def with_numbers(
+    columns: EventColumns, clocks: Collection[Clock], partition_by: Sequence[str]
+) -> EventColumns:
+    """Return the events with the numbers of some clocks; see `numbered`.
+
+    Args:
+        columns: The whole stream, or some of its events that have them.
+        clocks: Which numbers.
+        partition_by: The attributes inside whose partitions places are counted.
+    """
     arrivals, places = columns.arrivals, columns.places
     if arrivals is None and ("arrival" in clocks or ("place" in clocks and places is None)):
         arrivals = columns.arrival()
     if places is None and "place" in clocks and arrivals is not None:
-        codes, count = partition_keys([columns.attributes[name] for name in program.partition_by])
+        codes, count = partition_keys([columns.attributes[name] for name in partition_by])
         came = None if columns.in_order() else np.argsort(arrivals)
         starts = np.zeros(count + 1, dtype=np.int64)
         order = np.empty(len(columns), dtype=np.int32)

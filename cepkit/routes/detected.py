@@ -29,12 +29,13 @@ from cepkit.pattern.evaluation import truth
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.planners.compare import compare_plans
+from cepkit.routes.lifetimes import Lifetimes
 from cepkit.statistics.estimate import attributes_read, estimate
 from cepkit.stream.columns import Column, EventColumns
 from cepkit.stream.stream import Stream
@@ -62,9 +63,7 @@ def aggregate_detected(
 
     Raises:
         LimitError: There are too many sets of Kleene variables.
-        UnsupportedError: Rows at triggers, of a window in events.
     """
-    check_emit(query, emit)
     bare = without_aggregates(query)
     read = {a for f in functions.values() for _, a in f.reads if a is not None}
     matches = Matches(
@@ -82,15 +81,16 @@ def aggregate_detected(
 
 
 def check_emit(query: Query, emit: Emit) -> None:
-    """Refuse rows that the matches of a query cannot have.
+    """Refuse rows that the matches of a query in a Spark stream cannot have.
 
     Raises:
         UnsupportedError: Rows at triggers, of a window in events.
     """
     if isinstance(query.window, CountWindow) and emit in ("trigger", "changes"):
         raise UnsupportedError(
-            f"emit='{emit}' with a window in events: its matches expire at no time",
-            expected="emit='new' or emit='total', or a window in time",
+            f"emit='{emit}' with a window in events, of a Spark stream: what is live then depends "
+            "on events of every type",
+            expected="emit='new' or emit='total', a window in time, or a local stream",
         )
 
 
@@ -203,7 +203,9 @@ def _moments(
 ) -> Moments | None:
     """Return the rows of the output; None where lanes cannot carry, or not hold, the aggregates."""
     together = Together(list(functions.values()))
-    gathering = _Gathering(query, columns, together, groups, by_lanes=by_lanes)
+    window = query.window if emit in ("trigger", "changes") else None
+    lifetimes = Lifetimes(window, query.partition_by, columns)
+    gathering = _Gathering(query, columns, together, groups, lifetimes, by_lanes=by_lanes)
     if by_lanes and gathering.lanes is None:
         return None
     for program, block in blocks():
@@ -214,10 +216,8 @@ def _moments(
     whole = gathering.matched()
     triggers = triggers_of(query, columns, groups)
     if emit in ("trigger", "changes"):
-        window = query.window
-        length = window.microseconds - window.exclusive if isinstance(window, TimeWindow) else None
         return matched.aggregate(
-            whole, triggers, columns.ts, length, together, lanes, changes=emit == "changes"
+            whole, triggers, columns.ts, together, lanes, changes=emit == "changes"
         )
     if emit == "new":
         slots = np.searchsorted(triggers.rows, whole.last)
@@ -229,7 +229,7 @@ def _moments(
 
 
 class _Gathering:
-    """Matches as what aggregates need of them: when they begin and end, and their values.
+    """Matches as what aggregates need of them: since when and until when they live, their values.
 
     Attributes:
         lanes: What is carried; None: elements.
@@ -242,10 +242,11 @@ class _Gathering:
         columns: EventColumns,
         together: Together,
         groups: Groups,
+        lifetimes: Lifetimes,
         *,
         by_lanes: bool,
     ) -> None:
-        self._columns, self._together, self._groups = columns, together, groups
+        self._together, self._groups, self._lifetimes = together, groups, lifetimes
         branches = normal_form(query)
         self._names = [event.variable for event in bound_events_of(query.structure)]
         # What a match may bind never, or several times.
@@ -272,7 +273,12 @@ class _Gathering:
         else:
             values = self._tracks(self.lanes, len(begins), single, sets)
         self._parts.append(
-            Matched(self._columns.ts[begins], ends.astype(np.int64), self._groups[begins], values)
+            Matched(
+                self._lifetimes.ends(begins, single, sets),
+                ends.astype(np.int64),
+                self._groups[begins],
+                values,
+            )
         )
 
     def _elements(

@@ -233,7 +233,7 @@ def test_what_cannot_be_asked_is_refused_before_any_job(spark):
         ck.aggregate(
             stream, "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 s AGG COUNT", method="a-seq"
         )
-    with pytest.raises(UnsupportedError, match="expire at no time"):
+    with pytest.raises(UnsupportedError, match="of a Spark stream"):
         ck.aggregate(stream, "PATTERN SEQ(A a, B b) WITHIN 9 EVENTS AGG COUNT")
 
 

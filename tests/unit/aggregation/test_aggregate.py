@@ -49,12 +49,35 @@ def test_events_side_by_side_are_detected() -> None:
     assert values(EVENTS, text) == [(2, 1, 1)]
 
 
-def test_a_window_in_events_has_totals_and_what_is_new() -> None:
-    text = "PATTERN SEQ(A a, C c) WITHIN 3 EVENTS AGG COUNT"
-    assert values(EVENTS, text, emit="new") == [(3, 1, 1)]
-    assert values(EVENTS, text, emit="total") == [(1,)]
-    with pytest.raises(UnsupportedError, match="expire at no time"):
-        ck.aggregate(EVENTS, text)
+def test_a_window_in_events_leaves_a_match_behind_when_an_event_arrives() -> None:
+    events = stream("a b x b@3 x@5 a b")
+    text = "PATTERN SEQ(A a, B b) WITHIN 4 EVENTS AGG COUNT"
+    assert values(events, text, emit="new") == [(2, 1, 1), (3, 1, 1), (7, 1, 1)]
+    assert values(events, text, emit="total") == [(3,)]
+    # The first event is the fourth from the end until the fifth arrives, whatever its type.
+    assert values(events, text) == [(2, 1, 1), (3, 2, 1), (7, 1, 1)]
+    assert values(events, text, emit="changes") == [
+        (2, "trigger", 1, 1),
+        (3, "trigger", 2, 1),
+        (5, "expiry", 0, 0),
+        (7, "trigger", 1, 1),
+    ]
+
+
+def test_a_window_in_events_counts_inside_a_group() -> None:
+    events = stream("a a b x x x b", k=[1, 2, 1, 1, 1, 2, 2])
+    text = "PATTERN SEQ(A a, B b) WITHIN 3 EVENTS AGG COUNT GROUP BY k"
+    assert values(events, text, emit="changes") == [
+        (3, "trigger", 1, 1, 1),
+        (5, "expiry", 1, 0, 0),
+        (7, "trigger", 2, 1, 1),
+    ]
+
+
+def test_events_of_one_time_all_arrive_before_what_is_live_then_is_told() -> None:
+    events = stream("a@1 b@2 x@2")
+    text = "PATTERN SEQ(A a, B b) WITHIN 2 EVENTS AGG COUNT"
+    assert values(events, text, emit="changes") == [(2, "trigger", 0, 1)]
 
 
 def test_sets_are_counted_without_being_made() -> None:

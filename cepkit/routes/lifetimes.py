@@ -1,0 +1,98 @@
+"""Until when matches are live: what their window says, as a time.
+
+A window in time leaves a match behind once more than it has passed since the first event. A window
+in events does when an event arrives with which the match would not fit into it any more; it is gone
+from that event's time on, and lives on where no such event comes. Events have the numbers that
+detection counts by: in the order of arrival, in the whole stream or inside each partition, whatever
+their type. By a moment all events of that time and of earlier ones have arrived; so where events
+came out of order, one with a great number may end a match before its last event is there, and then
+the match is new at that event and never live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.blocks import Members
+from cepkit.columnar.candidates import with_numbers
+from cepkit.columnar.program import Clock
+from cepkit.pattern.keys import partition_keys
+from cepkit.pattern.policies import CountWindow, TimeWindow, Window
+from cepkit.stream.columns import EventColumns
+
+Wide = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.integer]
+
+NEVER = int(np.iinfo(np.int64).max)
+"""The end of what lives for ever."""
+
+
+class Lifetimes:
+    """Says of matches from which moment on they are live no more.
+
+    Args:
+        window: Of the query.
+        partition_by: Inside which partitions a window in events counts.
+        columns: The stream; for a window in events all of it.
+    """
+
+    def __init__(
+        self, window: Window | None, partition_by: tuple[str, ...], columns: EventColumns
+    ) -> None:
+        self._ts = columns.ts
+        self._length: int | None = None
+        self._numbers: Wide | None = None
+        match window:
+            case TimeWindow(microseconds, exclusive):
+                self._length = microseconds - exclusive
+            case CountWindow(events, exclusive):
+                self._count(columns, partition_by, events - exclusive)
+            case None:
+                pass
+
+    def _count(self, columns: EventColumns, partition_by: tuple[str, ...], events: int) -> None:
+        self._length = events
+        clock: Clock = "place" if partition_by else "arrival"
+        columns = with_numbers(columns, frozenset((clock,)), partition_by)
+        numbers = columns.places if partition_by else columns.arrivals
+        assert numbers is not None
+        self._numbers = numbers
+        parts = np.zeros(len(columns), dtype=np.int64)
+        if partition_by:
+            parts[:] = partition_keys([columns.attributes[name] for name in partition_by])[0]
+        # One number orders by partition, and by what has arrived in it.
+        self._least = int(numbers.min(initial=0))
+        self._span = int(numbers.max(initial=0)) - self._least + 2
+        self._parts = parts
+        self._order = np.argsort(parts, kind="stable")
+        place = parts * self._span + (numbers - self._least)
+        self._arrived = np.maximum.accumulate(place[self._order])
+
+    def ends(self, begins: Rows, single: Mapping[str, Rows], sets: Mapping[str, Members]) -> Wide:
+        """Return the first moment at which each match is live no more.
+
+        Args:
+            begins: The first event of each match, in stream order.
+            single: For each variable its event in each match.
+            sets: For each Kleene variable its members.
+        """
+        if self._length is None:
+            return np.full(len(begins), NEVER, dtype=np.int64)
+        if self._numbers is None:
+            return np.minimum(self._ts[begins], NEVER - 1 - self._length) + (self._length + 1)
+        numbers = self._numbers
+        found = [numbers[rows] for rows in single.values()]
+        if len(begins):
+            found += [np.minimum.reduceat(numbers[s.rows], s.starts[:-1]) for s in sets.values()]
+        first = np.minimum.reduce(found) if found else np.empty(0, dtype=np.int64)
+        past = np.minimum(first - self._least + self._length, self._span - 1)
+        base = self._parts[begins] * self._span
+        at = np.searchsorted(self._arrived, base + past)
+        comes = at < len(self._arrived)
+        comes[comes] = self._arrived[at[comes]] < base[comes] + self._span
+        ends = np.full(len(begins), NEVER, dtype=np.int64)
+        ends[comes] = self._ts[self._order[at[comes]]]
+        return ends
