@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count, pairwise
+from itertools import pairwise
 
 import plotly.graph_objects as go
 
@@ -22,7 +22,7 @@ GAP = 11
 RADIUS = 8
 """Of a point, with what is kept free around it."""
 
-_MOST_STEPS = 40
+_MOST_STEPS = 41
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +52,16 @@ def shifts(points: Sequence[Point], height: float) -> list[float]:
 def _shift(
     point: Point, points: Sequence[Point], placed: Sequence[tuple[Point, float]], height: float
 ) -> float:
-    for step in count():
+    for step in range(_MOST_STEPS):
         # A little above first: a line that falls from left to right passes below.
         shift = -6 + (step + 1) // 2 * HEIGHT * (1 if step % 2 else -1)
         y = point.y + shift
         inside = HEIGHT / 2 <= y <= height - HEIGHT / 2
         free = not any(_on_point(point, y, other) for other in points if other != point)
         free = free and not any(_on_label(point, y, *other) for other in placed)
-        if (inside and free) or step == _MOST_STEPS:
-            return shift
-    raise AssertionError("count() does not end")
+        if inside and free:
+            break
+    return shift
 
 
 def _on_point(label: Point, y: float, other: Point) -> bool:

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from cepkit.figures.style import BLUE, GRID, SKY, SMALL, VERMILLION, at_the_top, figure, message
+from cepkit.figures.panels import add_heading, stacked
+from cepkit.figures.style import BLUE, GRID, SKY, VERMILLION, at_the_top, figure, message
 from cepkit.figures.texts import cut, shown
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.model import Statistics
 
 _ROW, _GAP = 22, 84
 _ABOVE, _BELOW = 92, 44
-_NAME_LENGTH, _LABEL_LENGTH = 22, 15
+_LABEL_LENGTH = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +57,13 @@ def draw_keys(statistics: Statistics) -> go.Figure:
     title = "the most frequent keys"
     if not panels:
         return message(title, "the pattern compares no keys, or no event has one")
-    heights = [_ROW * len(panel.keys) for panel in panels]
-    plot = sum(heights) + _GAP * (len(panels) - 1)
+    plot, domains = stacked([_ROW * len(panel.keys) for panel in panels], _GAP)
     made = figure(f"{title}<br><sub>dashed: the mean of all keys</sub>", plot + _ABOVE + _BELOW)
     made.update_layout(
         margin={"t": _ABOVE, "b": _BELOW, "r": 40}, title=at_the_top(2), showlegend=False
     )
-    top = float(plot)
-    for place, (panel, height) in enumerate(zip(panels, heights, strict=True)):
-        _add_panel(made, place, panel, (max(0.0, (top - height) / plot), top / plot))
-        top -= height + _GAP
+    for place, (panel, domain) in enumerate(zip(panels, domains, strict=True)):
+        _add_panel(made, place, panel, domain)
     return made
 
 
@@ -123,15 +121,4 @@ def _add_panel(made: go.Figure, place: int, panel: KeyBars, domain: tuple[float,
             },
         }
     )
-    made.add_annotation(
-        text=f"<b>{shown(cut(panel.name, _NAME_LENGTH))}</b><br>{panel.told}",
-        align="left",
-        x=0,
-        xref="paper",
-        xanchor="left",
-        y=domain[1],
-        yref="paper",
-        yanchor="bottom",
-        showarrow=False,
-        font={"size": SMALL},
-    )
+    add_heading(made, panel.name, panel.told, domain[1])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from cepkit.figures.panels import add_heading, stacked
 from cepkit.figures.style import BLUE, GRID, ORANGE, SMALL, at_the_top, figure, message
 from cepkit.figures.texts import cut, shown
 from cepkit.statistics.model import Statistics
@@ -15,7 +16,6 @@ from cepkit.statistics.tables import number
 
 _PANEL, _GAP = 64, 54
 _ABOVE, _BELOW = 92, 48
-_NAME_LENGTH = 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +63,14 @@ def draw_over_time(statistics: Statistics) -> go.Figure:
     if not rows:
         return message(title, "nothing was counted over time")
     assert statistics.over_time is not None
-    plot = len(rows) * (_PANEL + _GAP) - _GAP
+    plot, domains = stacked([_PANEL] * len(rows), _GAP)
     bucket = f"buckets of {number(statistics.over_time.bucket_seconds)} s"
     made = figure(f"{title}<br><sub>{bucket}; dashed: the mean</sub>", plot + _ABOVE + _BELOW)
     made.update_layout(
         margin={"t": _ABOVE, "b": _BELOW}, title=at_the_top(2), showlegend=False, hovermode="x"
     )
-    for place, row in enumerate(rows):
-        top = 1 - place * (_PANEL + _GAP) / plot
-        _add_panel(made, place, row, (max(0.0, top - _PANEL / plot), top))
+    for place, (row, domain) in enumerate(zip(rows, domains, strict=True)):
+        _add_panel(made, place, row, domain)
     below = "y" if len(rows) == 1 else f"y{len(rows)}"
     made.update_layout(xaxis={"type": "date", "anchor": below, "showgrid": True, "nticks": 5})
     return made
@@ -116,18 +115,7 @@ def _add_panel(made: go.Figure, place: int, row: Series, domain: tuple[float, fl
         "anchor": "x",
     }
     made.update_layout({"yaxis" if place == 0 else f"yaxis{place + 1}": settings})
-    made.add_annotation(
-        text=f"<b>{shown(cut(row.variable, _NAME_LENGTH))}</b><br>{_told(row)}",
-        x=0,
-        xref="paper",
-        xanchor="left",
-        y=domain[1],
-        yref="paper",
-        yanchor="bottom",
-        showarrow=False,
-        font={"size": SMALL},
-        align="left",
-    )
+    add_heading(made, row.variable, _told(row), domain[1])
 
 
 def _told(row: Series) -> str:
