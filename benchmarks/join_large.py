@@ -29,8 +29,6 @@ from cepkit.planners import PLANNERS
 BASE = "by-frequency"
 WINDOWS = (WINDOW, 5.0)
 """Seconds."""
-FEW = {17: 5, 18: 4, 19: 3, 20: 2, 21: 1, 22: 1}
-"""Of how many patterns of a size the best tree is looked for; of smaller ones of all."""
 
 
 def rows(sizes: Sequence[int], patterns: int) -> Iterator[Row]:
@@ -38,17 +36,15 @@ def rows(sizes: Sequence[int], patterns: int) -> Iterator[Row]:
     for window in WINDOWS:
         for size in sizes:
             for number in range(patterns):
-                yield from _rows(window, size, number, few=FEW.get(size, patterns))
+                yield from _rows(window, size, number)
 
 
-def _rows(window: float, size: int, number: int, few: int) -> Iterator[Row]:
+def _rows(window: float, size: int, number: int) -> Iterator[Row]:
     branch = sequence(size, window)
     statistics = drawn(branch, size // 2, np.random.default_rng((size, number)))
     cost = PARTIAL_MATCHES.on(branch, statistics)
     found = {}
     for name, planner in PLANNERS.items():
-        if name == "dp-tree" and number >= few:
-            continue
         began = time.process_time()
         plan = patient(planner).plan(branch, statistics, PARTIAL_MATCHES)
         seconds = time.process_time() - began

@@ -9,7 +9,8 @@ Source: DP-LD of *Join Query Optimization Techniques for Complex Event Processin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+
+import numpy as np
 
 from cepkit.costs.contract import BranchCost, CostModel
 from cepkit.pattern.normal_form import Branch
@@ -17,8 +18,8 @@ from cepkit.plan.nodes import OrderPlan
 from cepkit.planners.contract import Observer
 from cepkit.planners.exact import best_plan
 from cepkit.planners.greedy import greedy_order
-from cepkit.planners.kernels import Choices, best_orders
 from cepkit.planners.search import Search
+from cepkit.planners.set_kernels import Tables, best_orders
 from cepkit.statistics.model import Statistics
 
 _SECONDS_A_STEP = 4e-9
@@ -49,17 +50,32 @@ class DpOrder:
         n = len(branch.variables)
         known = OrderPlan(greedy_order(ready))
         estimate = n * 2.0**n * _SECONDS_A_STEP
-        best = best_plan(known, best_orders, partial(_made, ready), search, self.seconds, estimate)
+        best = best_plan(known, _Orders, search, self.seconds, estimate)
         assert isinstance(best, OrderPlan)
         return best
 
 
-def _made(cost: BranchCost, last: Choices) -> OrderPlan:
-    """Return the order of which the last variable of each set is known."""
-    order: list[str] = []
-    left = cost.full
-    while left:
-        variable = int(last[left])
-        order.append(cost.variables[variable])
-        left ^= 1 << variable
-    return OrderPlan(tuple(reversed(order)))
+class _Orders:
+    """The cheapest order of each set: what it costs, and its last variable."""
+
+    def __init__(self, cost: BranchCost, tables: Tables) -> None:
+        self.parts = 1 << len(cost.variables)
+        self._cost = cost
+        self._tables = tables
+        self._best = np.zeros(self.parts)
+        self._last = np.full(self.parts, -1, dtype=np.int32)
+
+    def fill(self, begin: int, end: int) -> None:
+        """Fill in these sets; the empty one is known."""
+        n = len(self._cost.variables)
+        best_orders(max(begin, 1), end, n, self._tables, self._best, self._last)
+
+    def plan(self) -> OrderPlan:
+        """Return the order of which the last variable of each set is known."""
+        order: list[str] = []
+        left = self._cost.full
+        while left:
+            variable = int(self._last[left])
+            order.append(self._cost.variables[variable])
+            left ^= 1 << variable
+        return OrderPlan(tuple(reversed(order)))

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from cepkit.costs.set_functions import Floats
 from cepkit.errors import LimitError
 from cepkit.plan.logarithms import log_sum
 from cepkit.plan.nodes import BranchPlan, OrderPlan
-from cepkit.planners.kernels import Choices
 from cepkit.planners.search import Search
+from cepkit.planners.set_kernels import Tables
 
 _STRETCHES = 128
 """The tables are filled in in so many parts, with a look at the clock between."""
@@ -32,40 +33,29 @@ _MOST_VARIABLES = 25
 """More need more memory than 2 GB."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """The costs of all sets, as the loops in kernels.py take them."""
+def _tables(cost: BranchCost, shift: float) -> Tables:
+    """Return the tables of a branch's costs.
 
-    kept: Floats
-    between: Floats
-    side: Floats
-    last: Floats
-    held: Floats
-
-    @classmethod
-    def of(cls, cost: BranchCost, shift: float) -> Tables:
-        """Return the tables of a branch's costs.
-
-        Args:
-            cost: Of the branch.
-            shift: The logarithm of what to divide by: of the cost of a known plan, without what
-                the set of all variables costs to keep.
-        """
-        n = len(cost.variables)
-        kept = np.zeros(1 << n) if cost.kept is None else _divided(cost.kept.table(), shift)
-        kept[0] = kept[-1] = 0.0
-        between = side = last = held = _NOTHING
-        if cost.looked is not None:
-            between = cost.looked.between.table() - shift
-            side = cost.looked.side.table()
-        if cost.waited is not None:
-            # Finite, as it is multiplied by probabilities, which may be 0.
-            held = np.minimum(_divided(cost.waited.held.table(), shift), 1e300)
-            held[0] = 0.0
-            last = np.zeros(1 << n)
-            for i, probability in enumerate(cost.waited.last):
-                last[1 << i : 2 << i] = last[: 1 << i] + probability
-        return cls(kept, between, side, last, held)
+    Args:
+        cost: Of the branch.
+        shift: The logarithm of what to divide by: of the cost of a known plan, without what the
+            set of all variables costs to keep.
+    """
+    n = len(cost.variables)
+    kept = np.zeros(1 << n) if cost.kept is None else _divided(cost.kept.table(), shift)
+    kept[0] = kept[-1] = 0.0
+    between = side = last = held = _NOTHING
+    if cost.looked is not None:
+        between = cost.looked.between.table() - shift
+        side = cost.looked.side.table()
+    if cost.waited is not None:
+        # Finite, as it is multiplied by probabilities, which may be 0.
+        held = np.minimum(_divided(cost.waited.held.table(), shift), 1e300)
+        held[0] = 0.0
+        last = np.zeros(1 << n)
+        for i, probability in enumerate(cost.waited.last):
+            last[1 << i : 2 << i] = last[: 1 << i] + probability
+    return Tables(kept, between, side, last, held)
 
 
 def _divided(logarithms: Floats, shift: float) -> Floats:
@@ -73,13 +63,26 @@ def _divided(logarithms: Floats, shift: float) -> Floats:
         return np.asarray(np.exp(logarithms - shift))
 
 
-Loop = Callable[..., None]
+class Filling(Protocol):
+    """The least costs of all sets, for one kind of plans."""
+
+    @property
+    def parts(self) -> int:
+        """In how many parts they can be filled in."""
+        ...
+
+    def fill(self, begin: int, end: int) -> None:
+        """Fill in the parts from `begin` to `end`; those before are filled in."""
+        ...
+
+    def plan(self) -> BranchPlan:
+        """Return the best plan; all parts are filled in."""
+        ...
 
 
 def best_plan(
     known: BranchPlan,
-    loop: Loop,
-    made: Callable[[Choices], BranchPlan],
+    start: Callable[[BranchCost, Tables], Filling],
     search: Search,
     limit: float,
     estimate: float,
@@ -88,8 +91,7 @@ def best_plan(
 
     Args:
         known: A plan of that kind that was found quickly.
-        loop: One of kernels.py.
-        made: Makes a plan of what the loop has chosen for each set of variables.
+        start: Makes room for what is filled in.
         search: Is told how far it has come.
         limit: The most seconds.
         estimate: The seconds that it may take.
@@ -108,7 +110,7 @@ def best_plan(
     best, cost = known, -math.inf if n == 1 else _own_cost(search.cost, known)
     while n > 1:
         before = cost
-        best = made(_choices(search, loop, before, limit))
+        best = _filled(start, search, before, limit).plan()
         cost = _own_cost(search.cost, best)
         # Divided by a cost that is very much greater, small ones could not be told apart.
         if cost >= before - _DIGITS or cost == -math.inf:
@@ -128,27 +130,24 @@ def _own_cost(cost: BranchCost, plan: BranchPlan) -> float:
     return log_sum([*(joining(*step) for step in inner), of_last])
 
 
-def _choices(search: Search, loop: Loop, known: float, limit: float) -> Choices:
-    """Fill in the tables; return for each set of variables what the best plan of it does last."""
+def _filled(
+    start: Callable[[BranchCost, Tables], Filling], search: Search, known: float, limit: float
+) -> Filling:
+    """Return the least costs of all sets, given the logarithm of what a known plan costs."""
     n = len(search.cost.variables)
     # A little more than that cost, as logarithms of large numbers have few digits behind the point.
     # A plan that costs nothing is divided by next to nothing: all that costs is too dear then.
     shift = known + 1e-9 + 1e-14 * abs(known) if known > -math.inf else -1e5
-    tables = Tables.of(search.cost, shift)
-    best = np.zeros(1 << n)
-    choice = np.full(1 << n, -1, dtype=np.int32)
-    size = (1 << n) - 1
-    edges = sorted({1 + size * i // _STRETCHES for i in range(_STRETCHES + 1)})
+    filling = start(search.cost, _tables(search.cost, shift))
+    parts = filling.parts
+    edges = sorted({parts * i // _STRETCHES for i in range(_STRETCHES + 1)})
     for begin, end in pairwise(edges):
-        loop(
-            begin, end, n, tables.kept, tables.between, tables.side, tables.last, tables.held,
-            best, choice,
-        )  # fmt: skip
-        search.examined = end
-        if search.out_of_time and end <= size:
+        filling.fill(begin, end)
+        search.examined = (end << n) // parts
+        if search.out_of_time and end < parts:
             _check_time(math.inf, limit, n)
-        search.tell(done=end / (size + 1))
-    return choice
+        search.tell(done=end / parts)
+    return filling
 
 
 def _check_time(estimate: float, limit: float, variables: int) -> None:

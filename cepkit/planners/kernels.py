@@ -1,7 +1,6 @@
-"""The inner loops of the planners, compiled by Numba and cached on disk.
+"""The inner loop of local search, compiled by Numba and cached on disk.
 
-Sets of variables are bit masks; costs in the tables are numbers, not logarithms, divided by the
-cost of a plan that is known: what is greater than 1 cannot be part of a better one.
+Sets of variables are bit masks; costs are divided by that of an order that is known.
 """
 
 from __future__ import annotations
@@ -16,127 +15,13 @@ from numba import njit
 from cepkit.costs.set_functions import Floats, Packed
 
 Orders = npt.NDArray[np.int64]
-Choices = npt.NDArray[np.int32]
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_EQUAL = 1.0 - 1e-12
 
 
 def compiled(function: F) -> F:
     """Compile `function` on its first call and keep the result on disk."""
     return cast("F", njit(cache=True, nogil=True, error_model="numpy")(function))
-
-
-@compiled
-def best_orders(
-    begin: int,
-    end: int,
-    variables: int,
-    kept: Floats,
-    between: Floats,
-    side: Floats,
-    last: Floats,
-    held: Floats,
-    best: Floats,
-    choice: Choices,
-) -> None:
-    """Fill in, for the sets from `begin` to `end`, the cheapest order's cost and last variable.
-
-    Args:
-        begin: The first set, at least 1.
-        end: The one after the last.
-        variables: How many there are.
-        kept: What a set of partial matches costs.
-        between: The logarithm of what looking at pairs costs, without `side`; empty for nothing.
-        side: The logarithm of each side's part of it; empty for nothing.
-        last: The probability that the last event is of this set; empty where latency costs nothing.
-        held: What a set costs that is looked at after the last event.
-        best: The least costs; those of smaller sets are known, that of the empty set is 0.
-        choice: The last variable of the best order, -1 where it costs more than 1.
-    """
-    for chosen in range(begin, end):
-        least, taken = np.inf, -1
-        if kept[chosen] <= 1.0:
-            for variable in range(variables - 1, -1, -1):
-                bit = 1 << variable
-                if not chosen & bit:
-                    continue
-                rest = chosen ^ bit
-                cost = best[rest]
-                if between.size:
-                    cost += np.exp(between[chosen] + side[rest] + side[bit])
-                if last.size:
-                    cost += last[rest] * held[bit]
-                if cost < least * _EQUAL:
-                    least, taken = cost, variable
-        least += kept[chosen]
-        best[chosen] = least if least <= 1.0 else np.inf
-        choice[chosen] = taken if least <= 1.0 else -1
-
-
-@compiled
-def best_trees(
-    begin: int,
-    end: int,
-    variables: int,
-    kept: Floats,
-    between: Floats,
-    side: Floats,
-    last: Floats,
-    held: Floats,
-    best: Floats,
-    choice: Choices,
-) -> None:
-    """Fill in the least cost of a tree, leaves not counted, and the set that its right side binds.
-
-    The arguments are those of `best_orders`; `best` is 0 for single variables.
-    """
-    plain = not between.size and not last.size
-    for chosen in range(begin, end):
-        rest = chosen & (chosen - 1)
-        if not rest:
-            continue
-        least, taken = np.inf, -1
-        if kept[chosen] <= 1.0:
-            # First the trees that lean left, the last variable first: they win ties.
-            for variable in range(variables - 1, -1, -1):
-                right = 1 << variable
-                if not chosen & right:
-                    continue
-                left = chosen ^ right
-                cost = best[left]
-                if between.size:
-                    cost += np.exp(between[chosen] + side[left] + side[right])
-                if last.size:
-                    cost += last[left] * held[right] + last[right] * held[left]
-                if cost < least * _EQUAL:
-                    least, taken = cost, right
-            # Each split once: the lowest variable is always on the left.
-            right = rest
-            if plain:
-                bound = least * _EQUAL
-                while right:
-                    cost = best[right] + best[chosen ^ right]
-                    if cost < bound:
-                        least, taken = cost, right
-                        bound = least * _EQUAL
-                    right = (right - 1) & rest
-            else:
-                while right:
-                    left = chosen ^ right
-                    cost = best[left] + best[right]
-                    if cost < least:
-                        if between.size:
-                            cost += np.exp(between[chosen] + side[left] + side[right])
-                        if last.size:
-                            cost += last[left] * held[right] + last[right] * held[left]
-                        if cost < least * _EQUAL:
-                            least, taken = cost, right
-                    right = (right - 1) & rest
-        least += kept[chosen]
-        best[chosen] = least if least <= 1.0 else np.inf
-        choice[chosen] = taken if least <= 1.0 else -1
 
 
 @compiled

@@ -15,6 +15,7 @@ from cepkit.planners import (
     IterativeImprovement,
 )
 from cepkit.planners.choose import get_planner
+from cepkit.planners.set_kernels import Tables, least_trees
 from cepkit.statistics import Statistics
 from tests.unit.costs.cases import branch, conjunction, repeated, seq
 
@@ -165,3 +166,45 @@ def test_planners_by_name():
     assert get_planner(Greedy()) == Greedy()
     with pytest.raises(PlanError, match=r"'gredy'(.|\n)*did you mean 'greedy'"):
         get_planner("gredy")
+
+
+@pytest.mark.parametrize("variables", [2, 3, 5, 8])
+@pytest.mark.parametrize("looked", [False, True])
+@pytest.mark.parametrize("waited", [False, True])
+def test_the_least_costs_of_trees_are_those_of_all_splits(variables, looked, waited):
+    rng = np.random.default_rng(variables)
+    size = 1 << variables
+    kept = rng.uniform(0, 0.4, size) + (rng.uniform(size=size) < 0.1)  # some are too dear
+    kept[0] = kept[-1] = 0.0
+    nothing = np.zeros(0)
+    between, side = rng.normal(-4, 1, (2, size)) if looked else (nothing, nothing)
+    last, held = rng.uniform(0, 0.1, (2, size)) if waited else (nothing, nothing)
+    tables = Tables(kept, between, side, last, held)
+    known = {}
+    expected = [_least(chosen, tables, known) for chosen in range(1, size)]
+    for low_bits in range(variables):
+        best, rows, floors = np.zeros(size), np.empty(size), np.empty(size >> low_bits)
+        for part in range(1 << low_bits):
+            least_trees(part, part + 1, low_bits, variables, tables, best, rows, floors)
+        assert best[1:] == pytest.approx(expected)
+
+
+def _least(chosen, tables, cache):
+    """The least cost of a tree of a set, from the definition; infinite where it is above 1."""
+    if chosen & (chosen - 1) == 0:
+        return 0.0
+    if chosen not in cache:
+        found = np.inf
+        for left in range(1, chosen):
+            if left & chosen == left:
+                right = chosen ^ left
+                cost = _least(left, tables, cache) + _least(right, tables, cache)
+                if tables.between.size:
+                    cost += np.exp(tables.between[chosen] + tables.side[left] + tables.side[right])
+                if tables.last.size:
+                    cost += tables.last[left] * tables.held[right]
+                    cost += tables.last[right] * tables.held[left]
+                found = min(found, cost)
+        found += tables.kept[chosen]
+        cache[chosen] = found if found <= 1 else np.inf
+    return cache[chosen]

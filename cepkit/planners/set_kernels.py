@@ -1,0 +1,235 @@
+"""The inner loops of dynamic programming over sets of variables, compiled by Numba.
+
+Sets of variables are bit masks; costs are numbers, not logarithms, divided by the cost of a plan
+that is known: what is greater than 1 cannot be part of a better one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.costs.set_functions import Floats
+from cepkit.planners.kernels import compiled
+
+Choices = npt.NDArray[np.int32]
+
+_EQUAL = 1.0 - 1e-12
+
+
+class Tables(NamedTuple):
+    """What sets of variables cost, each table with a number for every set.
+
+    Attributes:
+        kept: What a set of partial matches costs.
+        between: The logarithm of what looking at pairs costs, without `side`; empty for nothing.
+        side: The logarithm of each side's part of it; empty for nothing.
+        last: The probability that the last event is of this set; empty where latency costs nothing.
+        held: What a set costs that is looked at after the last event.
+    """
+
+    kept: Floats
+    between: Floats
+    side: Floats
+    last: Floats
+    held: Floats
+
+
+@compiled
+def best_orders(
+    begin: int,
+    end: int,
+    variables: int,
+    tables: Tables,
+    best: Floats,
+    choice: Choices,
+) -> None:
+    """Fill in, for the sets from `begin` to `end`, the cheapest order's cost and last variable.
+
+    Args:
+        begin: The first set, at least 1.
+        end: The one after the last.
+        variables: How many there are.
+        tables: What sets cost.
+        best: The least costs; those of smaller sets are known, that of the empty set is 0.
+        choice: The last variable of the best order, -1 where it costs more than 1.
+    """
+    kept, between, side, last, held = tables
+    for chosen in range(begin, end):
+        least, taken = np.inf, -1
+        if kept[chosen] <= 1.0:
+            for variable in range(variables - 1, -1, -1):
+                bit = 1 << variable
+                if not chosen & bit:
+                    continue
+                rest = chosen ^ bit
+                cost = best[rest]
+                if between.size:
+                    cost += np.exp(between[chosen] + side[rest] + side[bit])
+                if last.size:
+                    cost += last[rest] * held[bit]
+                if cost < least * _EQUAL:
+                    least, taken = cost, variable
+        least += kept[chosen]
+        best[chosen] = least if least <= 1.0 else np.inf
+        choice[chosen] = taken if least <= 1.0 else -1
+
+
+@compiled
+def best_split(chosen: int, variables: int, tables: Tables, best: Floats) -> int:
+    """Return the set that the right side of the best tree of a set binds.
+
+    Args:
+        chosen: The set, of two variables at least.
+        variables: How many there are.
+        tables: What sets cost.
+        best: The least costs, leaves not counted, as `least_trees` fills them in.
+    """
+    least, taken = np.inf, -1
+    # First the trees that lean left, the last variable first: they win ties.
+    for variable in range(variables - 1, -1, -1):
+        right = 1 << variable
+        if chosen & right:
+            cost = _joined(chosen, right, tables, best)
+            if cost < least * _EQUAL:
+                least, taken = cost, right
+    # Each split once: the lowest variable is always on the left.
+    rest = chosen & (chosen - 1)
+    right = rest
+    while right:
+        if best[chosen ^ right] + best[right] < least:
+            cost = _joined(chosen, right, tables, best)
+            if cost < least * _EQUAL:
+                least, taken = cost, right
+        right = (right - 1) & rest
+    return taken
+
+
+@compiled
+def _joined(chosen: int, right: int, tables: Tables, best: Floats) -> float:
+    """Return what the best tree of a set with this right side costs, less what is kept of it."""
+    _, between, side, last, held = tables
+    left = chosen ^ right
+    cost = best[left] + best[right]
+    if between.size:
+        cost += np.exp(between[chosen] + side[left] + side[right])
+    if last.size:
+        cost += last[left] * held[right] + last[right] * held[left]
+    return float(cost)
+
+
+@compiled
+def least_trees(
+    begin: int,
+    end: int,
+    low_bits: int,
+    variables: int,
+    tables: Tables,
+    best: Floats,
+    rows: Floats,
+    floors: Floats,
+) -> None:
+    """Fill in the least cost of a tree of each set, leaves not counted.
+
+    A set has a low part, its first `low_bits` variables, and a high part. All subsets of a low part
+    stand side by side, in a row for each high part; a split joins an element of one row with one of
+    another, and the least cost in each row says whether the two need to be looked at. Of most pairs
+    of rows they need not; those of the others are looked at in the order of memory.
+
+    Args:
+        begin: The first low part.
+        end: The one after the last; those before `begin` are known.
+        low_bits: How many variables a low part has.
+        variables: How many there are.
+        tables: What sets cost.
+        best: The least costs, filled in; 0 for single variables.
+        rows: Room for as many numbers as there are sets.
+        floors: Room for as many as there are high parts.
+    """
+    kept = tables.kept
+    plain = not tables.between.size and not tables.last.size
+    lows = np.empty(1 << low_bits, np.int64)
+    for low in range(begin, end):
+        width = 0
+        part = 0
+        while part != low:
+            lows[width] = part
+            width += 1
+            part = (part - low) & low
+        lows[width] = low
+        width += 1
+        for high in range(1 << (variables - low_bits)):
+            first, chosen = high * width, high << low_bits | low
+            floor = np.inf
+            for i in range(width - 1):
+                known = best[high << low_bits | lows[i]]
+                rows[first + i] = known
+                floor = min(floor, known)
+            # Neither the empty set nor all of a set is a side of it.
+            rows[0] = rows[first + width - 1] = np.inf
+            floors[high] = floor
+            if not chosen & (chosen - 1):
+                if chosen:
+                    rows[first + width - 1] = floors[high] = 0.0
+                continue
+            least = np.inf
+            if kept[chosen] <= 1.0:
+                # Each split once: the lowest variable of the high part is always on the left.
+                rest = high & (high - 1)
+                right = rest
+                while True:
+                    left = high ^ right
+                    if floors[left] + floors[right] < least:
+                        cost = _least_sum(rows, left * width, right * width, width)
+                        if cost < least and not plain:
+                            cost = least
+                            for i in range(width):
+                                sides = rows[left * width + i]
+                                sides += rows[right * width + width - 1 - i]
+                                if sides < cost:
+                                    one = left << low_bits | lows[i]
+                                    cost = min(cost, _joined(chosen, one, tables, best))
+                        least = min(least, cost)
+                    if not right:
+                        break
+                    right = (right - 1) & rest
+                least += kept[chosen]
+            best[chosen] = least if least <= 1.0 else np.inf
+            rows[first + width - 1] = best[chosen]
+            floors[high] = min(floor, best[chosen])
+
+
+@compiled
+def _least_sum(rows: Floats, left: int, right: int, width: int) -> float:
+    """Return the least sum of an element of one row and that of the other that complements it.
+
+    Args:
+        rows: All rows.
+        left: Where one begins.
+        right: Where the other begins.
+        width: Of a row; a power of two.
+    """
+    i, j = np.uintp(left), np.uintp(right + width - 1)
+    least = np.inf
+    if width < 4:
+        for _ in range(width):
+            least = min(least, rows[i] + rows[j])
+            i += np.uintp(1)
+            j -= np.uintp(1)
+        return least
+    # Four at a time, so that none waits for the one before.
+    one, two, three = np.uintp(1), np.uintp(2), np.uintp(3)
+    a = b = c = d = np.inf
+    end = i + np.uintp(width)
+    while i < end:
+        e, f = rows[i] + rows[j], rows[i + one] + rows[j - one]
+        g, h = rows[i + two] + rows[j - two], rows[i + three] + rows[j - three]
+        a = e if e < a else a
+        b = f if f < b else b
+        c = g if g < c else c
+        d = h if h < d else d
+        i += np.uintp(4)
+        j -= np.uintp(4)
+    return min(a, b, c, d)
