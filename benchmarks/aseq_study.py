@@ -62,7 +62,7 @@ class Loaded(Stream):
     __slots__ = ("loaded",)
     loaded: EventColumns
 
-    def columns(self, attributes: Any = None) -> EventColumns:  # noqa: ARG002 - none is read
+    def columns(self, attributes: Any = None) -> EventColumns:  # noqa: ARG002 - all are loaded
         """Return the columns."""
         return self.loaded
 

@@ -27,15 +27,11 @@ GENERATE_AFTER = 1 << 21
 class Kernels(Protocol):
     """The contract of `compiled.py` and `plain.py`; the former says what each must do."""
 
-    @property
-    def JOINS(self) -> Sequence[Callable[..., tuple[int, int]]]:  # noqa: N802
-        """The join for each number of bands."""
-        ...
+    JOINS: Sequence[Callable[..., tuple[int, int]]]
+    """The join for each number of bands."""
 
-    @property
-    def EXISTS(self) -> Sequence[Callable[..., None]]:  # noqa: N802
-        """The search for each number of bands."""
-        ...
+    EXISTS: Sequence[Callable[..., None]]
+    """The search for each number of bands."""
 
     def partition(self, types: Ints, slots: Ints, steps: Times, cursors: Times, rows: Ints) -> None:
         """Part the events by slot."""

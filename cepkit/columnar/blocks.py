@@ -94,7 +94,7 @@ class PairBlock:
         """Return the block as of a stream in which the slice begins at `rows`."""
         return replace(self, _shift=self._shift + rows)
 
-    def members(self, variable: str) -> Members | None:  # noqa: ARG002 - as SetBlock
+    def members(self, _: str) -> Members | None:
         """Return None: there are no sets."""
         return None
 

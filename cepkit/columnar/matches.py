@@ -123,11 +123,11 @@ class Matches:
         left = self.limit
         for program, block in self.blocks():
             for batch in writer.batches(block, program.variables):
+                wanted = batch if left is None else batch.slice(0, left)
                 if left is not None:
-                    batch = batch.slice(0, left)  # noqa: PLW2901
-                    left -= len(batch)
-                if len(batch):
-                    yield batch
+                    left -= len(wanted)
+                if len(wanted):
+                    yield wanted
                 if left == 0:
                     return
 

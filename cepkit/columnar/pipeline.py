@@ -77,7 +77,7 @@ class Pipeline:
         for begin in range(0, len(first), CHUNK):
             began = perf_counter()
             chunk = np.arange(begin, min(begin + CHUNK, len(first)), dtype=np.int32)
-            chunk, _ = self._kept(0, {}, chunk, chunk)
+            _, chunk = self._kept(0, {}, chunk, chunk)
             self._count(counters, len(chunk), began)
             if not len(chunk):
                 continue
@@ -94,8 +94,8 @@ class Pipeline:
         """Run the steps from `number` on over a chunk of partial matches."""
         step, counters = self._steps[number], self._counters[number]
         began = perf_counter()
-        for parents, found in self._join.pairs(step, counters, partials, size):
-            found, parents = self._kept(number, partials, found, parents)  # noqa: PLW2901
+        for pairs in self._join.pairs(step, counters, partials, size):
+            parents, found = self._kept(number, partials, *pairs)
             survivors = len(found)
             longer = {}
             if survivors and number < len(self._steps) - 1:
@@ -116,7 +116,7 @@ class Pipeline:
         counters.seconds += perf_counter() - began
 
     def _kept(
-        self, number: int, partials: Partials, found: Ints, parents: Ints
+        self, number: int, partials: Partials, parents: Ints, found: Ints
     ) -> tuple[Ints, Ints]:
         """Return the pairs of a step without those that NOT or the slice rules out."""
         step, counters = self._steps[number], self._counters[number]
@@ -128,8 +128,8 @@ class Pipeline:
             if not held.all():
                 if negated:
                     counters.removed += len(found) - int(np.count_nonzero(held))
-                found, parents = found[held], parents[held]
-        return found, parents
+                parents, found = parents[held], found[held]
+        return parents, found
 
     def _is_absent(self, absence: BoundStep, rows: Rows) -> Mask:
         return ~self._join.sought(absence, rows, rows.size)

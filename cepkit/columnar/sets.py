@@ -382,9 +382,10 @@ class Sets:
             held = np.flatnonzero(self._conditions.hold(longer))
             if not len(held):
                 continue
+            kept = parents
             if len(held) < longer.size:
-                longer, parents = longer.take(held), parents[held]  # noqa: PLW2901
-            rest = tuple(one.take(parents) for one in lists)
+                longer, kept = longer.take(held), parents[held]
+            rest = tuple(one.take(kept) for one in lists)
             yield from self._enumerated(number + 1, longer, rest, steps, tries)
 
     def _subsets(

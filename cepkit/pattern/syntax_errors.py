@@ -59,6 +59,10 @@ _WORDS = {
     "STAR": "'*'",
 }
 _OPENING = {")": "(", "}": "{"}
+# Typographic quotes, left, right, low and reversed, single and double, and angled ones.
+_STRAIGHT = dict.fromkeys("\u2018\u2019\u201a\u201b", "'") | dict.fromkeys(
+    "\u201c\u201d\u201e\u201f\u00ab\u00bb", '"'
+)
 # What other languages write, and what stands for it here.
 _FOREIGN = {
     "=>": "'at least' is written >=",
@@ -184,8 +188,8 @@ class _Report:
         if not self.found or self.found.isalnum():
             return None
         character = self.found[0]
-        if character in "‘’‚‛“”„‟«»":  # noqa: RUF001
-            straight = "'" if character in "‘’‚‛" else '"'  # noqa: RUF001
+        if character in _STRAIGHT:
+            straight = _STRAIGHT[character]
             return PatternSyntaxError(
                 f"the typographic quote {character}",
                 expected="straight quotes: 'a text', \"a name\"",

@@ -1,4 +1,4 @@
-# The methods are the rules of grammar.lark, each with the same arguments.
+# The methods are the rules of grammar.lark, which tells of them, each with the same arguments.
 # ruff: noqa: D102, ARG002
 """From the parser's tree to the nodes of the language, each with its place in the text."""
 
