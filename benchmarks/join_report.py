@@ -120,7 +120,6 @@ def _of_large(frame: pd.DataFrame) -> Tables:
         for value in ("normalised", "without the last step"):
             table = of_window.pivot_table(index="size", columns="planner", values=value, sort=False)
             yield f"Cost {value}, window of {window:g} s", table.sort_index().reset_index()
-    # Of patterns that both have planned: the best tree is looked for in a part of the large ones.
     costs = frame.assign(
         stream=frame["window"], set="sequence", cost=10 ** frame["log cost"], **{"not run": ""}
     )
