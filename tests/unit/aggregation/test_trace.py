@@ -13,7 +13,7 @@ import cepkit as ck
 from cepkit.aggregation.sequence import sequence_of
 from cepkit.aggregation.trace import CounterTrace
 from cepkit.aggregation.tracing import trace
-from cepkit.errors import LimitError, PatternError, UnsupportedError
+from cepkit.errors import LimitError, PatternError, TraceError, UnsupportedError
 from cepkit.stream.stream import events
 from tests.properties.test_aggregation import SEQUENCES, expected
 from tests.strategies import as_table
@@ -125,9 +125,85 @@ def test_it_prints_as_a_table() -> None:
     frame = found.to_pandas()
     assert isinstance(frame, pd.DataFrame)
     assert frame["counts"].iloc[0] == (1, 0)
-    told = json.loads(found.to_json())
-    assert told["kind"] == "prefix-counters"
-    assert len(told["steps"]) == len(found) == 6
+
+
+def test_json_tells_what_each_step_changes(tmp_path) -> None:
+    found = ck.aggregate_trace(
+        stream("a1@1 b1@2 c1@3 x1@4 d1@5 d2@6"),
+        "PATTERN SEQ(A a, B b, NOT(C c), D d) WITHIN 9 s EXCLUSIVE",
+        pieces=[["a", "b"], ["d"]],
+    )
+    told = json.loads(found.to_json(tmp_path / "run.json"))
+    assert told["schema"] == "cepkit.counters/1"
+    assert told["name"] == "chop-connect a b | d"
+    assert told["absent"] == [[2, "c"]]
+    assert told["window"] == 9 * S - 1
+    # What the pattern does not ask for is an event of the trace, but no step.
+    assert told["events"]["name"] == ["a1", "b1", "c1", "X1", "d1", "d2"]
+    assert told["moments"]["event"] == [0, 1, 2, 4, 5, None, None, None]
+    assert told["steps"] == [
+        [["open", 0, 0, 0, 0, 10 * S], ["add", 0, 0, 0, 1]],
+        [["add", 0, 1, 0, 1]],
+        [["clear", 0, 1, 1]],
+        [["open", 1, 0, 1, 4, 14 * S], ["save", 1, 0, 0], ["add", 1, 0, 0, 1]],
+        [["open", 2, 0, 1, 5, 15 * S], ["save", 2, 0, 0], ["add", 2, 0, 0, 1]],
+        [["close", 0], ["drop", 1, 0], ["drop", 2, 0]],
+        [["close", 1]],
+        [["close", 2]],
+    ]
+    # Counters and rows of snapshots written: a START writes one and its snapshot.
+    assert told["counters"]["updates"] == [1, 2, 3, 5, 7, 7, 7, 7]
+    assert CounterTrace.from_json(tmp_path / "run.json") == found
+
+
+def test_json_that_is_no_trace_is_refused(tmp_path) -> None:
+    whole = json.loads(ck.aggregate_trace(stream("a b"), "PATTERN SEQ(A a, B b)").to_json())
+    for text, reason in (
+        ("{", "no JSON"),
+        ("[]", "cannot be read"),
+        (json.dumps({**whole, "schema": "cepkit.trace/1"}), "schema 'cepkit.trace/1'"),
+        (json.dumps({k: v for k, v in whole.items() if k != "pieces"}), "lacks something"),
+    ):
+        with pytest.raises(TraceError, match=reason):
+            CounterTrace.from_json(text)
+    path = tmp_path / "list.json"
+    path.write_text("[]")
+    with pytest.raises(TraceError, match="JSON, but no trace"):
+        CounterTrace.from_json(path)
+
+
+def test_keys_have_the_names_of_what_is_equal() -> None:
+    events = stream("a1 b1 a2 b2", customer=[7, 7, 8, 7], shop=["x", "x", "y", None])
+    by_both = ck.aggregate_trace(
+        events, "PATTERN SEQ(A a, B b) WHERE a.customer = b.customer PARTITION BY shop"
+    )
+    names = {by_both.keys[row.key] for step in by_both for row in step.counters}
+    assert names == {"customer 7, shop x", "customer 8, shop y"}
+    assert "a1" not in str(by_both.steps[-1].counters[0].start)  # one row for all of a key
+    assert "all of customer 8, shop y" in str(by_both)
+    assert ck.aggregate_trace(events, "PATTERN SEQ(A a, B b)").keys == ("",)
+
+
+def test_names_of_events_tell_them_apart() -> None:
+    events = stream("a " * 12 + "b b")
+    found = ck.aggregate_trace(events, "PATTERN SEQ(A a, B a1)")
+    assert found.events.name[11:] == ("a12", "a1.1", "a1.2")
+
+
+@pytest.mark.parametrize("query", ["SEQ(A a) WHERE 1 = 2", "SEQ(A a) WITHIN 0 s EXCLUSIVE"])
+def test_what_cannot_match_has_triggers_that_count_nothing(query) -> None:
+    found = ck.aggregate_trace(stream("a b"), f"PATTERN {query}")
+    assert found.output == ((S, 0),)
+    assert "extends to a" in str(found)
+    assert CounterTrace.from_json(found.to_json()) == found
+
+
+def test_what_does_nothing_is_left_out_of_long_streams() -> None:
+    found = ck.aggregate_trace(stream("a " + "x " * 2500 + "b"), "PATTERN SEQ(A a, B b)")
+    assert found.events.name == ("a1", "b1")
+    assert found.looked_at == 2502
+    assert found.steps[1].number == 1
+    assert found.steps[1].row == 2501
 
 
 def test_what_cannot_be_traced_is_refused() -> None:
@@ -154,6 +230,7 @@ def test_any_pieces_count_the_judges_matches(case, data):
         sorted(sequence_of(query).attributes)
     )
     found = trace(columns, query, pieces)
+    assert CounterTrace.from_json(found.to_json()) == found
     if query.group_by:
         return
     wanted = sorted((row[0], row[2]) for row in expected(case, "trigger").elements())
