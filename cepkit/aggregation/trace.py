@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,10 +51,6 @@ class CounterTrace:
     def __len__(self) -> int:
         """Return the number of steps."""
         return len(self.steps)
-
-    def __iter__(self) -> Iterator[Step]:
-        """Return the steps, one after the other."""
-        return iter(self.steps)
 
     @property
     def name(self) -> str:

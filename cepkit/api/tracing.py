@@ -101,7 +101,8 @@ def aggregate_trace(
         limit: How many events to take, from the beginning of the stream; None for all.
 
     Returns:
-        A trace that prints as a table; `steps`, `output`, `to_pandas()`, `to_json()`.
+        A trace that prints as a table and that `draw` plays; `steps`, `output`, `to_pandas()`,
+        `to_json()`.
 
     Raises:
         PatternError: The pattern reads a column that the stream does not have, or is not what the

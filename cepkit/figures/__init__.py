@@ -12,6 +12,7 @@ from typing import Any, Literal
 import plotly.graph_objects as go
 
 from cepkit.aggregation.result import Aggregates
+from cepkit.aggregation.trace import CounterTrace
 from cepkit.automata.trace import Trace
 from cepkit.columnar.explanation import Explanation
 from cepkit.columnar.matches import Matches
@@ -19,6 +20,7 @@ from cepkit.diagnosis.result import WhyNot
 from cepkit.diagnosis.tables import Funnel, NearMisses
 from cepkit.errors import CepkitError, TraceError
 from cepkit.figures.aggregates import draw_aggregates
+from cepkit.figures.counter_table import draw_counter_table
 from cepkit.figures.counters import draw_counters
 from cepkit.figures.explained import draw_explanation
 from cepkit.figures.found import draw_matches, is_matches
@@ -28,7 +30,7 @@ from cepkit.figures.mechanism import draw_mechanism
 from cepkit.figures.near_misses import draw_near_misses
 from cepkit.figures.plan_comparison import draw_costs
 from cepkit.figures.plan_figure import draw_plan, draw_plans, draw_query
-from cepkit.figures.player import Player
+from cepkit.figures.player import Player, Traces
 from cepkit.figures.rate_curves import draw_what_if
 from cepkit.figures.report import write_report
 from cepkit.figures.search_traces import draw_searches
@@ -51,6 +53,7 @@ __all__ = [
     "draw_aggregates",
     "draw_comparison",
     "draw_costs",
+    "draw_counter_table",
     "draw_counters",
     "draw_explanation",
     "draw_funnel",
@@ -115,7 +118,7 @@ def _draw_why_not(why: WhyNot) -> go.Figure:
 
 
 def _draw_traces(
-    traces: Sequence[Trace],
+    traces: Traces,
     *,
     kind: Literal["player", "diagram", "counters"] = "player",
     **options: Any,
@@ -124,7 +127,10 @@ def _draw_traces(
         case "player":
             return Player(traces, **options)
         case "diagram" if len(traces) == 1:
-            return draw_mechanism(traces[0], **options)
+            [trace] = traces
+            if isinstance(trace, CounterTrace):
+                return draw_counter_table(trace, **options)
+            return draw_mechanism(trace, **options)
         case "counters":
             return draw_counters(traces, **options)
     raise TraceError(
@@ -134,6 +140,10 @@ def _draw_traces(
 
 
 def _draw_trace(trace: Trace, **options: Any) -> go.Figure | Player:
+    return _draw_traces([trace], **options)
+
+
+def _draw_counter_trace(trace: CounterTrace, **options: Any) -> go.Figure | Player:
     return _draw_traces([trace], **options)
 
 
@@ -152,12 +162,17 @@ FIGURES: dict[type, Callable[..., go.Figure | Player]] = {
     Funnel: draw_funnel,
     NearMisses: draw_near_misses,
     Trace: _draw_trace,
+    CounterTrace: _draw_counter_trace,
     SharingPlan: draw_sharing,
     SeveralAggregates: draw_several,
 }
 """What is drawn how. Beside these, whatever looks like matches (a DataFrame, one from Spark)."""
 
-LISTS: dict[type, Callable[..., go.Figure | Player]] = {Plan: _draw_plans, Trace: _draw_traces}
+LISTS: dict[type, Callable[..., go.Figure | Player]] = {
+    Plan: _draw_plans,
+    Trace: _draw_traces,
+    CounterTrace: _draw_traces,
+}
 """What is drawn how where several stand in a list."""
 
 
@@ -175,7 +190,8 @@ def draw(thing: object, **options: Any) -> go.Figure | Player:
             ``of="time"`` and ``of="keys"`` (see `draw_statistics`); of matches ``limit=``,
             ``since_start=``, and ``time=`` and ``type=`` for a DataFrame where they cannot be
             found out; of aggregates ``columns=``, ``groups=``; of traces ``kind=`` ("player",
-            "diagram" or "counters") and of the player ``steps=``, ``start=``.
+            "diagram" or "counters") and of the player ``steps=``, ``start=``; of a trace of
+            prefix counters ``kind="diagram"`` takes ``step=``.
 
     Raises:
         CepkitError: There is no figure of such a thing, or it has no such option.

@@ -1,4 +1,4 @@
-"""Counters of evaluation mechanisms over the steps of a stream, one panel for each counter."""
+"""Counters of traces over the steps of a stream, one panel for each counter."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from cepkit.aggregation.trace import CounterTrace
 from cepkit.automata.trace import Trace
 from cepkit.errors import TraceError
+from cepkit.figures.player import Traces
+from cepkit.figures.player.moments import counts_at, moments_of
 from cepkit.figures.style import BLUE, GREEN, ORANGE, PURPLE, SIZE, SKY, VERMILLION, figure
 from cepkit.figures.texts import cut, shown
 
@@ -21,7 +24,20 @@ TITLES = {
     "expired": "instances expired",
     "matches": "matches",
 }
-"""What each counter counts; all but `instances` and `stored` only grow."""
+"""What each counter of a mechanism counts; all but `instances` and `stored` only grow."""
+
+COUNTED = {
+    "matches": "live matches",
+    "rows": "rows of counters",
+    "saved": "rows of snapshots",
+    "updates": "updates",
+    "new": "new matches",
+}
+"""What there is of prefix counters; `updates` only grow."""
+
+_FIRST = {"mechanisms": ("evaluations", "instances", "stored", "matches"),
+          "counters": ("matches", "rows", "saved", "updates")}  # fmt: skip
+"""What is drawn unless said otherwise."""
 
 _LINES = ((BLUE, "solid"), (VERMILLION, "dash"), (GREEN, "dot"), (PURPLE, "dashdot"),
           (ORANGE, "longdash"), (SKY, "longdashdot"))  # fmt: skip
@@ -49,7 +65,7 @@ class Series:
     values: tuple[int, ...]
 
 
-def counted(traces: Sequence[Trace], counters: Sequence[str]) -> tuple[Series, ...]:
+def counted(traces: Traces, counters: Sequence[str] | None = None) -> tuple[Series, ...]:
     """Return what is drawn: for each counter a series for each trace.
 
     Raises:
@@ -57,42 +73,64 @@ def counted(traces: Sequence[Trace], counters: Sequence[str]) -> tuple[Series, .
     """
     if not traces:
         raise TraceError("no trace to draw", expected="one trace or several of the same stream")
-    unknown = [name for name in counters if name not in TITLES]
+    titles = _titles(traces)
+    names = _names(traces) if counters is None else counters
+    unknown = [name for name in names if name not in titles]
     if unknown:
-        raise TraceError(f"no counter '{unknown[0]}'", expected=", ".join(TITLES))
+        raise TraceError(f"no counter '{unknown[0]}'", expected=", ".join(titles))
     made = []
-    for name in counters:
-        for trace in traces:
-            column = [getattr(counts, name) for counts in trace.counters]
+    rows = _rows(traces)
+    shown_as = [trace.name for trace in traces]
+    for name in names:
+        for trace, counts_of in zip(shown_as, rows, strict=True):
+            column = [getattr(counts, name) for counts in counts_of]
             kept = _decimated(column)
             steps = tuple(place + 1 for place in kept)
-            made.append(Series(trace.name, name, steps, tuple(column[place] for place in kept)))
+            made.append(Series(trace, name, steps, tuple(column[place] for place in kept)))
     return tuple(made)
 
 
-def draw_counters(
-    traces: Sequence[Trace],
-    *,
-    counters: Sequence[str] = ("evaluations", "instances", "stored", "matches"),
-) -> go.Figure:
+def _titles(traces: Traces) -> dict[str, str]:
+    return COUNTED if isinstance(traces[0], CounterTrace) else TITLES
+
+
+def _names(traces: Traces) -> tuple[str, ...]:
+    if not isinstance(traces[0], CounterTrace):
+        return _FIRST["mechanisms"]
+    cut = any(isinstance(trace, CounterTrace) and len(trace.pieces) > 1 for trace in traces)
+    return tuple(name for name in _FIRST["counters"] if cut or name != "saved")
+
+
+def _rows(traces: Traces) -> list[Sequence[Any]]:
+    """Return for each trace its counters after each step; those of counters go in step."""
+    run = [trace.counters for trace in traces if isinstance(trace, Trace)]
+    several = [trace for trace in traces if isinstance(trace, CounterTrace)]
+    moments = moments_of(several) if several else ()
+    return [*run, *(counts_at(trace, n, moments) for n, trace in enumerate(several))]
+
+
+def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> go.Figure:
     """Return the counters of traces over the steps as a figure; it is returned, not shown.
 
     Args:
-        traces: Of one stream, so that their steps are the same events.
-        counters: Which, from above.
+        traces: Of one stream, so that their steps are the same events; all of mechanisms or all
+            of prefix counters.
+        counters: Which, from `TITLES` or `COUNTED`; None for the most telling.
 
     Raises:
         TraceError: There is no trace, or no such counter.
     """
     series = counted(traces, counters)
-    panels = len(counters)
+    names = list(dict.fromkeys(one.counter for one in series))
+    titles_of = _titles(traces)
+    panels = len(names)
     plot = panels * _PANEL + (panels - 1) * _GAP
     made = figure("counters over the steps", plot + _ABOVE + _BELOW)
     made.update_layout(margin={"t": _ABOVE, "b": _BELOW}, hovermode="x unified")
     first = {key: made.layout.xaxis[key] for key in ("gridcolor", "linecolor", "zeroline")}
     axes: dict[str, Any] = {}
     titles = []
-    for place, name in enumerate(counters):
+    for place, name in enumerate(names):
         number = "" if place == 0 else str(place + 1)
         top = 1 - place * (_PANEL + _GAP) / plot
         bottom = max(0.0, top - _PANEL / plot)
@@ -107,12 +145,14 @@ def draw_counters(
             axes[f"xaxis{number}"]["matches"] = "x"
         titles.append(
             {
-                "text": f"<b>{shown(TITLES[name])}</b>", "x": 0, "y": top, "xref": "paper",
+                "text": f"<b>{shown(titles_of[name])}</b>", "x": 0, "y": top, "xref": "paper",
                 "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False,
                 "font": {"size": SIZE},
             }
         )  # fmt: skip
-    axes[f"xaxis{'' if panels == 1 else panels}"]["title"] = {"text": "events so far"}
+    axes[f"xaxis{'' if panels == 1 else panels}"]["title"] = {
+        "text": "steps so far" if titles_of is COUNTED else "events so far"
+    }
     made.update_layout(annotations=titles, **axes)
     for place, one in enumerate(series):
         panel, line = divmod(place, len(traces))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
-from cepkit.api import simulate
+from cepkit.aggregation.trace import CounterTrace
+from cepkit.api import aggregate_trace, simulate
 from cepkit.automata import MECHANISMS
 from cepkit.automata.trace import Trace
 from cepkit.stream.stream import events
+from tests.unit.aggregation.cases import stream
 
 SCRIPT = "</script><script>window.broken = true</script><img src=x onerror='window.broken = true'>"
 PATTERN = """PATTERN SEQ(A a, B b, C c)
@@ -58,6 +62,33 @@ def empty() -> Trace:
     frame = pd.DataFrame({"ts": [0], "type": ["A"], "price": [1]})[:0]
     stream = events(frame, time="ts", type="type", unit="s")
     return simulate(stream, PATTERN, mechanism="chain-nfa", plan=["c", "b", "a"])
+
+
+def counted(
+    text: str, pattern: str, pieces: str | None = None, **columns: list[Any]
+) -> CounterTrace:
+    """Counters of a stream as the papers write it, of a sequence cut as "a b|c d"."""
+    cut = None if pieces is None else [piece.split() for piece in pieces.split("|")]
+    return aggregate_trace(stream(text, **columns), pattern, pieces=cut)
+
+
+def figure_6() -> CounterTrace:
+    """ASEQ's figure 6: a row for each START, which expires."""
+    pattern = "PATTERN SEQ(A a, B b, C c, D d) WITHIN 7 s EXCLUSIVE AGG COUNT"
+    return counted("a1@1 b1@2 c1@3 a2@4 c2@5 b2@6 d1@7 c3@8 a3@9 d2@10", pattern)
+
+
+def figure_7() -> CounterTrace:
+    """ASEQ's figure 7: what must be absent sets a count to 0."""
+    pattern = "PATTERN SEQ(A a, B b, NOT(C c), D d) WITHIN 7 s EXCLUSIVE"
+    return counted("a1@1 b1@2 c1@3 a2@4 b2@5 d1@6", pattern)
+
+
+def figure_10() -> list[CounterTrace]:
+    """ASEQ's figure 10: the sequence in one piece, and cut in two; an X does nothing."""
+    text = "a1@1 b1@2 c1@3 x1@3 a2@4 b2@5 d1@6 c2@7 a3@8 d2@9 e1@10"
+    pattern = "PATTERN SEQ(A a, B b, C c, D d, E e) WITHIN 9 s EXCLUSIVE"
+    return [counted(text, pattern, pieces) for pieces in (None, "a b c|d e")]
 
 
 def hostile() -> list[Trace]:

@@ -118,6 +118,7 @@ class Lab:
         """Open a notebook and run all its cells."""
         page.goto(f"{self.url}/lab/tree/{name}?reset")
         page.wait_for_selector(".jp-Notebook .jp-CodeCell")
+        page.wait_for_function("window.jupyterapp?.shell.currentWidget?.sessionContext")
         # A click on Run before the kernel is ready is lost without a word.
         page.evaluate(_RUN_ALL)
 
@@ -126,14 +127,15 @@ class Lab:
         found: str = page.evaluate(_EVALUATE, [code, expression])
         return found
 
+    def wait_for(self, page: Page, expression: str, expected: str) -> None:
+        """Wait until the kernel prints an expression as expected: messages take their time."""
+        told = f"async (given) => (await ({_EVALUATE})(given)) === given[2]"
+        page.wait_for_function(told, arg=["", expression, expected], polling=100)
+
 
 _RUN_ALL = """async () => {
   const app = window.jupyterapp;
-  let widget = null;
-  for (let i = 0; i < 200 && !widget?.sessionContext; i++) {
-    widget = app.shell.currentWidget;
-    await new Promise((done) => setTimeout(done, 100));
-  }
+  const widget = app.shell.currentWidget;
   await widget.sessionContext.ready;
   await widget.sessionContext.session.kernel.info;
   await app.commands.execute('notebook:run-all-cells');

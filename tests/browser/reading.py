@@ -45,6 +45,39 @@ class Reading:
         text = self.card(card).locator(f'dd[data-counter="{name}"]').inner_text()
         return int(text.replace(",", ""))
 
+    def counts(self, card: int = 0, piece: int = 0) -> dict[str, list[int]]:
+        """For each START that is live its counts, as they are seen: of `2 + 1 = 3` the result."""
+        rows = self._table(card, piece).locator(":scope > tbody > tr:not(.gone)")
+        return {
+            row.get_attribute("data-row"): [
+                int(text.replace(",", "").split()[-1])
+                for text in row.locator(":scope > .number").all_inner_texts()
+            ]
+            for row in rows.all()
+        }
+
+    def snapshot(self, start: str, card: int = 0, piece: int = 1) -> dict[str, int]:
+        """What the snapshot of a START has, as it is seen."""
+        rows = self._row(start, card, piece).locator(".snapshot tr:not(.gone)").all()
+        return {
+            row.get_attribute("data-saved"): int(row.locator(".number").inner_text().split()[-1])
+            for row in rows
+        }
+
+    def changed(self, card: int = 0, piece: int = 0) -> list[str]:
+        """What the counters that the step changed say."""
+        cells = self._table(card, piece).locator(".changed")
+        return [" ".join(text.split()) for text in cells.all_inner_texts()]
+
+    def total(self, card: int = 0) -> str:
+        return self.card(card).locator(".total").inner_text()
+
+    def _table(self, card: int, piece: int) -> Locator:
+        return self.card(card).locator(f'[data-piece="{piece}"] .counts')
+
+    def _row(self, start: str, card: int, piece: int) -> Locator:
+        return self._table(card, piece).locator(f'tr[data-row="{start}"]')
+
     def tokens(self, card: int = 0) -> list[str]:
         """What each token is, as its tooltip says."""
         titles = self.card(card).locator(".token > title")
@@ -58,3 +91,32 @@ class Reading:
     def kept(self, card: int = 0) -> int:
         """How many events are listed in the buffer."""
         return self.card(card).locator(".stored .chip:not(.gone)").count()
+
+    def contrast(self, place: str) -> float:
+        """The contrast of the first such element's text against the papers behind it."""
+        found: float = self.host.locator(place).first.evaluate(_CONTRAST)
+        return found
+
+
+_CONTRAST = """(element) => {
+  const canvas = document.createElement('canvas').getContext('2d');
+  // Papers may be translucent: they lie on each other.
+  const rgb = (...colours) => {
+    for (const colour of colours) { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); }
+    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const light = (...colours) => {
+    const [r, g, b] = rgb(...colours).map((v) => v / 255)
+      .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const style = getComputedStyle(element);
+  const svg = element instanceof SVGElement;
+  const papers = svg ? [getComputedStyle(element.parentNode.querySelector('rect')).fill] : [];
+  for (let at = element; at && at !== document && !svg; at = at.parentNode ?? at.host) {
+    if (at instanceof Element) papers.unshift(getComputedStyle(at).backgroundColor);
+  }
+  const [a, b] = [light(...papers, svg ? style.fill : style.color), light(...papers)]
+    .sort((x, y) => y - x);
+  return (a + 0.05) / (b + 0.05);
+}"""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -26,15 +25,6 @@ WIDGET = "from cepkit_widgets import PlayerWidget\nwidget = PlayerWidget(traces)
 DRAWN = "ck.draw(traces)"
 
 
-def until(lab, page, expression, expected):
-    """Wait until the kernel knows: messages take their time."""
-    for _ in range(50):
-        if (found := lab.evaluate(page, expression)) == expected:
-            break
-        time.sleep(0.1)
-    assert found == expected
-
-
 def test_the_widget_and_the_kernel_follow_each_other(lab, page):
     lab.write("widget.ipynb", TRACES, WIDGET)
     lab.run(page, "widget.ipynb")
@@ -44,13 +34,13 @@ def test_the_widget_and_the_kernel_follow_each_other(lab, page):
     assert player.step == 5
     assert player.counter("instances", 0) == 1
     assert player.counter("instances", 1) == 9
-    until(lab, page, "widget.step", "5")
+    lab.wait_for(page, "widget.step", "5")
     lab.evaluate(page, "widget.step", "widget.next_match()")
     expect(player.host).to_have_attribute("data-step", "6")
     assert "MATCH A 0 → B 3 → C 5" in player.sentence
     lab.evaluate(page, "widget.step", "widget.step = 99")
     expect(player.host).to_have_attribute("data-step", "7")
-    until(lab, page, "widget.step", "7")
+    lab.wait_for(page, "widget.step", "7")
 
 
 def test_the_notebook_keeps_its_hands_off_the_keys(lab, page):

@@ -189,7 +189,7 @@ def test_text_can_be_read_on_light_and_dark(opened, page, scheme):
     player.press("n")
     assert player.host.get_attribute("data-theme") == scheme
     for place in (".sentence", ".facts dt", ".node.final > text", ".outcome"):
-        assert _contrast(player.host.locator(place).first) >= 4.5, place
+        assert player.contrast(place) >= 4.5, place
 
 
 def test_what_is_cut_is_said(opened):
@@ -212,32 +212,3 @@ def test_texts_of_streams_and_patterns_stay_texts(opened, page):
     assert page.evaluate("window.broken") is None
     assert cases.SCRIPT in player.sentence
     assert cases.SCRIPT in player.host.locator(".pattern").inner_text()
-
-
-def _contrast(locator) -> float:
-    """The contrast of an element's text against the nearest paper behind it."""
-    return locator.evaluate(
-        """(element) => {
-          const canvas = document.createElement('canvas').getContext('2d');
-          const rgb = (colour) => {
-            canvas.fillStyle = '#000'; canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
-            return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
-          };
-          const light = (colour) => {
-            const [r, g, b] = rgb(colour).map((v) => v / 255)
-              .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
-            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-          };
-          const style = getComputedStyle(element);
-          const svg = element instanceof SVGElement;
-          const ink = svg ? style.fill : style.color;
-          let paper = svg ? getComputedStyle(element.parentNode.querySelector('rect')).fill : null;
-          for (let at = element; !paper; at = at.parentNode ?? at.host) {
-            if (at instanceof ShadowRoot) continue;
-            const colour = getComputedStyle(at).backgroundColor;
-            if (colour !== 'rgba(0, 0, 0, 0)') paper = colour;
-          }
-          const [a, b] = [light(ink), light(paper)].sort((x, y) => y - x);
-          return (a + 0.05) / (b + 0.05);
-        }"""
-    )

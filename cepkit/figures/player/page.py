@@ -23,10 +23,20 @@ body { margin: 0; background: #ffffff; }
 """
 
 
+_PARTS = (
+    "base", "strip", "diagram", "mechanism", "counters", "charts", "style", "player",
+)  # fmt: skip
+"""The files of the module, in the order in which they are joined."""
+
+
 @cache
 def script() -> str:
     """Return the player's ECMAScript module: no imports, `{ render, mount }` as its default."""
-    source = files("cepkit.figures.player").joinpath("player.js").read_text(encoding="utf-8")
+    folder = files("cepkit.figures.player").joinpath("parts")
+    source = "\n".join(
+        folder.joinpath(f"{part}.js").read_text(encoding="utf-8").strip("\n") + "\n"
+        for part in _PARTS
+    )
     # Inside a page these would end or hide the script; the module has no need of them.
     assert "</" not in source
     assert "<!--" not in source

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from cepkit.automata.trace import Trace
 from cepkit.figures.files import write_whole
 from cepkit.figures.player import page
-from cepkit.figures.player.document import DEFAULT_STEPS, player_document
+from cepkit.figures.player.document import Traces, player_document
+from cepkit.figures.player.shared import DEFAULT_STEPS
 from cepkit.figures.texts import plain
 from cepkit.statistics.tables import html_table, text_table
 
 _TITLES = {
-    "evaluations": "evaluations",
-    "peak_instances": "peak instances",
-    "peak_stored": "peak stored",
-    "matches": "matches",
+    "cepkit.trace/1": {
+        "name": "mechanism and plan",
+        "evaluations": "evaluations",
+        "peak_instances": "peak instances",
+        "peak_stored": "peak stored",
+        "matches": "matches",
+    },
+    "cepkit.counters/1": {
+        "name": "counters",
+        "updates": "updates",
+        "peak_rows": "peak rows",
+        "peak_saved": "peak rows of snapshots",
+        "new": "matches",
+    },
 }
 
 
@@ -33,13 +42,12 @@ class Player:
     same with a position that Python can read and set.
     """
 
-    def __init__(
-        self, traces: Sequence[Trace], *, steps: int = DEFAULT_STEPS, start: int = 0
-    ) -> None:
+    def __init__(self, traces: Traces, *, steps: int = DEFAULT_STEPS, start: int = 0) -> None:
         """Collect what is shown.
 
         Args:
-            traces: Of one pattern over one stream, from `simulate`.
+            traces: Of one pattern over one stream, all from `simulate` or all from
+                `aggregate_trace`.
             steps: How many steps at most, up to 20,000; what is cut is said above the player.
             start: The position where it begins: how many steps have been taken.
 
@@ -94,11 +102,13 @@ class Player:
         return f"Player of {traces} trace{plural} over {events:,} events.{cut}"
 
     def _totals(self) -> tuple[list[str], list[list[str]]]:
+        traces = self._content["traces"]
+        first, *titles = _TITLES[traces[0]["schema"]].items()
         rows = [
-            [plain(trace["name"]), *(f"{trace['totals'][name]:,}" for name in _TITLES)]
-            for trace in self._content["traces"]
+            [plain(trace["name"]), *(f"{trace['totals'][name]:,}" for name, _ in titles)]
+            for trace in traces
         ]
-        return ["mechanism and plan", *_TITLES.values()], rows
+        return [first[1], *(title for _, title in titles)], rows
 
     def _fallback(self) -> str:
         """Return what is seen where no script runs."""

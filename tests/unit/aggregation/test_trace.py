@@ -177,7 +177,7 @@ def test_keys_have_the_names_of_what_is_equal() -> None:
     by_both = ck.aggregate_trace(
         events, "PATTERN SEQ(A a, B b) WHERE a.customer = b.customer PARTITION BY shop"
     )
-    names = {by_both.keys[row.key] for step in by_both for row in step.counters}
+    names = {by_both.keys[row.key] for step in by_both.steps for row in step.counters}
     assert names == {"customer 7, shop x", "customer 8, shop y"}
     assert "a1" not in str(by_both.steps[-1].counters[0].start)  # one row for all of a key
     assert "all of customer 8, shop y" in str(by_both)

@@ -10,7 +10,7 @@ import pytest
 from cepkit.api import draw, simulate
 from cepkit.automata.trace import Trace
 from cepkit.errors import CepkitError, TraceError
-from cepkit.figures.player import Player, document, player_document, script
+from cepkit.figures.player import Player, mechanism_document, player_document, script, shared
 from cepkit.figures.player.page import embedded
 from cepkit.stream.stream import events
 from tests.unit.figures.cases import SCRIPT, quoted
@@ -40,7 +40,7 @@ def test_traces_share_what_is_the_same_for_all():
     assert [t["name"] for t in made["traces"]] == [one.name, two.name]
     for played, traced in zip(made["traces"], (one, two), strict=True):
         whole = json.loads(traced.to_json())
-        assert played == {k: v for k, v in whole.items() if k not in document._SHARED}
+        assert played == {k: v for k, v in whole.items() if k not in mechanism_document._SHARED}
     assert made["cut"] is None
     assert set(made["reasons"]) >= {"expired", "matched"}
 
@@ -64,7 +64,7 @@ def test_what_the_trace_left_out_is_told_too():
 
 
 def test_steps_with_very_many_operations_are_fewer(monkeypatch):
-    monkeypatch.setattr(document, "MOST_OPERATIONS", 12)
+    monkeypatch.setattr(shared, "MOST_OPERATIONS", 12)
     made = player_document([trace("abc")])
     shown = sum(map(len, made["traces"][0]["steps"]))
     assert shown <= 12

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import anywidget
 import traitlets
 
+from cepkit.aggregation.trace import CounterTrace
 from cepkit.automata.trace import Trace
-from cepkit.figures.player import DEFAULT_STEPS, Player, script
+from cepkit.figures.player import DEFAULT_STEPS, Player, Traces, script
 from cepkit_widgets.player.state import PlayerState
+
+
+def _listed(traces: Trace | CounterTrace | Traces) -> Traces:
+    if isinstance(traces, Trace):
+        return [traces]
+    return [traces] if isinstance(traces, CounterTrace) else traces
 
 
 class PlayerWidget(anywidget.AnyWidget):
@@ -28,19 +34,23 @@ class PlayerWidget(anywidget.AnyWidget):
     """How many steps have been taken, from 0 to `steps`."""
 
     def __init__(
-        self, traces: Trace | Sequence[Trace], *, steps: int = DEFAULT_STEPS, step: int = 0
+        self,
+        traces: Trace | CounterTrace | Traces,
+        *,
+        steps: int = DEFAULT_STEPS,
+        step: int = 0,
     ) -> None:
         """Show traces of one pattern over one stream.
 
         Args:
-            traces: From `cepkit.simulate`; one card each.
+            traces: From `cepkit.simulate` or `cepkit.aggregate_trace`; one card each.
             steps: How many steps at most, up to 20,000; what is cut is said above the player.
             step: Where to begin.
 
         Raises:
             TraceError: The traces do not belong together, or `steps` is out of range.
         """
-        self._player = Player([traces] if isinstance(traces, Trace) else traces, steps=steps)
+        self._player = Player(_listed(traces), steps=steps)
         self._beginning = PlayerState.of(self._player.document)
         super().__init__(document=self._player.document, step=step)
 

@@ -1,0 +1,365 @@
+// ---------------------------------------------------------------- diagram
+
+const RADIUS = 18;
+const DOT = 4.6;
+const PITCH = 11.5;
+const LOOP = 34;
+const MOST_LINES = 5;
+const MOST_STATES = 24;
+
+/**
+ * What of a diagram is drawn: everything, or of a tree NFA with very many states those that the
+ * trace visits, moved together. States are named by what they took, so that each has one parent.
+ */
+function drawn(track) {
+  const { nodes, edges } = track;
+  if (track.trace.diagram.kind !== "tree-nfa" || nodes.length <= MOST_STATES) return { nodes, edges };
+  const kept = nodes.filter((node, i) => track.visited[i] < NEVER || node.kind === "final");
+  const key = (node, length) => JSON.stringify([node.branch, node.variables.slice(0, length)]);
+  const inner = kept.filter((node) => node.kind !== "final");
+  const children = new Map(inner.map((node) => [key(node), []]));
+  for (const node of inner) if (node.variables.length) children.get(key(node, node.variables.length - 1))?.push(node);
+  let row = 0;
+  const y = new Map();
+  const place = (node) => {
+    const below = children.get(key(node));
+    below.forEach(place);
+    y.set(node.id, below.length ? (y.get(below[0].id) + y.get(below.at(-1).id)) / 2 : row++);
+  };
+  for (const start of inner.filter((node) => node.kind === "start")) {
+    const first = row;
+    place(start);
+    const final = kept.find((node) => node.kind === "final" && node.branch === start.branch);
+    if (final) y.set(final.id, (first + row - 1) / 2);
+    row += 1;
+  }
+  const placed = kept.filter((node) => y.has(node.id)).map((node) => ({ ...node, y: y.get(node.id) }));
+  return { nodes: placed, edges: edges.filter((edge) => y.has(edge.from) && y.has(edge.to)) };
+}
+
+/** The states or nodes of one trace, with a token for each instance. */
+class Diagram {
+  constructor(track, choose) {
+    Object.assign(this, { track, choose, width: 0 });
+    this.element = h("div", { class: "diagram" });
+    this.chain = track.trace.diagram.kind === "chain";
+    // In a tree edges come up from below, so that tokens stand above their node.
+    this.side = track.trace.diagram.kind === "evaluation-tree" ? -1 : 1;
+    // A tree NFA has many states and needs few words: what a state stores is what it has not taken.
+    this.dense = track.trace.diagram.kind === "tree-nfa";
+    this.radius = this.dense ? 15 : RADIUS;
+    this.rows = this.dense ? 1 : 2;
+    const { nodes, edges } = drawn(track);
+    this.nodes = nodes;
+    this.edges = this.dense ? edges.filter((edge) => edge.from !== edge.to || edge.kind === "take") : edges;
+  }
+
+  /** Lay it out for a width in pixels; nothing is done when that changes nothing. */
+  fit(width) {
+    const { nodes, edges } = this;
+    const across = nodes.map((node) => node.x);
+    const down = nodes.map((node) => node.y);
+    const [left, right] = [Math.min(0, ...across), Math.max(0, ...across)];
+    const [top, bottom] = [Math.min(0, ...down), Math.max(0, ...down)];
+    const step = nearest(nodes, this.dense);
+    const widest = Math.max(...nodes.map((node) => this.half(node)), 36);
+    const margin = Math.max(42, widest + 6);
+    const least = 76 / step.x;
+    const most = (this.chain ? 210 : 130) / step.x;
+    const dx = Math.max(least, Math.min(most, (width - 2 * margin - (this.dense ? 48 : 0)) / Math.max(1e-9, right - left)));
+    if (this.dx === dx) return;
+    this.dx = dx;
+    const loops = edges.some((edge) => edge.from === edge.to);
+    const tokens = this.radius + this.rows * PITCH + (this.dense ? 8 : 24);
+    const looped = this.radius + (loops ? LOOP + 32 : 8);
+    const above = this.side < 0 ? tokens : this.chain ? Math.max(84, looped) : looped;
+    const dy = (this.dense ? (loops ? 104 : 60) : this.chain ? above + tokens : 96) / step.y;
+    this.place = new Map(nodes.map((node) => [node.id, { x: margin + (node.x - left) * dx, y: above + (node.y - top) * dy }]));
+    const size = { x: 2 * margin + (right - left) * dx + (this.dense ? 48 : 0), y: above + (bottom - top) * dy + (this.side < 0 ? looped : tokens) };
+    this.draw(size);
+    this.drawn = true;
+  }
+
+  half(node) {
+    return Math.max(this.radius, (node.label.length * 7.6 + (this.dense ? 8 : 14)) / 2);
+  }
+
+  draw(size) {
+    const { nodes, edges } = this;
+    const { trace } = this.track;
+    const lines = s("g", {});
+    const texts = s("g", {});
+    this.edgeViews = new Map();
+    for (const edge of edges) if (edge.from !== edge.to) this.edgeViews.set(edge.id, this.edge(edge, lines, texts));
+    for (const node of nodes) this.loops(node, lines, texts);
+    this.nodeViews = new Map(nodes.map((node) => [node.id, this.node(node)]));
+    const entry = nodes.filter((node) => node.kind === "start").map((node) => {
+      const { x, y } = this.place.get(node.id);
+      return arrow(x - this.half(node) - 20, y, x - this.half(node) - 1, y, "edge");
+    });
+    const svg = s("svg", {
+      viewBox: `0 0 ${size.x} ${size.y}`, width: size.x, height: size.y, role: "img",
+      "aria-label": `${trace.name}: ${counted(nodes.length, "node")}`,
+    }, entry, lines, [...this.nodeViews.values()].map((view) => view.group), texts);
+    this.element.replaceChildren(svg);
+  }
+
+  edge(edge, lines, texts) {
+    const from = this.place.get(edge.from);
+    const to = this.place.get(edge.to);
+    const tree = this.track.trace.diagram.kind === "evaluation-tree";
+    const [a, b] = [this.node_(edge.from), this.node_(edge.to)];
+    const [x1, y1] = border(from, to, this.half(a), this.radius);
+    const [x2, y2] = border(to, from, this.half(b), this.radius);
+    const line = arrow(x1, y1, x2, y2, `edge ${edge.kind}`);
+    const told = [`${edge.kind} ${edge.label}`, edge.scope, ...(edge.conditions ?? [])].filter(Boolean).join("\n");
+    line.append(s("title", {}, told));
+    lines.append(line);
+    const middle = { x: (x1 + x2) / 2, y: (y1 + y2) / 2 };
+    const room = Math.max(40, Math.hypot(x2 - x1, y2 - y1) - 8);
+    const group = s("g", { class: "edge-text" });
+
+    if (this.chain) {
+      // Where there is no room for them, conditions are told when the pointer is there.
+      const texts = room < 56 ? [] : [edge.scope, ...(edge.conditions ?? [])].filter(Boolean);
+      const shown = texts.flatMap((text) => wrapped(text, Math.floor(room / 5.6)));
+      const most = shown.length > MOST_LINES ? [...shown.slice(0, MOST_LINES - 1), "…"] : shown;
+      const fits = 7.6 * edge.label.length <= room + 4;
+      const rows = [[fits ? edge.label : cut(variableOf(edge.label), Math.floor((room + 4) / 7)), "name"], ...most.map((text) => [text, "small"])];
+      rows.forEach(([text, kind], i) => {
+        group.append(label(middle.x, middle.y - 8 - (rows.length - 1 - i) * 11.5, text, kind, told));
+      });
+    }
+    texts.append(group);
+    // The two edges into a join are one: what came of it is said below the join.
+    if (tree) return { line, count: null };
+    const count = label(middle.x, middle.y + (this.chain ? 15 : 12), "", "count", told);
+    group.append(count);
+    return { line, count, room };
+  }
+
+  node_(id) {
+    return this.track.nodes[this.track.nodeAt.get(id)];
+  }
+
+  /** Self-loops, one for each kind: ignore leaning left, store leaning right, take (of sets) upright. */
+  loops(node, lines, texts) {
+    const { x, y } = this.place.get(node.id);
+    const mine = this.edges.filter((edge) => edge.from === node.id && edge.to === node.id);
+    const kinds = ["ignore", "take", "store"].filter((kind) => mine.some((edge) => edge.kind === kind));
+    kinds.forEach((kind, place) => {
+      const of = mine.filter((edge) => edge.kind === kind);
+      const lean = [[0], [-0.62, 0.62], [-1.05, 0, 1.05]][kinds.length - 1][place];
+      // Below the node where tokens stand above it.
+      const up = this.side;
+      const at = (angle, far) => [x + far * Math.sin(lean + angle), y - up * far * Math.cos(lean + angle)];
+      const far = this.radius + LOOP;
+      const points = [at(-0.34, this.radius), at(-0.5, far), at(0.5, far), at(0.34, this.radius + 2)];
+      const [begin, one, two, end] = points.map((point) => point.map((v) => v.toFixed(1)).join(","));
+      const [head, tail] = [points[3], points[2]];
+      const line = s("g", { class: `edge ${kind}` },
+        s("path", { class: "line", d: `M${begin} C${one} ${two} ${end}` }),
+        s("path", { class: "head", d: headPath(...tail, ...head) }));
+      const labels = of.map((edge) => edge.label).filter(Boolean);
+      const names = labels.join(", ");
+      lines.append(line);
+      // Labels stand side by side over the state, out of the way of what the edges say.
+      const tx = x + (kinds.length > 2 ? 18 : 3) * Math.sign(lean);
+      const told = [`${kind} ${names}`, ...of.flatMap((edge) => edge.conditions ?? [])].join("\n");
+      const room = Math.max(3, Math.min(24, Math.floor((this.dx - 10) / Math.max(1.4, kinds.length) / 5.2)));
+      const heights = up > 0 ? [far + 18, far + 7] : [-far - 8, -far - 19];
+      const short = names.length <= room ? names : labels.flatMap((text) => text.split(", ")).map(variableOf).join(", ");
+      for (const [i, text] of [kind, cut(short, room)].entries()) {
+        const shown = label(tx, y - heights[i], text, "small", told);
+        if (lean) shown.classList.add(lean < 0 ? "ends" : "begins");
+        texts.append(shown);
+      }
+      line.append(s("title", {}, told));
+      of.forEach((edge) => this.edgeViews.set(edge.id, { line, count: null }));
+    });
+  }
+
+  node(node) {
+    const { x, y } = this.place.get(node.id);
+    const half = this.half(node);
+    const high = this.radius;
+    const shape = (grow) => s("rect", {
+      x: x - half - grow, y: y - high - grow, width: 2 * (half + grow), height: 2 * (high + grow), rx: high + grow,
+    });
+    const tokens = s("g", { class: "tokens" });
+    const group = s("g", { class: `node ${node.kind}` }, shape(0),
+      node.kind === "final" ? shape(-4) : null,
+      s("text", { x, y: y + 4.5 }, node.label),
+      s("title", {}, [node.label, ...(node.variables ?? [])].join(" ")), tokens);
+    return { group, tokens };
+  }
+
+  show(p, alive, chosen) {
+    if (!this.drawn) return;
+    const { track } = this;
+    const fired = firedEdges(track, p, alive);
+    // Several edges may share one loop: it fires when one of them does.
+    const word = new Map([...this.edgeViews.values()].map((view) => [view.line, ""]));
+    for (const [id, view] of this.edgeViews) {
+      const fire = fired.get(id);
+      if (view.count) view.count.lastChild.data = fire ? heldText(fire.held, fire.refused, view.room) : "";
+      if (fire) word.set(view.line, fire.taken || word.get(view.line) === "fired" ? "fired" : "refused");
+    }
+    const path = new Set(chosen === null ? [] : track.lineage(chosen).map((one) => one.node));
+    for (const [line, fire] of word) {
+      line.classList.toggle("fired", fire === "fired");
+      line.classList.toggle("refused", fire === "refused");
+    }
+    const matched = (track.matchesAt.get(p) ?? []).length;
+    for (const node of this.nodes) {
+      const { group, tokens } = this.nodeViews.get(node.id);
+      const i = track.nodeAt.get(node.id);
+      group.classList.toggle("unvisited", track.visited[i] > p);
+      group.classList.toggle("chosen", path.has(node.id));
+      group.classList.toggle("matched", node.kind === "final" && matched > 0);
+      tokens.replaceChildren(...this.tokens(node, alive[i], p, chosen, track), ...this.joined(node, fired));
+    }
+  }
+
+  /** What came of the evaluations of a join, below it. */
+  joined(node, fired) {
+    if (this.side > 0) return [];
+    const into = this.edges.flatMap((edge) => (edge.to === node.id && fired.has(edge.id) ? [fired.get(edge.id)] : []));
+    const [held, refused] = ["held", "refused"].map((name) => into.reduce((sum, fire) => sum + fire[name], 0));
+    const { x, y } = this.place.get(node.id);
+    return held || refused ? [label(x, y + this.radius + 16, heldText(held, refused), "count")] : [];
+  }
+
+  tokens(node, instances, p, chosen, track) {
+    const { x, y } = this.place.get(node.id);
+    let text = "";
+    if (node.kind === "final") {
+      const n = track.counter("matches", p);
+      text = n ? counted(n, "match", "matches") : "";
+      if (!instances.length || this.dense) {
+        if (!text) return [];
+        // Edges come to the final state of a tree NFA from above and below: there is room beside it.
+        if (!this.dense) return [label(x, y + this.side * (this.radius + 12) + 4, text, "tally")];
+        const tally = label(x + this.half(node) + 6, y + 4, text, "tally");
+        tally.classList.add("begins");
+        return [tally];
+      }
+    }
+    if (!instances.length) return [];
+    const shown = instances.slice(-6 * this.rows);
+    const perRow = Math.min(6, shown.length);
+    const rows = Math.ceil(shown.length / 6);
+    const fresh = instances.filter((one) => one.born === p).length;
+    text ||= `${instances.length.toLocaleString("en")}${fresh && p ? ` (+${fresh.toLocaleString("en")})` : ""}`;
+    const dots = shown.map((one, i) => {
+      const cx = x + ((i % 6) - (Math.min(6, shown.length - 6 * Math.floor(i / 6)) - 1) / 2) * PITCH;
+      const cy = y + this.side * (this.radius + 10 + Math.floor(i / 6) * PITCH);
+      const colour = one.event === null ? "var(--soft)" : track.tape.colour(one.event);
+      return s("g", {
+        class: `token${one.born === p && p ? " new" : ""}${one.id === chosen ? " chosen" : ""}`,
+        "data-instance": one.id, onclick: () => this.choose(one.id),
+      }, s("title", {}, `instance ${one.id}: ${track.bindingText(one.id)}`),
+      s("circle", { cx, cy, r: DOT + 3, class: "reach" }), s("circle", { cx, cy, r: DOT, fill: colour }));
+    });
+    if (this.dense) {
+      const tally = label(x + (perRow * PITCH) / 2 + 4, y + this.radius + 14, text, "tally");
+      tally.classList.add("begins");
+      return [...dots, tally];
+    }
+    const wide = Math.max(perRow * PITCH, 5.4 * text.length) + 6;
+    const high = rows * PITCH + 16;
+    const top = this.side > 0 ? y + this.radius + 3 : y - this.radius - 3 - high;
+    return [
+      s("rect", { class: "ground", x: x - wide / 2, y: top, width: wide, height: high, rx: 4 }),
+      ...dots, label(x, y + this.side * (this.radius + 12 + rows * PITCH) + 4, text, "tally"),
+    ];
+  }
+}
+
+/** How many evaluations held; shorter where there are only so many pixels. */
+function heldText(held, refused, room = Infinity) {
+  if (!held && !refused) return "";
+  const [some, all] = [held, held + refused].map((n) => n.toLocaleString("en"));
+  const text = `${some} of ${all} held`;
+  return 6.4 * text.length <= room + 6 ? text : `${some}/${all}`;
+}
+
+/** Which edges were tried in the step before p, and how it went, by their ids. */
+function firedEdges(track, p, alive) {
+  const fired = new Map();
+  const at = (id) => {
+    if (!fired.has(id)) fired.set(id, { taken: false, held: 0, refused: 0 });
+    return fired.get(id);
+  };
+  const taking = new Map();
+  for (const edge of track.edges) {
+    if (edge.kind === "take" || edge.kind === "join") taking.set(`${edge.from} ${edge.to}`, edge.id);
+  }
+  for (const op of track.ops(p)) {
+    if (op[0] === "evaluate") {
+      const fire = at(op[2]);
+      if (op[5]) fire.held += 1;
+      else fire.refused += 1;
+      fire.taken ||= Boolean(op[5]);
+    } else if (op[0] === "create") {
+      for (const parent of op[2] ?? []) {
+        const id = taking.get(`${track.index.get(parent)?.node} ${op[3]}`);
+        if (id !== undefined) at(id).taken = true;
+      }
+    } else if (op[0] === "store") {
+      for (const edge of track.edges) {
+        const stores = edge.kind === "store" && edge.label.split(/[^\p{L}\p{N}_]+/u).includes(op[2]);
+        if (stores && alive[track.nodeAt.get(edge.from)].length) at(edge.id).taken = true;
+      }
+    }
+  }
+  return fired;
+}
+
+/** The least distances of nodes in a row and of rows; where columns are independent, in each. */
+function nearest(nodes, columns) {
+  let [x, y] = [Infinity, Infinity];
+  nodes.forEach((a, i) => nodes.slice(i + 1).forEach((b) => {
+    const [dx, dy] = [Math.abs(a.x - b.x), Math.abs(a.y - b.y)];
+    if (dy < 0.5 && dx > 1e-6) x = Math.min(x, dx);
+    if ((dx < 0.5 || !columns) && dy > 1e-6) y = Math.min(y, dy);
+  }));
+  return { x: Number.isFinite(x) ? x : 1, y: Number.isFinite(y) ? y : 1 };
+}
+
+/** Where the line from one node to another leaves it: a pill, half as wide as `half`. */
+function border(from, to, half, radius) {
+  const [dx, dy] = [to.x - from.x, to.y - from.y];
+  const far = Math.hypot(dx, dy) || 1;
+  const straight = half - radius;
+  const side = Math.abs(dx) * radius > Math.abs(dy) * straight ? straight * Math.sign(dx) : (dx / (Math.abs(dy) || 1)) * radius;
+  const sx = from.x + Math.max(-straight, Math.min(straight, side));
+  return [sx + (dx / far) * (radius + 1), from.y + (dy / far) * (radius + 1)];
+}
+
+function headPath(x0, y0, x1, y1) {
+  const far = Math.hypot(x1 - x0, y1 - y0) || 1;
+  const [dx, dy] = [(x1 - x0) / far, (y1 - y0) / far];
+  return `M${x1},${y1} L${x1 - 9 * dx - 4 * dy},${y1 - 9 * dy + 4 * dx} L${x1 - 9 * dx + 4 * dy},${y1 - 9 * dy - 4 * dx} Z`;
+}
+
+function arrow(x1, y1, x2, y2, kind) {
+  return s("g", { class: kind }, s("path", { class: "line", d: `M${x1},${y1} L${x2},${y2}` }),
+    s("path", { class: "head", d: headPath(x1, y1, x2, y2) }));
+}
+
+/** Lines of at most so many characters, broken at spaces. */
+function wrapped(text, room) {
+  const lines = [];
+  for (const word of text.split(" ")) {
+    const whole = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && whole.length <= room) lines[lines.length - 1] = whole;
+    else lines.push(cut(word, Math.max(4, room)));
+  }
+  return lines;
+}
+
+function label(x, y, text, kind, told) {
+  return s("text", { x, y, class: `label ${kind}` }, told ? s("title", {}, told) : null, document.createTextNode(text));
+}
+

@@ -1,0 +1,293 @@
+// ---------------------------------------------------------------- the whole
+
+function toldMatches(matches) {
+  const parts = matches.slice(0, MOST_TOLD).map((text) => `MATCH ${text}`);
+  if (matches.length > MOST_TOLD) parts.push(`and ${counted(matches.length - MOST_TOLD, "more match", "more matches")}`);
+  return parts;
+}
+
+function toldAll(tape, tracks, p, total) {
+  if (total === 0) return "The stream is empty: there is nothing to play.";
+  if (p === 0) return "Before the first event. Step on with →, play with the space bar.";
+  const what = p > tape.moments.length ? "the stream ends" : momentText(tape, tape.moments[p - 1]);
+  const whole = `Step ${p - 1}: ${what}`;
+  // What is the same for all traces is said once.
+  const matches = tracks.map((track) => track.matchTexts(p));
+  const common = new Set(matches.map((texts) => [...texts].sort().join("\n"))).size === 1 ? toldMatches(matches[0]) : [];
+  const bare = tracks.map((track, i) => {
+    const parts = [...track.told(p), ...(common.length ? [] : toldMatches(matches[i]))];
+    return parts.join("; ") || (common.length ? "" : "nothing to do");
+  });
+  const end = common.length ? `${common.join("; ")}.` : "";
+  if (new Set(bare).size === 1) return [`${whole}; ${tracks.length > 1 ? "for all, " : ""}${bare[0]}.`, end].join(" ").trim();
+  return [`${whole}.`, ...tracks.map((track, i) => `${track.trace.name}: ${bare[i]}.`), end].join(" ").trim();
+}
+
+/** What is played: how its traces are read, on which cards they are shown, what is charted. */
+const KINDS = {
+  "cepkit.trace/1": {
+    Track, Card, counters: () => COUNTERS, name: "evaluation mechanisms",
+    help: "a token or an instance to see where it came from",
+  },
+  "cepkit.counters/1": {
+    Track: CounterTrack, Card: CounterCard, counters: countersOf, name: "prefix counters",
+    help: "a START to see how its numbers arose",
+  },
+};
+
+class Player {
+  constructor(root, doc, options) {
+    this.doc = doc;
+    this.tape = new Tape(doc);
+    this.kind = KINDS[doc.traces[0].schema];
+    this.tracks = doc.traces.map((trace, i) => new this.kind.Track(trace, i, this.tape, doc));
+    this.total = Math.max(0, ...doc.traces.map((trace) => trace.steps.length));
+    this.matches = [...new Set(this.tracks.flatMap((track) => track.matchPositions))].sort((a, b) => a - b);
+    this.listener = options.onstep ?? null;
+    this.timer = null;
+    this.position = 0;
+    this.seek = this.seek.bind(this);
+    this.build(root, options);
+    this.seek(options.step ?? 0, true);
+  }
+
+  build(root, options) {
+    this.host = h("div", { class: "cepkit-player", "data-lm-suppress-shortcuts": "true" });
+    const shadow = this.host.attachShadow({ mode: "open" });
+    this.pattern = new PatternView(this.doc);
+    this.strip = new TapeView(this.tape, this.doc.traces[0], this.seek);
+    this.cards = this.tracks.map((track) => new this.kind.Card(track, () => this.show()));
+    this.sentence = h("p", { class: `sentence${this.cards.length > 1 ? " long" : ""}`, role: "status", "aria-live": "polite" });
+    this.charts = this.kind.counters(this.tracks).map(([name, title]) => new Chart(name, title, this.tracks, this.total, this.seek));
+    this.frame = h("div", { class: "player", tabindex: 0, role: "region", "aria-label": `player of ${this.kind.name}; ? lists the keys` },
+      h("style", {}, STYLE), this.banner(), this.pattern.element, this.strip.element, this.transport(), this.help(), this.sentence,
+      h("div", { class: `cards of${this.cards.length === 3 ? 3 : Math.min(2, this.cards.length)}` }, ...this.cards.map((card) => card.element)),
+      h("div", { class: "charts" }, ...this.charts.map((chart) => chart.element)));
+    shadow.append(this.frame);
+    root.append(this.host);
+    this.theme = watchTheme(this.host, options.theme ?? "auto");
+    const keys = (pressed) => this.key(pressed);
+    const target = options.page ? document : this.frame;
+    target.addEventListener("keydown", keys);
+    this.watch = new ResizeObserver(() => this.fit());
+    this.watch.observe(this.host);
+    this.stop = () => {
+      this.pause();
+      this.watch.disconnect();
+      this.theme();
+      target.removeEventListener("keydown", keys);
+      this.host.remove();
+    };
+  }
+
+  banner() {
+    const { cut: shortened } = this.doc;
+    return shortened ? h("p", { class: "banner", role: "note" }, shortened) : null;
+  }
+
+  transport() {
+    const button = (name, text, action) => h("button", { type: "button", "aria-label": text, title: text, "data-action": name, onclick: action }, icon(name));
+    this.playButton = button("play", "Play", () => this.toggle());
+    this.speed = h("select", { "aria-label": "events per second", title: "events per second" },
+      ...SPEEDS.map((speed) => h("option", { value: speed, selected: speed === 4 }, `${speed}/s`)));
+    this.slider = h("input", { type: "range", min: 0, max: this.total, step: 1, value: 0, "aria-label": "step", oninput: () => this.seek(Number(this.slider.value)) });
+    this.count = h("output", { class: "count" });
+    const ticks = s("svg", { class: "ticks", viewBox: "0 0 1000 6", preserveAspectRatio: "none", "aria-hidden": "true" },
+      ...[...new Set(this.matches.map((p) => Math.round((1000 * p) / Math.max(1, this.total))))].map((x) => s("path", { d: `M${x},0 L${x},6` })));
+    return h("div", { class: "transport", role: "toolbar", "aria-label": "transport" },
+      h("span", { class: "buttons" },
+        button("first", "First", () => this.seek(0)), button("back", "Back", () => this.seek(this.position - 1)), this.playButton,
+        button("next", "Step", () => this.seek(this.position + 1)), button("last", "Last", () => this.seek(this.total)),
+        button("matchBack", "Previous match", () => this.toMatch(-1)), button("matchNext", "Next match", () => this.toMatch(1)),
+        this.speed, h("button", { type: "button", "aria-label": "Keys", title: "Keys", "data-action": "help", "aria-expanded": "false", onclick: () => this.toggleHelp() }, "?")),
+      h("span", { class: "scrub" }, this.slider, ticks), this.count);
+  }
+
+  help() {
+    this.keys = h("div", { class: "keys", hidden: true }, h("dl", {}, ...KEYS.map(([key, text]) => h("div", {}, h("dt", {}, key), h("dd", {}, text)))),
+      h("p", {}, `Ticks below the slider are matches. Click ${this.kind.help}, an event or a chart to go there.`));
+    return this.keys;
+  }
+
+  toggleHelp(open = this.keys.hidden) {
+    this.keys.hidden = !open;
+    this.frame.querySelector('[data-action="help"]').setAttribute("aria-expanded", String(open));
+  }
+
+  key(pressed) {
+    if (pressed.ctrlKey || pressed.metaKey || pressed.altKey) return;
+    const on = pressed.composedPath()[0];
+    const inside = pressed.composedPath().includes(this.frame);
+    if (on instanceof HTMLSelectElement) return;
+    // A button that has the focus keeps the space bar, a region that scrolls its keys.
+    if (pressed.key === " " && on instanceof HTMLButtonElement && inside) return;
+    if (on instanceof HTMLElement && on.classList.contains("body") && /^(Page|Home|End| )/.test(pressed.key)) return;
+    const actions = {
+      ArrowLeft: () => this.seek(this.position - 1), ArrowRight: () => this.seek(this.position + 1),
+      PageUp: () => this.seek(this.position - 10), PageDown: () => this.seek(this.position + 10),
+      Home: () => this.seek(0), End: () => this.seek(this.total), " ": () => this.toggle(),
+      n: () => this.toMatch(1), p: () => this.toMatch(-1),
+      "+": () => this.faster(1), "=": () => this.faster(1), "-": () => this.faster(-1), "?": () => this.toggleHelp(), Escape: () => this.forget(),
+    };
+    const action = actions[pressed.key.length === 1 ? pressed.key.toLowerCase() : pressed.key];
+    if (!action) return;
+    pressed.preventDefault();
+    pressed.stopPropagation();
+    action();
+  }
+
+  forget() {
+    this.toggleHelp(false);
+    this.cards.forEach((card) => { card.chosen = null; });
+    this.show();
+  }
+
+  faster(by) {
+    this.speed.selectedIndex = Math.max(0, Math.min(SPEEDS.length - 1, this.speed.selectedIndex + by));
+  }
+
+  toMatch(direction) {
+    const { matches, position } = this;
+    const to = direction > 0 ? matches.find((p) => p > position) : matches.findLast((p) => p < position);
+    if (to !== undefined) this.seek(to);
+  }
+
+  toggle() {
+    if (this.timer !== null) return this.pause();
+    if (this.position >= this.total) this.seek(0);
+    const tick = () => {
+      this.seek(this.position + 1, false, true);
+      if (this.position >= this.total) this.pause();
+      else this.timer = setTimeout(tick, 1000 / Number(this.speed.value));
+    };
+    this.timer = setTimeout(tick, 0);
+    this.playing(true);
+  }
+
+  pause() {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    this.playing(false);
+  }
+
+  playing(on) {
+    const text = on ? "Pause" : "Play";
+    this.playButton.replaceChildren(icon(on ? "pause" : "play"));
+    this.playButton.setAttribute("aria-label", text);
+    this.playButton.title = text;
+    // Sixteen sentences a second are no help to anybody who listens.
+    this.sentence.setAttribute("aria-live", on ? "off" : "polite");
+  }
+
+  /** Go to a position; whoever asked for it from outside is not told of it again. */
+  seek(to, quiet = false, playing = false) {
+    if (!playing && this.timer !== null) this.pause();
+    const position = Math.max(0, Math.min(this.total, Math.round(Number(to)) || 0));
+    const moved = position !== this.position;
+    this.position = position;
+    this.show();
+    if (moved && !quiet && this.listener) this.listener(position);
+  }
+
+  show() {
+    const root = this.host.shadowRoot;
+    const focused = root.activeElement;
+    this.draw();
+    // What had the focus may have been drawn anew: the keys stay the player's.
+    if (focused && !root.activeElement) this.frame.focus({ preventScroll: true });
+  }
+
+  draw() {
+    const { position: p, total } = this;
+    const badges = new Map(this.cards.flatMap((card) => [...card.badges(p)]));
+    this.pattern.show(this.tracks, p);
+    this.strip.show(p, badges);
+    this.slider.value = p;
+    this.slider.setAttribute("aria-valuetext", `step ${p} of ${total}`);
+    this.count.value = `${p.toLocaleString("en")} / ${total.toLocaleString("en")}`;
+    this.sentence.textContent = toldAll(this.tape, this.tracks, p, total);
+    this.cards.forEach((card) => card.show(p, this.seek));
+    this.charts.forEach((chart) => chart.show(p));
+    this.host.dataset.step = p;
+  }
+
+  /** Widths have changed, or are known for the first time. */
+  fit() {
+    const width = this.frame.clientWidth;
+    if (!width) return;
+    this.strip.room = Math.max(5, Math.min(25, Math.floor((width - 30) / 46)));
+    this.cards.forEach((card) => card.fit());
+    this.show();
+  }
+}
+
+/** Light or dark as the page is, not as the system: notebooks have themes of their own. */
+function watchTheme(host, wanted) {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const body = document.body;
+  const read = () => {
+    const { jpThemeLight, vscodeThemeKind } = body.dataset;
+    const dark = wanted !== "auto" ? wanted === "dark"
+      : jpThemeLight ? jpThemeLight === "false"
+        : vscodeThemeKind ? vscodeThemeKind.includes("dark")
+          : system.matches;
+    host.dataset.theme = dark ? "dark" : "light";
+  };
+  read();
+  const observer = new MutationObserver(read);
+  observer.observe(body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind"] });
+  system.addEventListener("change", read);
+  return () => {
+    observer.disconnect();
+    system.removeEventListener("change", read);
+  };
+}
+
+// ---------------------------------------------------------------- ways in
+
+/**
+ * Show a player in `root`.
+ *
+ * options: step (where to begin), onstep (called with each new position), theme ("auto", "light",
+ * "dark"), page (whether the whole page's keys are the player's).
+ * Returns { seek(position), position(), destroy() }.
+ */
+export function mount(root, doc, options = {}) {
+  const player = new Player(root, doc, options);
+  return {
+    seek: (position) => player.seek(position, true),
+    position: () => player.position,
+    destroy: () => player.stop(),
+  };
+}
+
+/** As a notebook's widget: `step` goes both ways, at most some eight times a second outwards. */
+function render({ model, el }) {
+  let [waiting, sent] = [null, null];
+  const send = (position) => {
+    sent = position;
+    if (waiting !== null) return;
+    waiting = setTimeout(() => {
+      waiting = null;
+      model.set("step", sent);
+      model.save_changes();
+    }, 120);
+  };
+  let player = null;
+  const show = () => {
+    player?.destroy();
+    player = mount(el, JSON.parse(model.get("document")), { step: model.get("step"), onstep: send });
+  };
+  const follow = () => { if (waiting === null) player.seek(model.get("step")); };
+  show();
+  model.on("change:document", show);
+  model.on("change:step", follow);
+  return () => {
+    if (waiting !== null) clearTimeout(waiting);
+    model.off("change:document", show);
+    model.off("change:step", follow);
+    player.destroy();
+  };
+}
+
+export default { render, mount };

@@ -1,0 +1,110 @@
+// ---------------------------------------------------------------- pattern text
+
+/** The variable of an event as patterns write it: "B b", "KL(B b){1,3}", "NOT(B \"b c\")". */
+function variableOf(text) {
+  const last = (text.match(/"(?:[^"]|"")*"|[\p{L}_][\p{L}\p{N}_]*/gu) ?? []).at(-1) ?? "";
+  return last.startsWith('"') ? last.slice(1, -1).replaceAll('""', '"') : last;
+}
+
+/** The query's text; the clauses that a step touches are marked. */
+class PatternView {
+  constructor(doc) {
+    this.clauses = doc.clauses ?? [];
+    const borders = new Set([0, doc.pattern.length]);
+    this.clauses.forEach(({ begin, end }) => borders.add(begin).add(end));
+    const places = [...borders].sort((a, b) => a - b);
+    this.parts = [];
+    this.element = h("pre", { class: "pattern" });
+    places.slice(0, -1).forEach((begin, i) => {
+      const part = h("span", {}, doc.pattern.slice(begin, places[i + 1]));
+      const of = this.clauses.flatMap((clause, n) => (clause.begin <= begin && clause.end >= places[i + 1] ? [n] : []));
+      this.parts.push({ part, of });
+      this.element.append(part);
+    });
+    this.byVariable = new Map();
+    this.clauses.forEach(({ kind, text }, n) => {
+      if (kind !== "event" && kind !== "absence") return;
+      this.byVariable.set(variableOf(text), n);
+    });
+  }
+
+  show(tracks, p) {
+    const state = new Map();
+    const mark = (clause, word) => {
+      if (clause === undefined || clause === null || state.get(clause) === "held") return;
+      state.set(clause, word);
+    };
+    for (const track of tracks) {
+      for (const [what, by, word] of track.marks(p)) {
+        if (by === "number") mark(what, word);
+        else if (by === "variable") mark(this.byVariable.get(what), word);
+        else this.clauses.forEach((clause, n) => clause.kind === what && mark(n, word));
+      }
+    }
+    for (const { part, of } of this.parts) {
+      const words = of.map((clause) => state.get(clause)).filter(Boolean);
+      const word = words.includes("held") ? "held" : words[0] ?? "";
+      part.className = word;
+      part.title = word && (word === "held" ? "held in this step" : "did not hold in this step");
+    }
+  }
+}
+
+// ---------------------------------------------------------------- event tape
+
+const ACTIONS = {
+  start: () => "starts",
+  extend: (variable) => `→ ${variable}`,
+  end: (variable) => `ends ${variable}`,
+  expire: () => "expires",
+  nothing: () => "–",
+};
+
+class TapeView {
+  constructor(tape, { actions, pieces }, seek) {
+    Object.assign(this, { tape, actions, variables: pieces?.flat() ?? [], seek, room: 21 });
+    this.element = h("div", { class: `tape${actions ? " bare" : ""}`, role: "group", "aria-label": "events" });
+  }
+
+  show(p, badges) {
+    const { moments } = this.tape;
+    const current = p - 1;
+    const most = Math.min(this.room, moments.length);
+    const begin = Math.max(0, Math.min(moments.length - most, current - Math.floor(most * 0.6)));
+    const cells = [];
+    for (let at = begin; at < begin + most; at++) cells.push(this.cell(at, current, badges));
+    if (begin + most < moments.length) cells.push(h("span", { class: "more", "aria-hidden": "true" }, "…"));
+    if (begin > 0) cells.unshift(h("span", { class: "more", "aria-hidden": "true" }, "…"));
+    this.element.replaceChildren(...cells);
+  }
+
+  cell(at, current, badges) {
+    const { tape } = this;
+    const moment = tape.moments[at];
+    const { event, name } = moment;
+    const expires = event === null;
+    const when = at < current ? "past" : at > current ? "future" : "now";
+    const colour = expires ? GREY : tape.colour(event);
+    const what = momentText(tape, moment);
+    return h("button", {
+      class: `event ${when}${expires ? " expiry" : ""}`, type: "button", tabindex: -1, "data-event": event,
+      style: `--hue:${colour};--on:${colour === "#0072B2" ? "#fff" : "#111"}`,
+      "aria-current": when === "now" ? "step" : null, "aria-label": what, title: what,
+      onclick: () => this.seek(at + 1),
+    },
+    h("span", { class: "box" }, h("b", {}, cut(name.length > 7 && !expires ? tape.type[event] : name, 7)), h("i", {}, this.below(at))),
+    // Fractions of a second have no room here; the tooltip and the sentence have them.
+    h("span", { class: "time" }, tape.clock(moment.time).replace(/^(\d\d:\d\d:\d\d)\.\d+$/, "$1").replace(/^(\d+)\.\d{4,} s$/, "$1 s")),
+    h("span", { class: "badge" }, expires ? "" : badges.get(event) ?? ""));
+  }
+
+  /** What stands below the name: what the event does there, else its first attribute. */
+  below(at) {
+    const { event, position } = this.tape.moments[at];
+    const action = event === null ? "expire" : this.actions?.[at];
+    if (action) return ACTIONS[action](cut(this.variables[position - 1] ?? "", 4));
+    const [first] = this.tape.values(event);
+    return first ? cut(valueText(first[1]), 6) : "";
+  }
+}
+
