@@ -110,9 +110,10 @@ class CounterTrace:
         Raises:
             TraceError: It is no trace of a version that is known.
         """
-        from cepkit.aggregation.trace_json import decode, load
+        from cepkit.aggregation.trace_json import SCHEMA, decode
+        from cepkit.stream.json_text import json_object
 
-        return decode(load(source))
+        return decode(json_object(source, SCHEMA))
 
     def __repr__(self) -> str:
         from cepkit.aggregation.trace_table import to_text

@@ -1,8 +1,9 @@
-"""What events and keys are called in a trace of prefix counters."""
+"""What pieces, events and keys are called in a trace of prefix counters."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,7 +14,32 @@ from cepkit.aggregation.elements import plain_values
 from cepkit.aggregation.operations import Operations
 from cepkit.aggregation.sequence import EventSequence
 from cepkit.aggregation.trace_records import CountedEvents
+from cepkit.errors import PatternError
 from cepkit.stream.columns import EventColumns
+
+
+def pieces_of(
+    sequence: EventSequence, pieces: Sequence[Sequence[str]] | None
+) -> tuple[tuple[str, ...], ...]:
+    """Return the variables of each piece.
+
+    Args:
+        sequence: The query.
+        pieces: What the user said; None for one piece.
+
+    Raises:
+        PatternError: They are not the sequence, cut.
+    """
+    variables = tuple(event.variable for event in sequence.positive)
+    if pieces is None:
+        return (variables,)
+    found = tuple(tuple(piece) for piece in pieces)
+    if not all(found) or tuple(v for piece in found for v in piece) != variables:
+        raise PatternError(
+            f"the pieces {' | '.join(' '.join(piece) for piece in found)}",
+            expected=f"all variables in their order, cut somewhere: {' '.join(variables)}",
+        )
+    return found
 
 
 def traced_events(

@@ -17,9 +17,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from cepkit.aggregation.operations import Operations, operations_of
-from cepkit.aggregation.sequence import EventSequence, sequence_of
+from cepkit.aggregation.sequence import sequence_of
 from cepkit.aggregation.trace import CounterTrace
-from cepkit.aggregation.trace_names import key_names, traced_events
+from cepkit.aggregation.trace_names import key_names, pieces_of, traced_events
 from cepkit.aggregation.trace_records import (
     Action,
     CountedEvents,
@@ -27,7 +27,7 @@ from cepkit.aggregation.trace_records import (
     StartCounters,
     Step,
 )
-from cepkit.errors import LimitError, PatternError
+from cepkit.errors import LimitError
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import EventColumns
 
@@ -68,30 +68,6 @@ class _Row:
         left = {tag: row for tag, row in self.snapshot.items() if row.expires != moment}
         if len(left) < len(self.snapshot):
             self.snapshot, self.kept = left, None
-
-
-def pieces_of(
-    sequence: EventSequence, pieces: Sequence[Sequence[str]] | None
-) -> tuple[tuple[str, ...], ...]:
-    """Return the variables of each piece.
-
-    Args:
-        sequence: The query.
-        pieces: What the user said; None for one piece.
-
-    Raises:
-        PatternError: They are not the sequence, cut.
-    """
-    variables = tuple(event.variable for event in sequence.positive)
-    if pieces is None:
-        return (variables,)
-    found = tuple(tuple(piece) for piece in pieces)
-    if not all(found) or tuple(v for piece in found for v in piece) != variables:
-        raise PatternError(
-            f"the pieces {' | '.join(' '.join(piece) for piece in found)}",
-            expected=f"all variables in their order, cut somewhere: {' '.join(variables)}",
-        )
-    return found
 
 
 def trace(

@@ -217,6 +217,7 @@ class Trace(Printed):
         Raises:
             TraceError: It is no trace of a version that is known.
         """
-        from cepkit.automata.trace_json import decode, load
+        from cepkit.automata.trace_json import SCHEMA, decode
+        from cepkit.stream.json_text import json_object
 
-        return decode(load(source))
+        return decode(json_object(source, SCHEMA))

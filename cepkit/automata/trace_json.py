@@ -5,10 +5,7 @@ Columns instead of records, and operations as short lists: a step is some hundre
 
 from __future__ import annotations
 
-import json
 import math
-import os
-from pathlib import Path
 from typing import Any
 
 from cepkit.automata.chart import Edge, Node
@@ -69,32 +66,12 @@ def encode(trace: Trace) -> dict[str, Any]:
     }
 
 
-def load(source: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what a JSON text, or a file of one, holds.
-
-    Raises:
-        TraceError: It holds no object.
-    """
-    text = source if isinstance(source, str) and source.lstrip().startswith("{") else None
-    try:
-        found = json.loads(Path(source).read_text(encoding="utf-8") if text is None else text)
-    except OSError as error:
-        raise TraceError(f"'{source}' cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise TraceError(f"this is no JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise TraceError("this is JSON, but no trace", expected=f"an object with schema {SCHEMA}")
-    return found
-
-
 def decode(data: dict[str, Any]) -> Trace:
     """Return the trace that `encode` made an object of.
 
     Raises:
-        TraceError: It is of another schema, or something is missing.
+        TraceError: Something is missing.
     """
-    if data.get("schema") != SCHEMA:
-        raise TraceError(f"the schema {data.get('schema')!r}", expected=f"'{SCHEMA}'")
     try:
         return _decode(data)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
