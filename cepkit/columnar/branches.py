@@ -14,8 +14,9 @@ from dataclasses import replace
 import numpy as np
 
 from cepkit.columnar.backend import Loops
-from cepkit.columnar.binding import BoundProgram, BoundStep
+from cepkit.columnar.binding import BoundProgram
 from cepkit.columnar.blocks import Block
+from cepkit.columnar.bound import BoundStep
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.program import Step
 from cepkit.columnar.run import Run

@@ -11,10 +11,18 @@ cheap to dear,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
+from cepkit.columnar.condition_parts import (
+    band_of,
+    classes_of,
+    ends_of,
+    is_link,
+    names_of,
+    parts_of,
+)
 from cepkit.columnar.kleene import (
     Parts,
     Repeated,
@@ -29,71 +37,25 @@ from cepkit.columnar.program import (
     RUN,
     Absence,
     AnyStep,
-    Band,
     Bound,
-    Clock,
     GroupStep,
     Member,
     Program,
     SetStep,
     Step,
-    Windows,
 )
-from cepkit.pattern.conditions import (
-    Attribute,
-    Comparison,
-    Expression,
-    attributes_of,
-    conjuncts,
-    variables_of,
+from cepkit.columnar.windows import (
+    gapless_clock,
+    lower_bounds,
+    upper_bounds,
+    window_length,
+    windows_of,
 )
+from cepkit.pattern.conditions import Expression, attributes_of, variables_of
 from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
-from cepkit.pattern.rewrite import MIRRORED, without_not
+from cepkit.pattern.policies import Strategy
 from cepkit.plan.checks import variables_of_plan
 from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, Unit, work_of
-
-
-def window_length(branch: Branch) -> int | None:
-    """Return the greatest difference of times inside a match in microseconds; None: any."""
-    if isinstance(branch.window, TimeWindow):
-        return branch.window.microseconds - branch.window.exclusive
-    return None
-
-
-def windows_of(branch: Branch, *, absent: bool = False) -> Windows:
-    """Return how far apart two events of a match may be.
-
-    Contiguity is a window too: as many events as a match has lie side by side exactly where the
-    first and the last are that near. It says nothing of what must be absent.
-
-    Args:
-        branch: The branch.
-        absent: Whether one of the events is a negated one.
-    """
-    windows: list[tuple[int, Clock]] = []
-    length = window_length(branch)
-    if length is not None:
-        windows.append((length, "time"))
-    if isinstance(branch.window, CountWindow):
-        count = branch.window.events - 1 - branch.window.exclusive
-        windows.append((count, "place" if branch.partition_by else "arrival"))
-    size, gapless = size_of(branch), gapless_clock(branch)
-    if gapless is not None and size is not None and not absent:
-        windows.append((size - 1, gapless))
-    clocks = dict.fromkeys(clock for _, clock in windows)
-    return tuple((min(n for n, c in windows if c == clock), clock) for clock in clocks)
-
-
-def gapless_clock(branch: Branch) -> Clock | None:
-    """Return the clock in which the events of a match lie side by side, if they must."""
-    match branch.strategy:
-        case Strategy.STRICT_CONTIGUITY:
-            return "arrival"
-        case Strategy.PARTITION_CONTIGUITY:
-            return "place"
-        case _:
-            return None
 
 
 def _chain(branch: Branch) -> tuple[str, ...]:
@@ -173,7 +135,7 @@ class _Compiler:
         self._needs: dict[str, list[set[str]] | None] = {}
         positive = frozenset(branch.variables)
         # A condition about what must be absent says nothing of the others, in none of its parts.
-        about = _parts(c for c in branch.conditions if variables_of(c) <= positive)
+        about = parts_of(c for c in branch.conditions if variables_of(c) <= positive)
         parts = deal(about, repeated)
         self.core = core_of(branch, repeated, parts.single)
         # Sets come after all that is single: until then their candidates stand for them.
@@ -191,21 +153,21 @@ class _Compiler:
         self, parts: Parts
     ) -> tuple[list[frozenset[Member]], list[Expression], tuple[Expression, ...]]:
         """Return the equality classes, the other conditions, and those on sets."""
-        links = [part for part in (*parts.single, *parts.members, *parts.sets) if _is_link(part)]
+        links = [part for part in (*parts.single, *parts.members, *parts.sets) if is_link(part)]
         positive = [v for v in self._events if not self._is_negated(v)]
         known: list[frozenset[Member]] = []
         if self._branch.partition_by:
             known.append(frozenset((v, None) for v in self._events))
         if self._repeated and gapless_clock(self._branch) and size_of(self._branch) is None:
             known.append(frozenset((v, RUN) for v in positive))
-        classes = _close(links, known)
+        classes = classes_of(links, known)
         rest = [part for part in (*parts.single, *parts.members) if part not in links]
         # An equality of members of two sets is known where both are equal to a single event.
         on_sets = tuple(
             part
             for part in parts.sets
             if part not in links
-            or not any(_ends(part) <= c and _names(c) & set(self.order) for c in classes)
+            or not any(ends_of(part) <= c and names_of(c) & set(self.order) for c in classes)
         )
         return classes, rest, on_sets
 
@@ -233,7 +195,7 @@ class _Compiler:
             and variables_of(part) & new
             and variables_of(part) & {*bound}
         ]
-        bands = [_band(part, new) for part in due]
+        bands = [band_of(part, new) for part in due]
         scopes = tuple(self._step(self.core, v, bound, (), ()) for v in unit.variables)
         return GroupStep(
             unit.name,
@@ -244,7 +206,7 @@ class _Compiler:
             tuple(
                 number
                 for number, members in enumerate(self.classes[: self.linked])
-                if _names(members) & new and _names(members) & set(bound)
+                if names_of(members) & new and names_of(members) & set(bound)
             ),
             tuple(band for band in bands if band is not None),
             tuple(part for part, band in zip(due, bands, strict=True) if band is None),
@@ -292,7 +254,7 @@ class _Compiler:
         classes = [
             number
             for number, members in enumerate(self.classes[: self.linked])
-            if variable in _names(members) and _names(members) & set(bound)
+            if variable in names_of(members) and names_of(members) & set(bound)
         ]
         step = self._step(self.core, variable, bound, due, classes)
         for r in self._repeated.values():
@@ -329,9 +291,9 @@ class _Compiler:
                 return False
         rest = {*self.order} - {*ends}
         return all(
-            _names(members) & rest
+            names_of(members) & rest
             for members in self.classes[: self.linked]
-            if repeated.variable in _names(members) and _names(members) & {*ends}
+            if repeated.variable in names_of(members) and names_of(members) & {*ends}
         )
 
     def overlapping(self) -> tuple[tuple[str, str], ...]:
@@ -356,18 +318,18 @@ class _Compiler:
         # A condition about what must be absent is about nothing else, all parts of it.
         due = [
             with_ends(part, tuple(self._repeated.values()))
-            for part in _parts(c for c in branch.conditions if variable in variables_of(c))
+            for part in parts_of(c for c in branch.conditions if variable in variables_of(c))
         ]
         numbers = [i for i, members in enumerate(self.classes) if (variable, None) in members]
         # An equality with what must be absent holds only for what must be absent: it links
         # nothing else, but whatever is equal to the bound side is as good a partner.
-        for link in [p for p in due if _is_link(p) and variable in variables_of(p)]:
-            ends = _ends(link)
+        for link in [p for p in due if is_link(p) and variable in variables_of(p)]:
+            ends = ends_of(link)
             own = frozenset(member for member in ends if member[0] == variable)
             others = ends - own
             known = [members for members in self.classes[: self.linked] if members & others]
             linked = own.union(others, *known)
-            if _names(linked) & set(self.order):
+            if names_of(linked) & set(self.order):
                 numbers.append(len(self.classes))
                 self.classes.append(linked)
                 due.remove(link)
@@ -386,7 +348,7 @@ class _Compiler:
         for condition in (*step.residues, *(band.other for band in step.bands)):
             needed |= variables_of(condition)
         # Any one partner in a class will do; the partition has one in every step.
-        partners = [_names(self.classes[number]) & {*self.order} for number in step.classes]
+        partners = [names_of(self.classes[number]) & {*self.order} for number in step.classes]
         self._needs[variable] = [*({name} for name in needed - {variable}), *partners]
         return Absence(step, 0)
 
@@ -399,13 +361,13 @@ class _Compiler:
         classes: Iterable[int],
     ) -> Step:
         windows = windows_of(self._branch, absent=self._is_negated(variable))
-        bands = [_band(part, {variable}) for part in due]
+        bands = [band_of(part, {variable}) for part in due]
         return Step(
             self._events[variable],
             tuple(part for part in due if variables_of(part) == {variable}),
             tuple(classes),
-            _lower(core, variable, bound, windows),
-            _upper(core, variable, bound, windows),
+            lower_bounds(core, variable, bound, windows),
+            upper_bounds(core, variable, bound, windows),
             windows,
             tuple(band for band in bands if band is not None),
             tuple(
@@ -426,43 +388,7 @@ class _Compiler:
 
 
 def _all_parts(branch: Branch) -> list[Expression]:
-    return _parts(branch.conditions)
-
-
-def _parts(conditions: Iterable[Expression]) -> list[Expression]:
-    return [part for c in conditions for part in conjuncts(without_not(c))]
-
-
-def _is_link(part: Expression) -> bool:
-    """Whether `part` is an equality of attributes of two variables."""
-    match part:
-        case Comparison("=", Attribute(x), Attribute(y)):
-            return x != y
-        case _:
-            return False
-
-
-def _ends(link: Expression) -> frozenset[Member]:
-    assert isinstance(link, Comparison)
-    assert isinstance(link.left, Attribute)
-    assert isinstance(link.right, Attribute)
-    return frozenset((side.variable, side.name) for side in (link.left, link.right))
-
-
-def _close(
-    links: Iterable[Expression], known: Iterable[frozenset[Member]]
-) -> list[frozenset[Member]]:
-    """Return the classes of members that the links make equal, then those that are known."""
-    classes: list[frozenset[Member]] = []
-    for link in links:
-        touched = [members for members in classes if members & _ends(link)]
-        classes = [members for members in classes if not members & _ends(link)]
-        classes.append(_ends(link).union(*touched))
-    return [*classes, *known]
-
-
-def _names(members: Iterable[Member]) -> set[str]:
-    return {variable for variable, _ in members}
+    return parts_of(branch.conditions)
 
 
 def _with_absences(
@@ -477,40 +403,3 @@ def _with_absences(
         else step
         for step in steps
     )
-
-
-def _band(part: Expression, new: Set[str]) -> Band | None:
-    if not isinstance(part, Comparison) or part.operator == "!=":
-        return None
-    for own, other, operator in (
-        (part.left, part.right, part.operator),
-        (part.right, part.left, MIRRORED[part.operator]),
-    ):
-        about, bound = variables_of(own), variables_of(other)
-        if about and about <= new and bound and not bound & new:
-            return Band(own, operator, other)
-    return None
-
-
-def _lower(
-    branch: Branch, variable: str, bound: Sequence[str], windows: Windows
-) -> tuple[Bound, ...]:
-    before = [x for x in bound if x in branch.before(variable)]
-    if before:
-        # Later than the latest of those before it; all the others follow, and so does the window
-        # in time: the latest are inside it already.
-        latest = [x for x in before if not branch.after(x) & set(before)]
-        return tuple(Bound(x, 1) for x in latest)
-    latest = [x for x in bound if not branch.after(x) & set(bound)]
-    return tuple(Bound(x, -length, clock) for length, clock in windows for x in latest)
-
-
-def _upper(
-    branch: Branch, variable: str, bound: Sequence[str], windows: Windows
-) -> tuple[Bound, ...]:
-    after = [x for x in bound if x in branch.after(variable)]
-    if after:
-        earliest = [x for x in after if not branch.before(x) & set(after)]
-        return tuple(Bound(x, 0) for x in earliest)
-    earliest = [x for x in bound if not branch.before(x) & set(bound)]
-    return tuple(Bound(x, length + 1, clock) for length, clock in windows for x in earliest)

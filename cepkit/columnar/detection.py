@@ -16,14 +16,8 @@ from cepkit.columnar.backend import Backend, loops
 from cepkit.columnar.binding import bind
 from cepkit.columnar.blocks import Block
 from cepkit.columnar.branches import run_branches
-from cepkit.columnar.candidates import (
-    EVERYTHING,
-    Owned,
-    RowsOfTypes,
-    came_in_order,
-    numbered,
-    readings,
-)
+from cepkit.columnar.candidates import EVERYTHING, Owned, RowsOfTypes
+from cepkit.columnar.clocks import came_in_order, numbered, readings
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.program import Clock, Program
 from cepkit.columnar.set_limits import SetChoice

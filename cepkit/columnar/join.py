@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.backend import Loops
-from cepkit.columnar.binding import BoundBand, BoundStep, Search, Side, Table, band_limits
+from cepkit.columnar.binding import band_limits
+from cepkit.columnar.bound import BoundBand, BoundStep, Search, Side, Table
 from cepkit.columnar.candidates import Candidates, Group
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.generated import GeneratedJoin, generate

@@ -26,7 +26,8 @@ import numpy.typing as npt
 from cepkit.columnar.backend import Backend, Loops, loops
 from cepkit.columnar.binding import BoundProgram, bind
 from cepkit.columnar.blocks import SetBlock
-from cepkit.columnar.candidates import Owned, numbered
+from cepkit.columnar.candidates import Owned
+from cepkit.columnar.clocks import numbered
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.detection import slices
 from cepkit.columnar.next_match_batches import Batches, taken_blocks

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.binding import BoundProgram, BoundStep, Search, Side, Table
+from cepkit.columnar.binding import BoundProgram
+from cepkit.columnar.bound import BoundStep, Search, Side, Table
 from cepkit.columnar.candidates import Candidates
 from cepkit.columnar.compiler import compile_branch
 from cepkit.columnar.program import Program, Step

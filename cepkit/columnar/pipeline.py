@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.backend import Kernels
-from cepkit.columnar.binding import BoundStep
 from cepkit.columnar.blocks import PairBlock
+from cepkit.columnar.bound import BoundStep
 from cepkit.columnar.candidates import Candidates
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.join import Ints, Join, Partials

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.backend import Loops
-from cepkit.columnar.binding import BoundAbsence, BoundProgram, BoundStep, Subtree
+from cepkit.columnar.binding import BoundProgram
 from cepkit.columnar.blocks import Block, PairBlock
+from cepkit.columnar.bound import BoundAbsence, BoundStep, Subtree
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.join import Ints, Join, Partials
 from cepkit.columnar.pipeline import Check, Mask, Pipeline, Rows

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.binding import BoundAbsence, BoundProgram
+from cepkit.columnar.binding import BoundProgram
 from cepkit.columnar.blocks import Members
+from cepkit.columnar.bound import BoundAbsence
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.join import Join, Partials
 from cepkit.columnar.program import Windows

@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.backend import Kernels
-from cepkit.columnar.binding import BoundProgram, BoundStep
+from cepkit.columnar.binding import BoundProgram
 from cepkit.columnar.blocks import Members, SetBlock
+from cepkit.columnar.bound import BoundStep
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.join import Join, Partials
 from cepkit.columnar.kleene import MOST_MEMBERS
@@ -29,13 +30,7 @@ from cepkit.columnar.program import SetStep
 from cepkit.columnar.set_caps import weighed
 from cepkit.columnar.set_conditions import Chosen, SetConditions
 from cepkit.columnar.set_largest import largest_of_each
-from cepkit.columnar.set_limits import (
-    MOST_TRIED,
-    SetChoice,
-    TooManySets,
-    Tries,
-    too_many_sets,
-)
+from cepkit.columnar.set_limits import MOST_TRIED, SetChoice, TooManySets, Tries, too_many_sets
 from cepkit.columnar.set_lists import MEMBERS, Lists, kinds_of, parts_of, total_of
 
 Ints = npt.NDArray[np.int32]

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 
 from cepkit.errors import PatternError, nearest
-from cepkit.pattern import functions
-from cepkit.pattern.conditions import (
-    Aggregate,
-    AllOf,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Between,
-    Call,
-    Comparison,
-    Complement,
-    Expression,
-    InList,
-    IsNull,
-    Literal,
-    Negative,
-    children,
-    conjuncts,
-    variables_of,
-    walk,
-)
+from cepkit.pattern.condition_checks import check_condition, check_forms
+from cepkit.pattern.conditions import Aggregate, Attribute, Expression, children, conjuncts, walk
 from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure, events_of
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.normal_form import count_branches
@@ -57,9 +37,9 @@ def check(query: Query) -> Query:
     _check_policies(query)
     names = [event.variable for event in events_of(query.structure)]
     if query.where is not None:
-        _check_forms(query.where)
+        check_forms(query.where)
     for condition in conjuncts(query.where):
-        _check_condition(condition, names, query)
+        check_condition(condition, names, query)
     _check_aggregates(query, names)
     absent = _may_be_all(query.structure)
     if absent is not None:
@@ -215,180 +195,6 @@ def _check_policies(query: Query) -> None:
             "partition-contiguity without partitions",
             hint="add PARTITION BY attribute, or use STRATEGY strict-contiguity",
         )
-
-
-def _check_forms(where: Expression) -> None:
-    """Refuse what the nodes can hold and no text can write (only made by hand or by a builder)."""
-    for node in walk(where):
-        match node:
-            case AllOf(items) | AnyOf(items) if len(items) < 2:
-                name = "AND" if isinstance(node, AllOf) else "OR"
-                raise PatternError(
-                    f"{name} of {len(items)} condition{'' if len(items) == 1 else 's'}",
-                    expected="two or more",
-                    span=node.span,
-                )
-            case InList(_, choices) if not choices:
-                raise PatternError("IN a list of nothing", span=node.span)
-            case Literal(value) if type(value) not in (int, float, str, bool, type(None)):
-                raise PatternError(
-                    f"a constant of the type {type(value).__name__}",
-                    expected="a number, a text, True, False or None",
-                    span=node.span,
-                )
-            case Literal(float(value)) if not math.isfinite(value):
-                raise PatternError(
-                    f"the constant {value}",
-                    expected="a finite number",
-                    hint="a missing value is found by IS NULL" if math.isnan(value) else None,
-                    span=node.span,
-                )
-            case Literal(int(value)) if not -_MAX_INTEGER - 1 <= value <= _MAX_INTEGER:
-                raise PatternError(
-                    "an integer that does not fit into 64 bits",
-                    expected=f"at most {_MAX_INTEGER}",
-                    hint="as a float, with a decimal point, it may be larger",
-                    span=node.span,
-                )
-
-
-def _check_condition(condition: Expression, names: list[str], query: Query) -> None:
-    repeated = {
-        node.item.variable
-        for node in walk_structure(query.structure)
-        if isinstance(node, Kleene) and isinstance(node.item, Event)
-    }
-    for node in walk(condition):
-        match node:
-            case Attribute(variable) | Aggregate(variable=str(variable)):
-                if variable not in names:
-                    found = f"'{variable}' is no variable of the pattern"
-                    raise PatternError.unknown(found, variable, names, span=node.span)
-                if isinstance(node, Aggregate) and variable not in repeated:
-                    raise PatternError(
-                        f"{node.function}({variable}...) of a single event",
-                        expected="a variable under KL",
-                        hint=f"'{variable}' is one event: write {variable}.{node.attribute}"
-                        if node.attribute
-                        else None,
-                        span=node.span,
-                    )
-                if (
-                    isinstance(node, Aggregate)
-                    and node.attribute is None
-                    and node.function != "count"
-                ):
-                    raise PatternError(
-                        f"{node.function} of whole events",
-                        expected=f"an attribute, as in {node.function}({variable}.price)",
-                        span=node.span,
-                    )
-            case Aggregate():
-                raise PatternError(f"{node.function}() of nothing", span=node.span)
-            case Call(function, arguments):
-                _check_call(node, function, len(arguments))
-    _check_kinds(condition)
-    _check_together(condition, query)
-
-
-def _check_call(node: Call, function: str, given: int) -> None:
-    builtin = functions.BUILTINS.get(function)
-    if builtin is None:
-        if function not in functions.known_functions():
-            raise PatternError(
-                f"'{function}' is no known function",
-                expected=f"one of {', '.join(functions.known_functions())}",
-                hint=nearest(function, functions.known_functions())
-                or f"register it: cepkit.register_function('{function}', ...)",
-                span=node.span,
-            )
-        return
-    if given < builtin.minimum or (builtin.maximum is not None and given > builtin.maximum):
-        wanted = str(builtin.minimum) if builtin.maximum else f"{builtin.minimum} or more"
-        raise PatternError(
-            f"{function} with {given} argument{'' if given == 1 else 's'}",
-            expected=f"{wanted} argument{'' if wanted == '1' else 's'}",
-            span=node.span,
-        )
-
-
-_TRUTHS = (Comparison, InList, Between, IsNull, AllOf, AnyOf, Complement)
-
-
-def _check_kinds(condition: Expression) -> None:
-    """Check what can be seen without a stream: a truth value where one belongs, and only there."""
-    match condition:
-        case AllOf(items) | AnyOf(items):
-            for item in items:
-                _check_kinds(item)
-            return
-        case Complement(item):
-            _check_kinds(item)
-            return
-        case Literal(value) if not isinstance(value, bool) and value is not None:
-            raise _not_a_condition(condition)
-        case Arithmetic() | Negative() | Aggregate():
-            raise _not_a_condition(condition)
-        case Call(function) if function in functions.BUILTINS:
-            raise _not_a_condition(condition)
-    for node in walk(condition):
-        inside: tuple[Expression, ...] = ()
-        match node:
-            case Arithmetic(_, left, right):
-                inside = (left, right)
-            case Negative(operand):
-                inside = (operand,)
-            case Call(_, arguments):
-                inside = arguments
-            case Comparison(_, left, right):
-                inside = (left, right)
-            case InList(operand, choices):
-                inside = (operand, *choices)
-            case Between(operand, low, high):
-                inside = (operand, low, high)
-            case IsNull(operand):
-                inside = (operand,)
-        for part in inside:
-            if isinstance(part, _TRUTHS):
-                raise PatternError("a condition stands where a value belongs", span=part.span)
-
-
-def _not_a_condition(node: Expression) -> PatternError:
-    return PatternError(
-        "a value stands where a condition belongs",
-        expected="something that is true or false, as in a.price < b.price",
-        span=node.span,
-    )
-
-
-def _check_together(condition: Expression, query: Query) -> None:
-    """Refuse a condition over events that no match has together."""
-    mentioned = variables_of(condition)
-    negated = [
-        node.item.variable
-        for node in walk_structure(query.structure)
-        if isinstance(node, Not) and isinstance(node.item, Event)
-    ]
-    absent = sorted(mentioned & set(negated))
-    if len(absent) > 1:
-        raise PatternError(
-            f"one condition is about two absent events, '{absent[0]}' and '{absent[1]}'",
-            expected="at most one variable under NOT in a condition",
-            span=condition.span,
-        )
-    for node in walk_structure(query.structure):
-        if not isinstance(node, Or):
-            continue
-        sides = [mentioned & {event.variable for event in events_of(item)} for item in node.items]
-        touched = [sorted(side)[0] for side in sides if side]
-        if len(touched) > 1:
-            raise PatternError(
-                f"one condition is about '{touched[0]}' and '{touched[1]}', "
-                "which stand in two branches of an OR",
-                expected="variables that a match can have together",
-                hint="write one condition for each branch",
-                span=condition.span,
-            )
 
 
 def _check_aggregates(query: Query, names: list[str]) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.blocks import Members
-from cepkit.columnar.candidates import with_numbers
+from cepkit.columnar.clocks import with_numbers
 from cepkit.columnar.program import Clock
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
