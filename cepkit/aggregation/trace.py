@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CounterTrace:
-    """A trace of prefix counters.
+    """A trace of prefix counters; with GROUP BY it counts the matches of all groups together.
 
     Attributes:
         pattern: The query, printed.

@@ -28,6 +28,7 @@ class CounterTrack {
     Object.assign(this, { trace, number, tape, pieces: trace.pieces, keyed: trace.keys.some(Boolean) });
     this.variables = trace.pieces.flat();
     this.rows = new Map();
+    this.ofPiece = this.pieces.map(() => []);
     trace.steps.forEach((step, i) => step.forEach((op) => this.read(op, i + 1)));
     this.matchPositions = trace.matches.map((match) => match.step + 1);
   }
@@ -38,7 +39,9 @@ class CounterTrack {
       const [key, piece, event, expires] = rest;
       const text = event === null ? "all" : this.tape.name[event];
       const cells = this.pieces[piece].map(() => []);
-      this.rows.set(id, { id, key, piece, event, expires, name: text, born: at, died: NEVER, cells, saved: [] });
+      const opened = { id, key, piece, event, expires, name: text, born: at, died: NEVER, cells, saved: [] };
+      this.rows.set(id, opened);
+      this.ofPiece[piece].push(opened);
     } else if (name === "close") row.died = at;
     else if (name === "add") row.cells[rest[0]].push({ at, before: BigInt(rest[1]), added: BigInt(rest[2]) });
     else if (name === "clear") row.cells[rest[0]].push({ at, before: BigInt(rest[1]), added: -BigInt(rest[1]) });
@@ -91,13 +94,19 @@ class CounterTrack {
 
   /** Rows at a position, oldest first; with those that end there, if asked for. */
   alive(p, piece, ended = false) {
-    return [...this.rows.values()].filter((row) =>
-      row.piece === piece && row.born <= p && (row.died > p || (ended && row.died === p)));
+    return this.ofPiece[piece].filter((row) => row.born <= p && (row.died > p || (ended && row.died === p)));
   }
 
   /** The last change of a counter up to a position. */
   change(row, place, p) {
-    return row.cells[place].findLast((one) => one.at <= p);
+    const changes = row.cells[place];
+    let [from, to] = [0, changes.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (changes[middle].at <= p) from = middle + 1;
+      else to = middle;
+    }
+    return changes[from - 1];
   }
 
   value(row, place, p) {
@@ -294,7 +303,7 @@ class CounterCard {
   }
 
   touched(row, p) {
-    return row.born === p || row.died === p || row.cells.some((cell) => cell.some((one) => one.at === p));
+    return row.born === p || row.died === p || row.cells.some((_, place) => this.track.change(row, place, p)?.at === p);
   }
 
   /** Where in this piece something happens: the counter that is read, and the one that is written. */
@@ -358,7 +367,7 @@ class CounterCard {
     const change = track.change(row, place, p);
     const now = change?.at === p && row.died !== p ? change : null;
     const value = track.value(row, place, p);
-    const next = row.cells[place + 1]?.findLast((one) => one.at === p);
+    const next = place + 1 < row.cells.length && track.change(row, place + 1, p)?.at === p;
     // What was read is told apart where it counts: in rows that changed, and by a snapshot.
     const source = place === read && value && row.died > p && (reader ? row.key === track.moment(p).key : write === place + 1 && next);
     const shown = now && row.born !== p
@@ -401,7 +410,8 @@ class CounterCard {
       const saved = track.snapshot(other, p).find((one) => one.of === of);
       return saved ? [`${big(saved.count)} × ${big(track.last(other, p))}`] : [];
     });
-    return h("span", { class: "sum" }, `${listed(terms, MOST_TOLD)} = `.replaceAll(", ", " + "));
+    const shown = terms.length > MOST_TOLD ? [...terms.slice(0, MOST_TOLD), "…"] : terms;
+    return h("span", { class: "sum" }, `${shown.join(" + ")} = `);
   }
 
   showTotal(p) {

@@ -121,6 +121,6 @@ figcaption { display: flex; flex-wrap: wrap; justify-content: space-between; gap
 @container player (min-width: 720px) { .of2, .of3 { grid-template-columns: repeat(2, minmax(0, 1fr)); } }
 @container player (min-width: 1100px) { .of3 { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
 @media (prefers-reduced-motion: reduce) { * { animation: none !important; transition: none !important; } }
-@media print { .transport { display: none; } .body { height: auto; } }
+@media print { .transport { display: none; } .body { height: auto; } .scroll { max-height: none; } }
 `;
 
