@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from cepkit.api.arguments import Pattern, checked, measured, order_matters
-from cepkit.errors import StreamError, UnsupportedError
+from cepkit.errors import StreamError
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
 from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from cepkit.aggregation.functions import Function
     from cepkit.aggregation.result import Aggregates
     from cepkit.routes.several import SeveralAggregates, Shared
-    from cepkit.spark.aggregated import SparkAggregates
+    from cepkit.spark.aggregated import SeveralSparkAggregates, SparkAggregates
 
 
 @overload
@@ -26,7 +28,8 @@ def aggregate(
     method: str = "auto",
     emit: Emit = "trigger",
     sharing: Shared = "auto",
-) -> SeveralAggregates: ...
+    slice_seconds: float | None = None,
+) -> SeveralAggregates | SeveralSparkAggregates: ...
 
 
 @overload
@@ -50,7 +53,7 @@ def aggregate(
     functions: Mapping[str, Function] | None = None,
     sharing: Shared = "auto",
     slice_seconds: float | None = None,
-) -> Aggregates | SeveralAggregates | SparkAggregates:
+) -> Aggregates | SeveralAggregates | SparkAggregates | SeveralSparkAggregates:
     """Aggregate the matches of a pattern, where that can be done without detecting them.
 
     The live matches of a moment are those whose events have all occurred by then and whose first
@@ -92,7 +95,8 @@ def aggregate(
         and `to_arrow()`. Columns ts, those of GROUP BY, one for each aggregate as "count" or
         "sum(c.volume)", and new_matches: how many matches the trigger completes. "total" has
         neither ts nor new_matches. Of several queries a sequence of such results, with the `plan`
-        that says what was shared.
+        that says what was shared; on Spark it also has `together`, the rows of all queries as one
+        DataFrame from one pass over the stream, and `persist`, after which the results share it.
 
     Raises:
         PlanError: A sharing plan that is not one of these queries.
@@ -106,6 +110,7 @@ def aggregate(
     from cepkit.routes.aggregates import EMITS, METHODS
     from cepkit.routes.aggregates import aggregate as aggregate_locally
     from cepkit.routes.asked import functions_of
+    from cepkit.routes.several import SHARINGS, aggregate_several
 
     if method not in METHODS:
         raise StreamError(f"method={method!r}", expected=f"one of {', '.join(METHODS)}")
@@ -116,27 +121,35 @@ def aggregate(
     patterns = list(pattern) if isinstance(pattern, list | tuple) else [pattern]
     queries = [checked(stream, each) for each in patterns]
     asked = [functions_of(query, functions or {}) for query in queries]
+    if isinstance(sharing, str) and sharing not in SHARINGS:
+        raise StreamError(f"sharing={sharing!r}", expected=f"one of {', '.join(SHARINGS)}")
+    several = isinstance(pattern, list | tuple)
     if stream.place == "spark":
-        from cepkit.routes.aggregates import way_of
-        from cepkit.routes.detected import without_aggregates
-        from cepkit.spark.aggregate import aggregate as aggregate_on_spark
+        from cepkit.spark import aggregate as on_spark
 
-        if isinstance(pattern, list | tuple):
-            raise UnsupportedError(
-                "this release cannot aggregate several queries at once on Spark",
-                hint="aggregate them one by one",
-            )
-        plan, query = None, queries[0]
-        if way_of(query, method).sequence is None and order_matters(query):
-            bare = without_aggregates(query)
-            plan = choosing.plan_to_run(bare, measured(stream, bare, seed=0))
-        return aggregate_on_spark(
-            stream, query, asked[0], method, emit, plan=plan, slice_seconds=slice_seconds
-        )
-    if isinstance(pattern, list | tuple):
-        from cepkit.routes.several import SHARINGS, aggregate_several
-
-        if isinstance(sharing, str) and sharing not in SHARINGS:
-            raise StreamError(f"sharing={sharing!r}", expected=f"one of {', '.join(SHARINGS)}")
+        plans = _plans_on_spark(stream, queries, method)
+        if several:
+            return on_spark.aggregate_several(
+                stream, queries, asked, method, emit, sharing,
+                plans=plans, slice_seconds=slice_seconds,
+            )  # fmt: skip
+        return on_spark.aggregate(
+            stream, queries[0], asked[0], method, emit,
+            plan=plans.get(0), slice_seconds=slice_seconds,
+        )  # fmt: skip
+    if several:
         return aggregate_several(stream, queries, asked, method, emit, sharing)
     return aggregate_locally(stream, queries[0], asked[0], method, emit)
+
+
+def _plans_on_spark(stream: Stream, queries: Sequence[Query], method: str) -> dict[int, Plan]:
+    """Return how those queries are detected, by number, of which the order of events matters."""
+    from cepkit.routes.aggregates import way_of
+    from cepkit.routes.detected import without_aggregates
+
+    plans = {}
+    for q, query in enumerate(queries):
+        if way_of(query, method).sequence is None and order_matters(query):
+            bare = without_aggregates(query)
+            plans[q] = choosing.plan_to_run(bare, measured(stream, bare, seed=0))
+    return plans

@@ -44,7 +44,7 @@ from cepkit.plan.nodes import Plan
 from cepkit.planners.compare import PlanComparison
 from cepkit.planners.tradeoff import Tradeoff
 from cepkit.planners.what_if import WhatIf
-from cepkit.routes.several import SeveralAggregates, SharingPlan
+from cepkit.routes.several import Several, SharingPlan
 from cepkit.statistics.model import Statistics
 
 __all__ = [
@@ -164,7 +164,7 @@ FIGURES: dict[type, Callable[..., go.Figure | Player]] = {
     Trace: _draw_trace,
     CounterTrace: _draw_counter_trace,
     SharingPlan: draw_sharing,
-    SeveralAggregates: draw_several,
+    Several: draw_several,
 }
 """What is drawn how. Beside these, whatever looks like matches (a DataFrame, one from Spark)."""
 

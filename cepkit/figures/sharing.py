@@ -6,6 +6,8 @@ arrow into a tree stands for the snapshots that each of its STARTs takes of what
 
 from __future__ import annotations
 
+from typing import Any
+
 import plotly.graph_objects as go
 
 from cepkit.aggregation.shared_plan import Chain, Forest, Node
@@ -13,8 +15,7 @@ from cepkit.figures.canvas import LINE_HEIGHT, Canvas, Circle, Item, Line, Text
 from cepkit.figures.plotly_canvas import to_figure
 from cepkit.figures.style import SIZE, SMALL
 from cepkit.figures.texts import fitted
-from cepkit.routes.several import Cluster, SeveralAggregates, SharingPlan
-from cepkit.statistics.tables import number
+from cepkit.routes.several import Cluster, Several, SharingPlan
 
 RADIUS = 11
 SPACING = 118
@@ -24,7 +25,7 @@ _PLAIN, _FINAL = "rgba(86,180,233,0.16)", "rgba(0,158,115,0.22)"
 _GAP = 14
 
 
-def draw_several(found: SeveralAggregates) -> go.Figure:
+def draw_several(found: Several[Any]) -> go.Figure:
     """Return the figure of what the queries of a result shared; it is returned, not shown."""
     return draw_sharing(found.plan)
 
@@ -41,8 +42,9 @@ def layout(plan: SharingPlan) -> Canvas:
     items: list[Item] = []
     y = 6.0
     for i, cluster in enumerate(plan.clusters, 1):
-        costs = f"{number(cluster.cost)} ns/s shared, {number(cluster.alone)} alone"
-        line = fitted(f"cluster {i}: {costs}", SIZE * 1.1, width - 16)
+        shared, alone = cluster.costs
+        costs = f": {shared} ns/s shared, {alone} alone" if shared else ""
+        line = fitted(f"cluster {i}{costs}", SIZE * 1.1, width - 16)
         items.append(Text(8, y, (line,), "left", SIZE, bold=True))
         y += SIZE * LINE_HEIGHT + _GAP
         for tree in dict.fromkeys(node.tree for node in cluster.forest.nodes):

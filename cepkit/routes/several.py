@@ -7,11 +7,12 @@ else is asked is aggregated by itself. The rows are the same, whatever is shared
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
-from typing import TypeAlias, overload
+from typing import TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,8 @@ from cepkit.statistics.tables import html_table, number, text_table
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
+Result = TypeVar("Result")
+
 SHARINGS: tuple[Sharing, ...] = ("auto", "none", "prefix", "chop-connect")
 
 RatesOf: TypeAlias = Callable[[Sequence[Sequence[Position]], Sequence[int | None]], Rates]
@@ -54,7 +57,8 @@ class Cluster:
         positions: Their positions.
         cuts: The lengths of their pieces.
         forest: What is counted.
-        cost: Nanoseconds of work expected for a second of the stream.
+        cost: Nanoseconds of work expected for a second of the stream; NaN where nobody asked
+            how often events come.
         alone: The same, were each by itself.
     """
 
@@ -64,6 +68,12 @@ class Cluster:
     forest: Forest
     cost: float
     alone: float
+
+    @property
+    def costs(self) -> tuple[str, str]:
+        """The two costs as texts, empty where they are not known."""
+        texts = ["" if math.isnan(cost) else number(cost) for cost in (self.cost, self.alone)]
+        return texts[0], texts[1]
 
     @property
     def reason(self) -> str:
@@ -96,8 +106,7 @@ class SharingPlan:
                 cluster.queries, cluster.positions, cluster.cuts, strict=True
             ):
                 text = pieces_text(positions, cuts)
-                costs = (number(cluster.cost), number(cluster.alone))
-                rows.append((q, (f"{q + 1}", f"cluster {i}", text, *costs)))
+                rows.append((q, (f"{q + 1}", f"cluster {i}", text, *cluster.costs)))
         rows += [(q, (f"{q + 1}", "by itself", why, "", "")) for q, why in self.reasons.items()]
         return [row for _, row in sorted(rows)]
 
@@ -116,7 +125,7 @@ def pieces_text(positions: Sequence[Position], cuts: Cuts) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class SeveralAggregates(Sequence[Aggregates]):
+class Several(Sequence[Result]):
     """The aggregates of several queries, in their order.
 
     Attributes:
@@ -124,19 +133,19 @@ class SeveralAggregates(Sequence[Aggregates]):
         plan: What they shared.
     """
 
-    results: tuple[Aggregates, ...]
+    results: tuple[Result, ...]
     plan: SharingPlan
 
     def __len__(self) -> int:
         return len(self.results)
 
     @overload
-    def __getitem__(self, index: int) -> Aggregates: ...
+    def __getitem__(self, index: int) -> Result: ...
 
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Aggregates]: ...
+    def __getitem__(self, index: slice) -> Sequence[Result]: ...
 
-    def __getitem__(self, index: int | slice) -> Aggregates | Sequence[Aggregates]:
+    def __getitem__(self, index: int | slice) -> Result | Sequence[Result]:
         return self.results[index]
 
     def __repr__(self) -> str:
@@ -144,6 +153,10 @@ class SeveralAggregates(Sequence[Aggregates]):
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(f'Aggregates of {len(self)} queries')}</p>{self.plan._repr_html_()}"
+
+
+class SeveralAggregates(Several[Aggregates]):
+    """The aggregates of several queries over a local stream."""
 
 
 def aggregate_several(
@@ -175,7 +188,7 @@ def aggregate_several(
     plan = plan_sharing(sequences, reasons, partial(shared.rates_of, columns=columns), sharing)
     results: dict[int, Aggregates] = {}
     for cluster in plan.clusters:
-        found = aggregate_cluster(cluster, sequences, functions, columns, emit)
+        found = aggregate_cluster(cluster, sequences, dict(enumerate(functions)), columns, emit)
         if found is None:
             reasons.update(dict.fromkeys(cluster.queries, "its numbers may be beyond 64 bits"))
             continue
@@ -234,7 +247,7 @@ def attributes_read(
 def aggregate_cluster(
     cluster: Cluster,
     sequences: Mapping[int, EventSequence],
-    functions: Sequence[Mapping[str, Function]],
+    functions: Mapping[int, Mapping[str, Function]],
     columns: EventColumns,
     emit: Emit,
 ) -> tuple[dict[int, Moments], npt.NDArray[np.int32]] | None:
@@ -243,7 +256,7 @@ def aggregate_cluster(
     Args:
         cluster: What is shared.
         sequences: The queries as A-Seq takes them, by number.
-        functions: For each query the columns of aggregates, by name.
+        functions: For each of them the columns of aggregates, by name.
         columns: The events, with `attributes_read`.
         emit: Which rows.
 

@@ -37,6 +37,7 @@ from cepkit.spark.delivery import (
 )
 from cepkit.spark.layout import common_key
 from cepkit.spark.result import SparkMatches
+from cepkit.spark.result_frame import Telling
 from cepkit.spark.schemas import arrow_columns, match_columns
 from cepkit.stream.columns import Dropped
 from cepkit.stream.ingest import event_columns
@@ -130,11 +131,9 @@ def detect(
         query=query,
         plan=plan,
         job=chosen.job,
-        reports=reports,
-        tasks=chosen.tasks,
+        telling=Telling(reports, chosen.tasks, told=bool(known)),
         route=chosen.text,
         limit=limit,
-        warned=bool(known),
         left_out=chosen.left_out,
     )
 

@@ -95,6 +95,7 @@ class Setting:
         slice_events: That of a slice by another clock.
         sets: Which sets of Kleene variables make matches.
         limited: Whether only some of the matches are wanted.
+        beside: Further patterns whose events are wanted in the same cells.
     """
 
     stream: Stream
@@ -114,6 +115,14 @@ class Setting:
     slice_events: int | None = None
     sets: Literal["every", "maximal"] = "every"
     limited: bool = False
+    beside: tuple[Query, ...] = ()
+
+    @property
+    def types(self) -> frozenset[str] | None:
+        """The types of events that are wanted, None for any."""
+        each = [types_of(query) for query in (self.query, *self.beside)]
+        named = [types for types in each if types is not None]
+        return frozenset().union(*named) if len(named) == len(each) else None
 
     def choose(self, route: Route | None) -> Chosen:
         """Return how the events reach the workers.
@@ -138,7 +147,7 @@ class Setting:
     def rows(self) -> Chosen:
         """Return the route of rows, measuring the stream where nothing is known of it."""
         schema, names = self.stream.schema, self.stream.column_names
-        key, types = self.key, types_of(self.query)
+        key, types = self.key, self.types
         known = numbers = None
         if self.numbers:
             source = Source(
@@ -205,9 +214,9 @@ class Setting:
             self.columns,
             self.programs,
             tuple(event.variable for event in bound_events_of(self.query.structure)),
-            types_of(self.query),
+            self.types,
             layout,
-            functions_of(self.query),
+            functions_of(self.query, *self.beside),
             self.sets,
             self.limited,
             self.numbers,
@@ -269,9 +278,10 @@ def looks_ahead(programs: tuple[Program, ...], clock: Clock) -> bool:
     return any(p.looks_ahead or (p.sets and clock != "time") for p in programs)
 
 
-def functions_of(query: Query) -> dict[str, UserFunction]:
-    """Return the user's functions that the conditions of a query call."""
-    calls = [n for n in walk(query.where) if isinstance(n, Call)] if query.where else []
+def functions_of(*queries: Query) -> dict[str, UserFunction]:
+    """Return the user's functions that the conditions of queries call."""
+    conditions = [query.where for query in queries if query.where]
+    calls = [n for where in conditions for n in walk(where) if isinstance(n, Call)]
     names = {call.function for call in calls} - set(BUILTINS)
     return {name: registered_function(name) for name in names}
 

@@ -13,16 +13,14 @@ from cepkit.columnar.shown import timeline
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.spark.counters import Reports, total
+from cepkit.spark.counters import total
 from cepkit.spark.failures import plain_errors
-from cepkit.spark.result_frame import ResultFrame
+from cepkit.spark.result_frame import ResultFrame, Telling
 from cepkit.spark.worker import Job
 from cepkit.stream.columns import Dropped
-from cepkit.stream.warnings import warn_of_dropped
 
 if TYPE_CHECKING:
     import pandas as pd
-    from pyspark.accumulators import Accumulator
 
 
 class SparkMatches(ResultFrame):
@@ -50,20 +48,16 @@ class SparkMatches(ResultFrame):
         query: Query,
         plan: Plan,
         job: Job,
-        reports: Accumulator[Reports],
-        tasks: int,
+        telling: Telling,
         route: str,
         limit: int | None,
-        warned: bool,
         left_out: Dropped,
     ) -> None:
         wanted = found if limit is None else found.limit(limit)
         variables = tuple(event.variable for event in bound_events_of(query.structure))
         order = "; ".join(map(str, plan.branches))
         title = f"Matches of {', '.join(variables)} by the plan {order}"
-        super().__init__(
-            wanted, title=title, route=route, reports=reports, tasks=tasks, warned=warned
-        )
+        super().__init__(wanted, title=title, route=route, telling=telling)
         self.query = query
         self.plan = plan
         self.most = limit
@@ -90,10 +84,8 @@ class SparkMatches(ResultFrame):
         if extended is not None or mode is not None:
             super().explain(extended, mode)
             return None
-        counters, dropped = self._run()
-        if not self._warned:
-            self._warned = True
-            warn_of_dropped(dropped)
+        counters, _ = self._run()
+        self._telling.tell()
         return Explanation.of(self.plan, counters)
 
     @property
@@ -126,8 +118,8 @@ class SparkMatches(ResultFrame):
 
     def _run(self) -> tuple[tuple[tuple[StepCounters, ...], ...], Dropped]:
         """Return the counters and the dropped rows of a whole run; make one if there was none."""
-        if not self._all_told():
+        if not self._telling.complete:
             with plain_errors():
                 self._counting.count()
-        counters, dropped = total(self._reports.value, self._programs)
+        counters, dropped = total(self._telling.reports.value, self._programs)
         return counters, dropped + self._left_out

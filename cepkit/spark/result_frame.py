@@ -21,6 +21,37 @@ if TYPE_CHECKING:
     from pyspark.sql.types import Row
 
 
+class Telling:
+    """Tells the user of rows that are no events: once, and only when all tasks have told of theirs.
+
+    Args:
+        reports: What tasks tell as they finish.
+        tasks: How many there are.
+        told: Whether the user knows already.
+
+    Attributes:
+        reports: What tasks have told.
+        told: Whether the user knows.
+    """
+
+    def __init__(self, reports: Accumulator[Reports], tasks: int, *, told: bool) -> None:
+        self.reports = reports
+        self._tasks = tasks
+        self.told = told
+
+    @property
+    def complete(self) -> bool:
+        """Whether all tasks have told what they did."""
+        return len(self.reports.value) >= self._tasks
+
+    def tell(self) -> None:
+        """Warn, if there is something to tell."""
+        if not self.told and self.complete:
+            self.told = True
+            reports = self.reports.value.values()
+            warn_of_dropped(sum((report.dropped for report in reports), Dropped()))
+
+
 class ResultFrame(DataFrame):
     """What workers find, as a Spark DataFrame that says how it is made.
 
@@ -30,37 +61,24 @@ class ResultFrame(DataFrame):
         found: What it is made of.
         title: What it is.
         route: How the events reach the workers.
-        reports: What tasks tell as they finish.
-        tasks: How many there are.
-        warned: Whether the user has been told of rows that are no events.
+        telling: Tells of rows that are no events.
 
     Attributes:
         route: How the events reach the workers, and how they are cut, as a sentence.
     """
 
-    def __init__(
-        self,
-        found: AnyDataFrame,
-        *,
-        title: str,
-        route: str,
-        reports: Accumulator[Reports],
-        tasks: int,
-        warned: bool,
-    ) -> None:
+    def __init__(self, found: AnyDataFrame, *, title: str, route: str, telling: Telling) -> None:
         frame = cast("DataFrame", found)
         super().__init__(frame._jdf, frame.sparkSession)  # noqa: SLF001 - Spark has no other way
         self.route = route
         self._title = f"{title}; {route}"
-        self._reports = reports
-        self._tasks = tasks
-        self._warned = warned
+        self._telling = telling
 
     def collect(self) -> list[Row]:
         """Return all rows in this process."""
         with plain_errors():
             rows = super().collect()
-        self._warn()
+        self._telling.tell()
         return rows
 
     def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
@@ -74,26 +92,15 @@ class ResultFrame(DataFrame):
             # Spark would tell of an error twice.
             warnings.filterwarnings("ignore", "toPandas attempted Arrow optimization")
             frame = super().toPandas()
-        self._warn()
+        self._telling.tell()
         return frame
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
         """Return all rows as an Arrow table in this process."""
         with plain_errors():
             table = super().toArrow()
-        self._warn()
+        self._telling.tell()
         return table
-
-    def _all_told(self) -> bool:
-        """Return whether all tasks have told what they did."""
-        return len(self._reports.value) >= self._tasks
-
-    def _warn(self) -> None:
-        """Warn of rows that are no events, once all tasks have told of theirs."""
-        if not self._warned and self._all_told():
-            self._warned = True
-            reports = self._reports.value.values()
-            warn_of_dropped(sum((report.dropped for report in reports), Dropped()))
 
     def __repr__(self) -> str:
         return f"{self._title}\n{super().__repr__()}"

@@ -1,0 +1,82 @@
+"""Rows of several queries as one table: whose they are, and what columns they have in common once.
+
+Spark takes one schema from its workers. Columns of the same name and type are one column; a query
+that does not have it has null there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as t
+
+QUERY = "q"
+"""The column of the query's number. The others are c0, c1, ..., whatever users call them."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneTable:
+    """The columns of several queries.
+
+    Attributes:
+        schema: All of them.
+        of: Those of each query, by its number and with its own names.
+        places: For each query where they are in `schema`.
+    """
+
+    schema: pa.Schema
+    of: Mapping[int, pa.Schema]
+    places: Mapping[int, tuple[int, ...]]
+
+    def widened(self, query: int, columns: Sequence[pa.Array]) -> pa.RecordBatch:
+        """Return rows of a query as rows of all."""
+        size = len(columns[0])
+        found = [pa.nulls(size, field.type) for field in self.schema]
+        found[0] = pa.array(np.full(size, query, np.int32))
+        for place, values in zip(self.places[query], columns, strict=True):
+            found[place] = values
+        return pa.RecordBatch.from_arrays(found, schema=self.schema)
+
+    def parted(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
+        """Return the rows of each query among rows of all, with their own columns."""
+        numbers = batch.column(0)
+        return [
+            (
+                query,
+                pa.RecordBatch.from_arrays(
+                    [batch.column(place).filter(pc.equal(numbers, query)) for place in places],
+                    schema=self.of[query],
+                ),
+            )
+            for query, places in self.places.items()
+            if pc.any(pc.equal(numbers, query)).as_py()
+        ]
+
+
+def one_table(
+    of: Mapping[int, tuple[pa.Schema, Sequence[t.StructField]]],
+) -> tuple[OneTable, t.StructType]:
+    """Return the columns of several queries as those of one table, in Arrow and in Spark.
+
+    Args:
+        of: The columns of each query, by its number, in both.
+    """
+    known: dict[tuple[str, str], int] = {}
+    arrow = [pa.field(QUERY, pa.int32())]
+    spark = [t.StructField(QUERY, t.IntegerType())]
+    places = {}
+    for query, (schema, fields) in of.items():
+        at = []
+        for column, field in zip(schema, fields, strict=True):
+            place = known.setdefault((column.name, str(column.type)), len(arrow))
+            if place == len(arrow):
+                arrow.append(pa.field(f"c{place - 1}", column.type))
+                spark.append(t.StructField(f"c{place - 1}", field.dataType))
+            at.append(place)
+        places[query] = tuple(at)
+    schemas = {query: schema for query, (schema, _) in of.items()}
+    return OneTable(pa.schema(arrow), schemas, places), t.StructType(spark)

@@ -1,0 +1,251 @@
+"""Several queries at once over Spark: each gets the rows of a local stream, whatever is shared."""
+
+from __future__ import annotations
+
+import datetime as dt
+import warnings
+from collections import Counter
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import cepkit as ck
+from cepkit.errors import PatternError, PlanError, StreamError, UnsupportedError
+from cepkit.pattern.parser import parse
+from cepkit.pattern.query import Query
+from cepkit.routes.aggregates import EMITS
+from cepkit.routes.aggregates import aggregate as aggregate_locally
+from cepkit.routes.asked import functions_of
+from cepkit.routes.several import SHARINGS, Shared
+from cepkit.spark.aggregate import aggregate_several
+from cepkit.stream.stream import events
+from tests.properties.test_aggregation import _plain
+from tests.properties.test_sharing import cuts, sequences
+from tests.spark.test_aggregate_on_spark import clicks
+from tests.strategies import as_table, streams
+
+FEW = settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+ROLES = {"time": "ts", "type": "kind"}
+FUNNEL = (
+    "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT",
+    "PATTERN SEQ(A a, B b, C c) WITHIN 20 s AGG COUNT",
+    "PATTERN SEQ(A a, NOT(D z), B b, C c) WITHIN 14 s EXCLUSIVE AGG COUNT",
+)
+
+
+def rows_of(table: Any) -> Counter[tuple[Any, ...]]:
+    """Return the rows of an Arrow table, times as moments."""
+    found: Counter[tuple[Any, ...]] = Counter()
+    for row in table.to_pylist():
+        found[
+            tuple(
+                round(v.replace(tzinfo=v.tzinfo or dt.UTC).timestamp() * 1e6)
+                if isinstance(v, dt.datetime)
+                else _plain(v)
+                for v in row.values()
+            )
+        ] += 1
+    return found
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> tuple[list[Query], Shared]:
+    """Draw queries, most of which have something in common, and what they share."""
+    window = draw(st.sampled_from((" ", " ", " EXCLUSIVE", "")))
+    rest = draw(st.sampled_from(("", "", " GROUP BY k", " PARTITION BY z")))
+    key = draw(st.sampled_from((None, None, "k", "z")))
+    alike = draw(st.lists(sequences(window, rest, key), min_size=1, max_size=3))
+    others = st.one_of(
+        sequences(" ", " GROUP BY z", None),
+        sequences("", "", "k"),
+        st.sampled_from(
+            (
+                parse("PATTERN SEQ(A p, B q) WITHIN 5 s AGG SUM(p.x), MAX(q.k) GROUP BY s"),
+                parse("PATTERN SEQ(A p, KL(B q)) WITHIN 2 s AGG COUNT"),
+                parse("PATTERN SEQ(A p, B q) WHERE p.x < q.x WITHIN 6 s AGG COUNT, MIN(p.x)"),
+            )
+        ),
+    )
+    further = draw(st.lists(others, max_size=2))
+    sharing: Shared = draw(st.sampled_from(SHARINGS))
+    if draw(st.booleans()):
+        sharing = [draw(cuts(query)) for query in alike] + [None] * len(further)
+    return alike + further, sharing
+
+
+@FEW
+@given(data=st.data())
+def test_each_query_gets_the_rows_that_it_gets_alone(spark, data):
+    queries, sharing = data.draw(workloads())
+    emit = data.draw(st.sampled_from(EMITS))
+    table = as_table(
+        data.draw(streams(30, types=("A", "B", "C", "X"), attributes=("x", "k", "z", "s")))
+    )
+    frame = spark.createDataFrame(table).repartition(data.draw(st.sampled_from([1, 3])))
+    seconds = data.draw(st.sampled_from([None, 0.7, 4, 13]))
+    asked = [functions_of(query, {}) for query in queries]
+    local = events(table, **ROLES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of types that never occur, and of rows without a time
+        found = aggregate_several(
+            events(frame, **ROLES), queries, asked, "auto", emit, sharing, slice_seconds=seconds
+        )
+        tables = [result.toArrow() for result in found]
+        for query, each, there in zip(queries, asked, tables, strict=True):
+            here = aggregate_locally(local, query, each, "auto", emit).to_arrow()
+            assert there.column_names == here.column_names
+            assert rows_of(there) == rows_of(here), str(query)
+
+
+@pytest.mark.parametrize("emit", EMITS)
+def test_what_is_shared_changes_no_row_and_no_type(spark, emit):
+    stream = ck.events(spark.createDataFrame(clicks(900)), **ROLES)
+    queries = [f"{query} GROUP BY user" for query in FUNNEL]
+    alone = [ck.aggregate(stream, query, emit=emit, slice_seconds=60) for query in queries]
+    expected = [rows_of(result.toArrow()) for result in alone]
+    for sharing in ("prefix", "chop-connect", [(1, 1), (1, 2), (2, 1)]):
+        found = ck.aggregate(stream, queries, emit=emit, sharing=sharing, slice_seconds=60)
+        assert {result.method for result in found} == {"shared-counters"}
+        assert [result.schema for result in found] == [result.schema for result in alone]
+        assert [rows_of(result.toArrow()) for result in found.persist()] == expected
+        found.unpersist()
+
+
+def test_a_plan_is_made_on_the_driver_from_a_sample(spark):
+    frame = clicks(3000)
+    local = ck.aggregate(ck.events(frame, **ROLES), list(FUNNEL)).plan
+    found = ck.aggregate(ck.events(spark.createDataFrame(frame), **ROLES), list(FUNNEL)).plan
+    assert found.clusters[0].cuts == local.clusters[0].cuts
+    assert found.clusters[0].cost == pytest.approx(local.clusters[0].cost)
+    assert str(found) == str(local)
+
+
+def test_a_sample_is_of_all_events_and_of_what_filters_let_through(spark, monkeypatch):
+    monkeypatch.setattr("cepkit.spark.rates.SAMPLE", 1500)
+    frame = clicks(9000)
+    queries = [query.replace(" WITHIN", " WHERE b.x > 12 WITHIN") for query in FUNNEL]
+    local = ck.aggregate(ck.events(frame, **ROLES), queries, sharing="chop-connect").plan
+    stream = ck.events(spark.createDataFrame(frame), **ROLES)
+    found = ck.aggregate(stream, queries, sharing="chop-connect").plan
+    assert found.clusters[0].cost == pytest.approx(local.clusters[0].cost, rel=0.2)
+    assert found.clusters[0].cost != local.clusters[0].cost
+
+
+def test_cuts_of_ones_own_need_no_rates(spark):
+    stream = ck.events(spark.createDataFrame(clicks(300)), **ROLES)
+    tracker = spark.sparkContext.statusTracker()
+    spark.sparkContext.setJobGroup("sharing", "counted")
+    try:
+        found = ck.aggregate(stream, list(FUNNEL), sharing=[(2,), (2, 1), None], slice_seconds=60)
+        assert len(tracker.getJobIdsForGroup("sharing")) == 0
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    assert found.plan.clusters[0].queries == (0, 1)
+    assert found.plan.reasons == {2: "as asked"}
+    assert "nan" not in str(found.plan) + found._repr_html_()
+    assert "nan" not in ck.draw(found).to_json().lower()
+
+
+def test_all_rows_together_come_from_one_pass(spark):
+    frame = clicks(600)
+    frame.loc[3, "kind"] = None
+    stream = ck.events(spark.createDataFrame(frame), **ROLES)
+    queries = [*FUNNEL, "PATTERN SEQ(A a, B b) WITHIN 9 s AGG SUM(a.x) GROUP BY user"]
+    found = ck.aggregate(stream, queries, sharing="prefix", slice_seconds=60)
+    assert len(found.passes) == 1
+    together = found.together
+    assert together.columns == ["query", "ts", "count", "new_matches", "user", "sum(a.x)"]
+    with pytest.warns(UserWarning, match="1 without a type"):
+        rows = together.toPandas()
+    for number, result in enumerate(found, 1):
+        mine = rows[rows["query"] == number]
+        assert len(mine) == result.count() > 0
+        assert mine["count"].isna().all() == ("count" not in result.columns)
+    assert "Aggregates of 4 queries together; rows through Spark" in repr(together)
+
+
+def test_what_is_kept_is_computed_once(spark):
+    stream = ck.events(spark.createDataFrame(clicks(300)), **ROLES)
+    found = ck.aggregate(stream, list(FUNNEL), sharing="prefix", slice_seconds=60)
+    before = [row for result in found for row in result.collect()]
+    kept = found.persist()
+    plans = [result._jdf.queryExecution().executedPlan().toString() for result in kept]
+    assert all("InMemoryTableScan" in plan for plan in plans)
+    assert Counter(row for result in kept for row in result.collect()) == Counter(before)
+    kept.unpersist()
+    again = ck.aggregate(stream, list(FUNNEL), sharing="prefix", slice_seconds=60)[0]
+    assert "InMemory" not in again._jdf.queryExecution().executedPlan().toString()
+
+
+def test_passes_are_of_what_can_be_cut_alike(spark):
+    stream = ck.events(spark.createDataFrame(clicks(300)), **ROLES)
+    queries = [
+        "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT",
+        "PATTERN SEQ(A a, B b) AGG COUNT GROUP BY user",
+        "PATTERN SEQ(A a, KL(B b)) WITHIN 2 s AGG COUNT",
+        "PATTERN SEQ(A a, B b) WITHIN 1 min AGG COUNT GROUP BY user",
+        "PATTERN SEQ(B b, A a) AGG COUNT GROUP BY user",
+        "PATTERN SEQ(B b, A a) AGG COUNT",
+    ]
+    found = ck.aggregate(stream, queries, sharing="prefix")
+    assert [sorted(each.queries) for each in found.passes] == [[0, 3], [1, 4], [2], [5]]
+    assert [result.method for result in found] == [
+        "a-seq", "shared-counters", "detect", "a-seq", "shared-counters", "a-seq",
+    ]  # fmt: skip
+    assert found.plan.reasons[2] == "KL takes sets of events"
+
+
+def test_numbers_beyond_64_bits_are_refused_by_name_in_whatever_cell(spark):
+    frame = pd.DataFrame(
+        {"ts": [i // 300 for i in range(2400)], "kind": ["ABCDEFGH"[i // 300] for i in range(2400)]}
+    )
+    stream = ck.events(spark.createDataFrame(frame), time="ts", type="kind", unit="s")
+    long = f"PATTERN SEQ({', '.join(f'{c} {c.lower()}' for c in 'ABCDEFGH')}) AGG COUNT"
+    found = ck.aggregate(
+        stream, [long, "PATTERN SEQ(A a, B b) AGG COUNT"], emit="total", sharing="prefix"
+    )
+    assert found.plan.clusters
+    with pytest.raises(ck.errors.LimitError, match="'count' has an integer of 20 digits"):
+        found[0].collect()
+    short = ck.aggregate(
+        stream, [long.replace(", H h", ""), "PATTERN SEQ(A a, B b) AGG COUNT"], emit="total",
+        sharing="prefix",
+    )  # fmt: skip
+    assert [result.collect()[0]["count"] for result in short] == [300**7, 300**2]
+
+
+def test_what_cannot_be_asked_is_refused_before_any_job(spark):
+    stream = ck.events(spark.createDataFrame(clicks(30)), **ROLES)
+    with pytest.raises(PlanError, match="a sharing plan for 2 queries"):
+        ck.aggregate(stream, list(FUNNEL), sharing=[(2,), (3,)])
+    with pytest.raises(PlanError, match="query 2 cannot share"):
+        ck.aggregate(
+            stream, [FUNNEL[0], "PATTERN SEQ(A a, KL(B b)) WITHIN 9 s AGG COUNT"],
+            sharing=[(2,), (2,)],
+        )  # fmt: skip
+    with pytest.raises(StreamError, match="sharing='all'"):
+        ck.aggregate(stream, list(FUNNEL), sharing="all")
+    with pytest.raises(UnsupportedError, match="of a Spark stream"):
+        ck.aggregate(stream, [FUNNEL[0], "PATTERN SEQ(A a, B b) WITHIN 9 EVENTS AGG COUNT"])
+    with pytest.raises(PatternError, match="SUM of 'word'"):
+        ck.aggregate(stream, [FUNNEL[0], "PATTERN SEQ(A a, B b) WITHIN 9 s AGG SUM(a.word)"])
+
+
+def test_columns_that_cannot_stand_in_one_table_are_refused_by_name(spark):
+    frame = clicks(90).rename(columns={"word": "count"})
+    stream = ck.events(spark.createDataFrame(frame), **ROLES)
+    queries = [FUNNEL[0], "PATTERN SEQ(A a, B b) WITHIN 9 s AGG SUM(a.x) GROUP BY count"]
+    found = ck.aggregate(stream, queries, slice_seconds=60)
+    assert found[1].columns == ["ts", "count", "sum(a.x)", "new_matches"]
+    assert found[1].count() == found[0].count()
+    with pytest.raises(PatternError, match="the column 'count' of one query"):
+        _ = found.together
+    with pytest.raises(PatternError, match="there are no queries"):
+        _ = ck.aggregate(stream, []).together
