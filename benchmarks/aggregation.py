@@ -22,10 +22,9 @@ import pyarrow as pa
 
 from benchmarks.results import show, write
 from cepkit.aggregation import running, shared
-from cepkit.aggregation.lanes import Lanes, lanes_of
 from cepkit.aggregation.operations import operations_of
 from cepkit.aggregation.running import Method
-from cepkit.aggregation.sequence import EventSequence, sequence_of
+from cepkit.aggregation.sequence import sequence_of
 from cepkit.aggregation.shared_plan import forest_of, positions_of
 from cepkit.aggregation.sharing import choose
 from cepkit.pattern.parser import parse
@@ -199,12 +198,10 @@ def _shared(
     positions = [positions_of(sequence) for sequence in sequences]
     cuts = [(length + 1,) if what == "prefix" else (1, length)] * queries
     forest = forest_of(positions, cuts)
-    lanes = [
-        _no_lanes(text, sequence, stream) for text, sequence in zip(texts, sequences, strict=True)
-    ]
+    functions = [list(functions_of(parse(text), {}).values()) for text in texts]
 
     def together() -> None:
-        assert shared.aggregate(forest, sequences, lanes, stream, "trigger") is not None
+        assert shared.aggregate(forest, sequences, functions, stream, "trigger") is not None
 
     def alone(method: Method) -> None:
         for text in texts:
@@ -220,13 +217,6 @@ def _shared(
     )
     row["auto"] = "alone" if choice.cuts is None else "shared"
     return row
-
-
-def _no_lanes(text: str, sequence: EventSequence, stream: EventColumns) -> Lanes:
-    positions = {e.variable: p for p, e in enumerate(sequence.positive, 1)}
-    lanes = lanes_of(list(functions_of(parse(text), {}).values()), positions, stream)
-    assert lanes is not None
-    return lanes
 
 
 def _best(work: Callable[[], None]) -> float:

@@ -1,29 +1,47 @@
-"""Counts several sequences at once, as a forest of their pieces says.
+"""Aggregates several sequences at once, as a forest of their pieces says.
 
-What comes back are the rows of each sequence, the same as if it had been counted by itself.
+What comes back are the rows of each sequence, the same as if it had been aggregated by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate
+from operator import mul
 
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation import prefix_tree_loops, shared_loops
+from cepkit.aggregation import shared_loops
 from cepkit.aggregation.elements import Emit
-from cepkit.aggregation.lanes import SAFE, Lanes, Tracks, prefix_bounds
+from cepkit.aggregation.functions import Count, Function, Least, Sum
+from cepkit.aggregation.lanes import (
+    NOBODY,
+    SAFE,
+    Lanes,
+    Tracks,
+    lanes_of,
+    prefix_bounds,
+)
 from cepkit.aggregation.moments import Moments
 from cepkit.aggregation.operations import Operations, operations_in, passing
 from cepkit.aggregation.running import finished, wants_expiries
 from cepkit.aggregation.sequence import EventSequence
 from cepkit.aggregation.shared_plan import Forest, Position, Spec
+from cepkit.aggregation.shared_state import state_of
+from cepkit.aggregation.shared_wiring import parents_of, wiring_of
 from cepkit.aggregation.sharing import Rates
 from cepkit.pattern.nodes import Event
 from cepkit.stream.columns import EventColumns
 
 Wide = npt.NDArray[np.int64]
+Bits = npt.NDArray[np.bool_]
+
+
+def can_share(functions: Iterable[Function]) -> bool:
+    """Return whether counters of several sequences can carry some aggregates."""
+    return all(isinstance(function, Count | Sum | Least) for function in functions)
 
 
 def rates_of(
@@ -49,7 +67,7 @@ def rates_of(
 def aggregate(
     forest: Forest,
     sequences: Sequence[EventSequence],
-    lanes: Sequence[Lanes],
+    functions: Sequence[Sequence[Function]],
     columns: EventColumns,
     emit: Emit,
 ) -> tuple[list[Moments], Operations] | None:
@@ -58,79 +76,99 @@ def aggregate(
     Args:
         forest: What is shared.
         sequences: Sequences of one cluster.
-        lanes: Of each the lanes, which are empty.
-        columns: The stream.
+        functions: Of each what it asks for; `can_share` says of what kind.
+        columns: The stream, with the attributes that they read.
         emit: Which rows.
 
     Returns:
-        None where a number might be beyond 64 bits.
+        None where a whole number might be beyond 64 bits.
+
+    Raises:
+        PatternError: A column holds what its function cannot take.
     """
-    # Deeper nodes first, then what must be absent after a node, then the node.
+    lanes = []
+    for sequence, asked in zip(sequences, functions, strict=True):
+        places = {event.variable: p for p, event in enumerate(sequence.positive, 1)}
+        found = lanes_of(asked, places, columns)
+        if found is None:
+            return None
+        lanes.append(found)
+    slots = _slots(forest)
+    operations, lost = _operations(forest, sequences[0], columns, slots)
+    if not _fits(forest, sequences, lanes, operations, slots, emit):
+        return None
+    return _run(forest, sequences, lanes, operations, lost, slots, emit), operations
+
+
+def _slots(forest: Forest) -> list[tuple[int, bool, Spec]]:
+    """Return (node, whether absent after it, kind) of all events of a forest, in their order.
+
+    Those of deeper nodes come first, and what must be absent after a node before the node.
+    """
     events: list[tuple[int, int, bool, Spec]] = []
     for number, node in enumerate(forest.nodes):
         events.append((-2 * node.depth, number, False, node.position.event))
         events += [(-2 * node.depth - 1, number, True, s) for s in node.position.absent]
     events.sort(key=lambda event: event[0])
-    names = [f"{slot}" for slot in range(len(events))]
-    keys = tuple(tuple((name, key[0][1]) for name in names) for key in sequences[0].keys)
+    return [event[1:] for event in events]
+
+
+def _operations(
+    forest: Forest,
+    sequence: EventSequence,
+    columns: EventColumns,
+    slots: Sequence[tuple[int, bool, Spec]],
+) -> tuple[Operations, Bits]:
+    """Return what the events do, and for each key whether its events have none."""
+    specs = [spec for _, _, spec in slots]
+    names = [f"{slot}" for slot in range(len(slots))]
     whole = replace(
-        sequences[0],
-        filters=tuple(
-            (name, spec.filters)
-            for name, (_, _, _, spec) in zip(names, events, strict=True)
-            if spec.filters
+        sequence,
+        filters=tuple((n, s.filters) for n, s in zip(names, specs, strict=True) if s.filters),
+        keys=tuple(
+            tuple((name, spec.keys[k]) for name, spec in zip(names, specs, strict=True))
+            for k in range(len(specs[0].keys))
         ),
-        keys=keys,
     )
     ends = {forest.chains[chain].end for chain in forest.of}
-    triggers = {slot for slot, (_, node, no, _) in enumerate(events) if node in ends and not no}
-    operations, lost = operations_in(
-        whole,
-        columns,
-        0,
-        [(slot, Event(names[slot], spec.types)) for slot, (_, _, _, spec) in enumerate(events)],
-        triggers,
-    )
-    node_of = np.array([node for _, node, _, _ in events], dtype=np.int64)
-    absent = np.array([no for _, _, no, _ in events], dtype=np.bool_)
-    if not _fits(forest, sequences, operations, node_of, absent, emit):
-        return None
-    return _run(forest, sequences, lanes, operations, lost, node_of, absent, emit), operations
+    triggers = {slot for slot, (node, absent, _) in enumerate(slots) if node in ends and not absent}
+    events = [
+        (slot, Event(name, spec.types))
+        for slot, (name, spec) in enumerate(zip(names, specs, strict=True))
+    ]
+    return operations_in(whole, columns, 0, events, triggers)
 
 
 def _fits(
     forest: Forest,
     sequences: Sequence[EventSequence],
+    lanes: Sequence[Lanes],
     operations: Operations,
-    node_of: Wide,
-    absent: npt.NDArray[np.bool_],
+    slots: Sequence[tuple[int, bool, Spec]],
     emit: Emit,
 ) -> bool:
-    """Return whether no count can be beyond 64 bits: the pieces of a chain multiply."""
+    """Return whether no number can be beyond 64 bits: the pieces of a chain multiply."""
     windows = [s.window for s in sequences]
     most = prefix_bounds(
         operations.ts,
         operations.codes,
         operations.starts,
-        node_of,
-        absent,
-        _parents(forest),
+        np.array([node for node, _, _ in slots], dtype=np.int64),
+        np.array([absent for _, absent, _ in slots], dtype=np.bool_),
+        np.array(parents_of(forest), dtype=np.int64),
         -1 if windows[0] is None else max(w for w in windows if w is not None),
     )
     triggers = len(operations) if emit == "total" else 1
+    greatest = max(each.greatest for each in lanes)
     for number in forest.of:
-        product = float(triggers)
+        product = triggers * greatest
         chain: int | None = number
         while chain is not None:
             product *= max(1.0, most[forest.chains[chain].end])
             chain = forest.chains[chain].before
         if product >= SAFE:
             return False
-    return bool((most < SAFE).all())
-
-
-def _parents(forest: Forest) -> Wide:
-    return np.array([-1 if n.parent is None else n.parent for n in forest.nodes], dtype=np.int64)
+    return bool((most * greatest < SAFE).all())
 
 
 def _run(
@@ -138,86 +176,88 @@ def _run(
     sequences: Sequence[EventSequence],
     lanes: Sequence[Lanes],
     operations: Operations,
-    lost: npt.NDArray[np.bool_],
-    node_of: Wide,
-    absent: npt.NDArray[np.bool_],
+    lost: Bits,
+    slots: Sequence[tuple[int, bool, Spec]],
     emit: Emit,
 ) -> list[Moments]:
-    def numbers(values: Sequence[int]) -> Wide:
-        return np.array(values, dtype=np.int64)
-
-    trees = list(dict.fromkeys(node.tree for node in forest.nodes))
-    links = forest.links
-    chains = forest.chains
-    ending = [
-        [q for q, chain in enumerate(forest.of) if chains[chain].end == node]
-        for node in range(len(forest.nodes))
-    ]
-    windows = [-1 if s.window is None else s.window for s in sequences]
-    at_node = np.where(absent, -1, node_of)[operations.codes]
-    triggers = [np.flatnonzero(at_node == chains[chain].end) for chain in forest.of]
+    nodes = np.array([-1 if absent else node for node, absent, _ in slots], dtype=np.int64)
+    at_node = nodes[operations.codes]
+    chains = [forest.chains[chain] for chain in forest.of]
+    triggers = [np.flatnonzero(at_node == chain.end) for chain in chains]
     of_query = [replace(operations, window=s.window) for s in sequences]
     expiries = any(wants_expiries(each, emit) for each in of_query)
-    starts = [int((at_node == chains[chain].tree).sum()) * expiries for chain in forest.of]
-    begins = numbers([0, *np.cumsum([len(t) for t in triggers])])
-    e_begins = numbers([0, *np.cumsum(starts)])
-    new, count = np.zeros(begins[-1], np.int64), np.zeros(begins[-1], np.int64)
-    op, left = np.zeros(e_begins[-1], np.int64), np.zeros(e_begins[-1], np.int64)
-    written = np.zeros(len(sequences), np.int64)
-    given = (
-        operations.ts,
-        operations.codes,
-        operations.starts,
-        lost,
-        node_of,
-        absent,
-        _parents(forest),
-        numbers([trees.index(node.tree) for node in forest.nodes]),
-        len(trees),
-        numbers([0, *np.cumsum([len(some) for some in ending])]),
-        numbers([q for some in ending for q in some]),
+    starts = [int((at_node == chain.tree).sum()) if expiries else 0 for chain in chains]
+    wiring = wiring_of(
+        forest,
+        lanes,
+        [s.window for s in sequences],
+        [(node, absent) for node, absent, _ in slots],
+        list(map(len, triggers)),
+        starts,
     )
-    connected = (
-        numbers([chain.end for chain in chains]),
-        numbers([_link(forest, number) for number in range(len(chains))]),
-        numbers([trees.index(chain.tree) for chain in chains]),
-        numbers([before for before, _ in links]),
-        numbers([trees.index(tree) for _, tree in links]),
-        numbers(forest.of),
-    )
-    out = (begins[:-1], new, count, e_begins[:-1], op, left, written)
-    if links:
-        shared_loops.run(*given, *connected, numbers(windows), expiries, *out)
-    else:
-        prefix_tree_loops.run(*given, numbers(windows), expiries, *out)
+    w, s = wiring, state_of(wiring)
+    completed, expired = _Found(list(map(len, triggers)), lanes), _Found(starts, lanes)
+    only_new = emit in ("new", "total")
+    keep = int(w.queries.window.max())
+    while True:
+        reason = shared_loops.run(
+            operations.ts, operations.codes, operations.rows, operations.starts, lost,
+            w.kinds, w.nodes, w.ending, w.chains, w.links, w.cells, w.sources, w.values, w.reals,
+            keep, w.queries, s.trees, s.room, s.x, s.f, s.born, s.kept, s.snaps, s.wide,
+            s.f_snaps, s.f_wide, s.cursor, only_new, expiries,
+            completed.at, completed.count, completed.x, completed.f,
+            expired.at, expired.count, expired.x, expired.f,
+        )  # fmt: skip
+        if reason == shared_loops.DONE:
+            break
+        s.grow(w.links, reason)
     found = []
     for q, each in enumerate(of_query):
-        some = slice(begins[q], begins[q + 1])
-        gone = slice(e_begins[q], e_begins[q] + written[q])
-        shown = new[some] if emit in ("new", "total") else count[some]
+        new, tracks = completed.of_query(q)
+        op, left = expired.of_query(q)
+        written = np.arange(w.queries[q].expired)
         found.append(
             finished(
-                each,
-                lanes[q],
-                triggers[q],
-                new[some],
-                _counts(shown),
-                op[gone],
-                _counts(left[gone]),
-                emit,
+                each, lanes[q], triggers[q], new, tracks, op[written], left.take(written), emit
             )
         )
     return found
 
 
-def _link(forest: Forest, number: int) -> int:
-    chain = forest.chains[number]
-    if chain.before is None:
-        return -1
-    return forest.links.index((chain.before, forest.nodes[chain.end].tree))
+class _Found:
+    """What is written of some moments of each sequence, one sequence behind the other.
 
+    Args:
+        moments: How many there may be of each.
+        lanes: The lanes of each.
 
-def _counts(count: Wide) -> Tracks:
-    size = len(count)
-    whole = np.zeros((0, size), dtype=np.int64)
-    return Tracks(count, whole, np.zeros((0, size), dtype=np.float64), whole)
+    Attributes:
+        at: Of a trigger how many matches it completes; of an expiry its START.
+        count: How many matches there are.
+        x: Of a sequence of m moments a row of m for each integer lane, then each least lane.
+        f: The same for each float lane.
+    """
+
+    def __init__(self, moments: Sequence[int], lanes: Sequence[Lanes]) -> None:
+        self._lanes = lanes
+        self._begins = list(accumulate(moments, initial=0))
+        rows = [len(each.int_at) + len(each.least_at) for each in lanes]
+        self._x = list(accumulate(map(mul, rows, moments), initial=0))
+        rows = [len(each.float_at) for each in lanes]
+        self._f = list(accumulate(map(mul, rows, moments), initial=0))
+        self.at = np.zeros(self._begins[-1], dtype=np.int64)
+        self.count = np.zeros(self._begins[-1], dtype=np.int64)
+        self.x = np.zeros(self._x[-1], dtype=np.int64)
+        self.f = np.zeros(self._f[-1], dtype=np.float64)
+        for q in range(len(lanes)):
+            self.of_query(q)[1].leasts[:] = NOBODY
+
+    def of_query(self, q: int) -> tuple[Wide, Tracks]:
+        """Return what is written of a sequence: parts of the arrays."""
+        at = slice(self._begins[q], self._begins[q + 1])
+        size = at.stop - at.start
+        sums, floats = len(self._lanes[q].int_at), len(self._lanes[q].float_at)
+        rows = sums + len(self._lanes[q].least_at)
+        x = self.x[self._x[q] : self._x[q + 1]].reshape(rows, size)
+        f = self.f[self._f[q] : self._f[q + 1]].reshape(floats, size)
+        return self.at[at], Tracks(self.count[at], x[:sums], f, x[sums:])

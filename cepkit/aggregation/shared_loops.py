@@ -1,15 +1,22 @@
-"""Counts of several sequences at once: shared prefix counters, connected by snapshots.
+"""Several sequences at once: shared prefix counters with their lanes, connected by snapshots.
 
-Each piece of a sequence is a path in a tree of pieces; a node's counters, one for each live START
-of its piece, serve all sequences through it. Where a piece follows others, each of its STARTs keeps
-a snapshot: for every live START of the whole sequence how many matches of what comes before begin
-there or later, so that what has expired is left out by where one looks. Cost: O(live STARTs) for
-an event of a node and for a snapshot, times those of the piece before for a third piece and on.
+Each piece of a sequence is a path in a tree of pieces; a node's counters and lanes, one place for
+each live START of its piece, serve all sequences through it. Where a piece follows others, each of
+its STARTs keeps a snapshot: for every live START of the whole sequence what all matches of what
+comes before hold that begin there or later, so that what has expired is left out by where one
+looks. Cost: O(live STARTs) for an event of a node, for each of its lanes, and for a snapshot; times
+those of the piece before for a third piece and on.
 
-Source: ASEQ, section 4; that snapshots are summed from the newest START on is ours.
+The loop stops where it needs more room, before it has taken any event of a moment, and goes on from
+there: all that it knows is in arrays (`shared_state`). It reads tables by name, as
+`nodes[node].parent` (`shared_wiring`).
+
+Source: ASEQ, section 4; snapshots summed from the newest START on, and those of lanes, are ours.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,376 +26,772 @@ from cepkit.aggregation.loops import compiled
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.bool_]
+Table = Any
+"""A record array: `table[row].field`."""
+
+NOBODY = np.iinfo(np.int64).max
+SUM, LEAST, FLOAT = 0, 1, 2
+"""As in `lanes` and `shared_wiring`; loops take constants from their own module."""
+DONE, MORE_STARTS, MORE_SNAPSHOTS = 0, 1, 2
+"""Why the loop stops."""
 
 
 @compiled
 def run(
-    ts: Wide,
-    slots: Ints,
-    starts: Wide,
-    lost: Bits,
-    node_of: Wide,
-    absent: Bits,
-    parent: Wide,
-    root: Wide,
-    trees: int,
-    at_node: Wide,
-    queries_at: Wide,
-    chain_end: Wide,
-    chain_link: Wide,
-    chain_root: Wide,
-    link_source: Wide,
-    link_root: Wide,
-    query_chain: Wide,
-    windows: Wide,
-    expiries: bool,
-    begins: Wide,
-    new: Wide,
-    count: Wide,
-    e_begins: Wide,
-    e_op: Wide,
-    e_count: Wide,
-    written: Wide,
-) -> None:
-    """Count the matches of all sequences.
+    ts: Wide, slots: Ints, rows: Ints, starts: Wide, lost: Bits,
+    kinds: Table, nodes: Table, ending: Wide, chains: Table, links: Table, cells: Table,
+    sources: Table, values: Wide, reals: Floats, keep: int,
+    queries: Table, trees: Table, room: int, x: Wide, f: Floats, born: Wide, kept: Table,
+    snaps: Wide, wide: int, f_snaps: Floats, f_wide: int, cursor: Wide,
+    only_new: bool, expiries: bool,
+    new: Wide, count: Wide, out: Wide, f_out: Floats,
+    e_op: Wide, e_count: Wide, e_out: Wide, e_f_out: Floats,
+) -> int:  # fmt: skip
+    """Aggregate all sequences.
 
     Args:
         ts: The time of each operation, by key and time.
         slots: Which event of the forest each is; those of one time the deepest node first.
+        rows: Which event of the stream.
         starts: Where each key begins, and the end.
         lost: Whether a key has only triggers without a key.
-        node_of: The node of each slot.
-        absent: Whether it is one that must be absent after its node.
-        parent: The node before each node in its piece, -1 where the piece begins.
-        root: Which piece's tree each node is in.
-        trees: How many there are.
-        at_node: Where the sequences that end at each node begin in `queries_at`, and the end.
-        queries_at: These sequences.
-        chain_end: Of each chain, of one piece or several, the last node.
-        chain_link: How its last piece is linked to those before; -1: there are none.
-        chain_root: The tree of its first piece.
-        link_source: Of each link the chain before.
-        link_root: The tree of the piece after.
-        query_chain: The chain of each sequence.
-        windows: Its window, -1 for none (of all sequences, then).
+        kinds: With the following eight the `Wiring`.
+        nodes: See there.
+        ending: See there.
+        chains: See there.
+        links: See there.
+        cells: See there.
+        sources: See there.
+        values: See there.
+        reals: See there.
+        keep: The longest window, -1 for none.
+        queries: With the following ten the `State`.
+        trees: See there.
+        room: See there.
+        x: See there.
+        f: See there.
+        born: See there.
+        kept: See there.
+        snaps: See there.
+        wide: See there.
+        f_snaps: See there.
+        f_wide: See there.
+        cursor: See there.
+        only_new: Whether what is written of triggers is about the matches that they complete
+            instead of the live ones.
         expiries: Whether moments of expiry are written.
-        begins: Where the triggers of each sequence begin in what follows.
-        new: How many matches each trigger completes.
-        count: How many are live then.
-        e_begins: Where the expiries of each sequence begin in what follows.
-        e_op: The START of each.
-        e_count: What is left then.
-        written: How many expiries of each sequence there are.
+        new: With the following three the `Found` of triggers.
+        count: See there.
+        out: See there.
+        f_out: See there.
+        e_op: With the following three that of expiries.
+        e_count: See there.
+        e_out: See there.
+        e_f_out: See there.
+
+    Returns:
+        Why it stopped.
     """
-    nodes, links, queries = parent.size, link_root.size, windows.size
-    keep = windows.max()
-    capacity = 64
-    c = np.zeros((nodes, capacity), dtype=np.int64)
-    born = np.zeros((trees, capacity), dtype=np.int64)
-    at = np.zeros((links, capacity), dtype=np.int64)  # where a snapshot begins
-    base = np.zeros((links, capacity), dtype=np.int64)  # the START that it begins with
-    size = np.zeros((links, capacity), dtype=np.int64)
-    snaps = np.zeros(1024, dtype=np.int64)
-    lo, hi = np.zeros(trees, dtype=np.int64), np.zeros(trees, dtype=np.int64)
-    moved = np.zeros(trees, dtype=np.int64)  # STARTs that are not kept any more
-    fresh = np.zeros(trees, dtype=np.int64)  # STARTs of this moment, known when all else is done
-    taken = np.zeros(trees, dtype=np.int64)
-    oldest = np.zeros(queries, dtype=np.int64)  # the first live START, all counted
-    waiting = np.zeros(queries, dtype=np.int64)  # triggers of this moment
-    done = begins.copy()
-    for key in range(starts.size - 1):
+    one, size = uintp(1), uintp(room)
+    number = queries.size - 1
+    for key in range(cursor[0], starts.size - 1):
         begin, stop = starts[key], starts[key + 1]
+        i = max(begin, cursor[1])
         if lost[key]:
-            for i in range(begin, stop):
-                node = node_of[slots[i]]
-                if not absent[slots[i]]:
-                    for entry in range(at_node[node], at_node[node + 1]):
-                        done[queries_at[entry]] += 1
+            for op in range(begin, stop):
+                slot = uintp(slots[op])
+                node = uintp(kinds[slot].node)
+                if not kinds[slot].absent:
+                    for entry in range(nodes[node].ending, nodes[node + one].ending):
+                        queries[uintp(ending[entry])].done += 1
             continue
-        lo[:] = 0
-        hi[:] = 0
-        moved[:] = 0
-        oldest[:] = 0
-        top = 0
-        i = begin
+        if i == begin:
+            cursor[2] = 0
+            for t in range(trees.size):
+                trees[t].lo = 0
+                trees[t].hi = 0
+                trees[t].moved = 0
+                trees[t].staged = 0
+            for each in range(number):
+                queries[each].oldest = 0
         while i < stop:
             now = ts[i]
             end = i + 1
             while end < stop and ts[end] == now:
                 end += 1
             if expiries:
-                for q in range(queries):
-                    tree = chain_root[query_chain[q]]
-                    place = oldest[q] - moved[tree]
-                    if place < hi[tree] and now - ts[born[tree, place]] > windows[q]:
-                        written[q] = _expire(
-                            q, now, ts, windows, oldest, query_chain[q], chain_end, chain_link,
-                            chain_root, link_root, c, born, lo, hi, moved, at, base, size, snaps,
-                            e_begins[q] + written[q], e_op, e_count,
-                        ) - e_begins[q]  # fmt: skip
-            # What begins now is written behind what is known.
+                for each in range(number):
+                    _expire(
+                        uintp(each), now, ts, chains, sources, queries, trees, size, x, f, born,
+                        kept, snaps, wide, f_snaps, f_wide, values, reals, e_op, e_count, e_out,
+                        e_f_out,
+                    )  # fmt: skip
+            for t in range(trees.size if keep >= 0 else 0):
+                live_from, known, births = trees[t].lo, trees[t].hi, uintp(t) * size
+                while live_from < known and now - ts[born[births + uintp(live_from)]] > keep:
+                    live_from += 1
+                trees[t].lo = live_from
+                if known + end - i > room:
+                    if live_from < room >> 1 or known - live_from + end - i > room:
+                        cursor[0], cursor[1] = key, i
+                        return MORE_STARTS
+                    _move_up(t, size, trees, nodes, links, cells, x, f, born, kept)
+            # No START sees what is of its own time: snapshots are taken before that is.
+            if links.size > 1 and not _save_all(
+                i, end, slots, kinds, nodes, chains, links, sources, trees, size, x, f, kept, snaps,
+                wide, f_snaps, f_wide, cursor,
+            ):  # fmt: skip
+                cursor[0], cursor[1] = key, i
+                return MORE_SNAPSHOTS
+            asked = 0
             for op in range(i, end):
-                node = node_of[slots[op]]
-                if parent[node] >= 0 or absent[slots[op]]:
+                slot = uintp(slots[op])
+                node = uintp(kinds[slot].node)
+                tree, above = uintp(nodes[node].tree), nodes[node].parent
+                lo, hi = uintp(trees[tree].lo), uintp(trees[tree].hi)
+                row = node * size
+                if kinds[slot].absent:
+                    for at in range(row + lo, row + hi):
+                        x[at] = 0
+                    for c in range(nodes[node].cells, nodes[node + one].cells):
+                        _clear(cells[c].kind, uintp(cells[c].row) * size, lo, hi, x, f)
                     continue
-                tree = root[node]
-                place = hi[tree] + fresh[tree]
-                if keep < 0 and place > 0:
-                    fresh[tree] += 1
-                    continue  # without a window all STARTs share one row
-                if place == capacity:
-                    if lo[tree] > capacity // 2:
-                        gone = lo[tree]
-                        place -= gone
-                        born[tree, :place] = born[tree, gone:capacity].copy()
-                        for v in range(nodes):
-                            if root[v] == tree:
-                                c[v, :place] = c[v, gone:capacity].copy()
-                        for link in range(links):
-                            if link_root[link] == tree:
-                                at[link, :place] = at[link, gone:capacity].copy()
-                                base[link, :place] = base[link, gone:capacity].copy()
-                                size[link, :place] = size[link, gone:capacity].copy()
-                        moved[tree] += gone
-                        lo[tree] = 0
-                        hi[tree] -= gone
-                    else:
-                        capacity *= 2
-                        c, born = _wider(c, capacity), _wider(born, capacity)
-                        at, base = _wider(at, capacity), _wider(base, capacity)
-                        size = _wider(size, capacity)
-                fresh[tree] += 1
-                born[tree, place] = op
-                for v in range(nodes):
-                    if root[v] == tree:
-                        c[v, place] = 0
-                for link in range(links):
-                    if link_root[link] == tree:
-                        size[link, place] = 0  # nothing yet: snapshots may have to move meanwhile
-                for link in range(links):
-                    if link_root[link] != tree:
-                        continue
-                    source = link_source[link]
-                    first = chain_root[source]
-                    while lo[first] < hi[first] and now - ts[born[first, lo[first]]] > keep:
-                        lo[first] += 1
-                    live = hi[first] - lo[first]
-                    if top + live > snaps.size:
-                        snaps, top = _packed(snaps, live, at, size, lo, hi, fresh, link_root)
-                    at[link, place] = top
-                    base[link, place] = lo[first] + moved[first]
-                    size[link, place] = live
-                    node_before = chain_end[source]
-                    if chain_link[source] < 0:
-                        total = 0
-                        counters = c[node_before]
-                        shift = top - lo[first]
-                        for s in range(hi[first] - 1, lo[first] - 1, -1):
-                            total += counters[s]
-                            snaps[shift + s] = total
-                    else:
-                        _snapshot(
-                            c[node_before], chain_link[source], link_root, lo, hi,
-                            lo[first] + moved[first], at, base, size, snaps, top, live,
-                        )  # fmt: skip
-                    top += live
-            for op in range(i, end):
-                slot = slots[op]
-                node = node_of[slot]
-                tree = root[node]
-                if keep >= 0:
-                    while lo[tree] < hi[tree] and now - ts[born[tree, lo[tree]]] > keep:
-                        lo[tree] += 1
-                a, b = uintp(lo[tree]), uintp(hi[tree])
-                if absent[slot]:
-                    counters = c[node]
-                    for s in range(a, b):
-                        counters[s] = 0
-                    continue
-                above = parent[node]
-                for entry in range(at_node[node], at_node[node + 1]):
-                    q = queries_at[entry]
-                    chain = query_chain[q]
-                    first = chain_root[chain]
+                for entry in range(nodes[node].ending, nodes[node + one].ending):
+                    q = uintp(ending[uintp(entry)])
+                    asked += 1
+                    chain = uintp(queries[q].chain)
+                    link, first = chains[chain].link, uintp(chains[chain].tree)
+                    place = max(trees[first].lo, queries[q].oldest - trees[first].moved)
                     if keep >= 0:
-                        place = max(lo[first], oldest[q] - moved[first])
-                        while place < hi[first] and now - ts[born[first, place]] > windows[q]:
+                        births = first * size
+                        while place < trees[first].hi:
+                            if now - ts[born[births + uintp(place)]] <= queries[q].window:
+                                break
                             place += 1
-                        oldest[q] = place + moved[first]
-                    link = chain_link[chain]
+                        queries[q].oldest = place + trees[first].moved
                     found = 1
                     if above >= 0 and link < 0:
-                        found = _sum(c[above], oldest[q] - moved[tree], lo[tree], hi[tree])
+                        before = uintp(above) * size
+                        found = 0
+                        for at in range(before + uintp(place), before + hi):
+                            found += x[at]
                     elif above >= 0:
                         found = _dot(
-                            c[above], lo[tree], hi[tree], at[link], base[link], size[link], snaps,
-                            oldest[q],
+                            x, uintp(above) * size, lo, hi, snaps, wide, 0, kept,
+                            uintp(link) * size, queries[q].oldest,
                         )  # fmt: skip
                     elif link >= 0:
-                        place = hi[tree] + taken[tree]
-                        skip = max(0, oldest[q] - base[link, place])
-                        found = 0
-                        if skip < size[link, place]:
-                            found = snaps[at[link, place] + skip]
-                    new[done[q]] = found
-                    done[q] += 1
-                    waiting[q] += 1
-                if above < 0:
-                    taken[tree] += 1
-                else:
-                    longer, shorter = c[node], c[above]
-                    for s in range(a, b):
-                        longer[s] += shorter[s]
-            for op in range(i, end):
-                node = node_of[slots[op]]
-                tree = root[node]
-                if parent[node] < 0 and fresh[tree] > 0:
-                    if keep >= 0:
-                        for place in range(hi[tree], hi[tree] + fresh[tree]):
-                            c[node, place] = 1
-                        hi[tree] += fresh[tree]
-                    else:
-                        c[node, 0] += fresh[tree]
-                        hi[tree] = 1
-                    fresh[tree] = 0
-                    taken[tree] = 0
-            for op in range(i, end):
-                if absent[slots[op]]:
-                    continue
-                node = node_of[slots[op]]
-                tree = root[node]
-                for entry in range(at_node[node], at_node[node + 1]):
-                    q = queries_at[entry]
-                    if waiting[q] == 0:
-                        continue
-                    link = chain_link[query_chain[q]]
-                    if link < 0:
-                        found = _sum(c[node], oldest[q] - moved[tree], lo[tree], hi[tree])
-                    else:
-                        found = _dot(
-                            c[node], lo[tree], hi[tree], at[link], base[link], size[link], snaps,
-                            oldest[q],
+                        found = _saved(
+                            snaps, wide, 0, kept, uintp(link) * size + hi, queries[q].oldest, 0
+                        )
+                    to = queries[q].done
+                    new[queries[q].triggers + to] = found
+                    if only_new:
+                        count[queries[q].triggers + to] = found
+                        _write(
+                            q, above, rows[op], found, to, chains, sources, queries, trees, size,
+                            x, f, kept, snaps, wide, f_snaps, f_wide, values, reals, False, out,
+                            f_out,
                         )  # fmt: skip
-                    for place in range(done[q] - waiting[q], done[q]):
-                        count[place] = found
-                    waiting[q] = 0
+                    queries[q].done += 1
+                    queries[q].waiting += 1
+                if above >= 0:
+                    come = uintp(above) * size
+                    if nodes[node].cells < nodes[node + one].cells:
+                        _extend(
+                            node, come, rows[op], lo, hi, size, nodes, cells, values, reals, x, f
+                        )
+                    for at in range(lo, hi):
+                        x[row + at] += x[come + at]
+                    continue
+                if keep >= 0 or hi == lo:  # without a window all STARTs share one place
+                    born[tree * size + hi] = op
+                    for v in range(nodes.size - 1):
+                        if uintp(nodes[v].tree) == tree:
+                            x[uintp(v) * size + hi] = 0
+                    for c in range(cells.size):
+                        if uintp(cells[c].tree) == tree:
+                            _clear(cells[c].kind, uintp(cells[c].row) * size, hi, hi + one, x, f)
+                    hi += one
+                    trees[tree].hi += 1
+                    trees[tree].staged -= trees[tree].staged > 0
+                x[row + hi - one] += 1
+                if nodes[node].cells < nodes[node + one].cells:
+                    _start(node, hi - one, rows[op], size, nodes, cells, values, reals, x, f)
+            # All events of this time are taken: what is live at its triggers.
+            for op in range(i, end if asked > 0 else i):
+                slot = uintp(slots[op])
+                if kinds[slot].absent:
+                    continue
+                node = uintp(kinds[slot].node)
+                for entry in range(nodes[node].ending, nodes[node + one].ending):
+                    q = uintp(ending[uintp(entry)])
+                    waiting = queries[q].waiting
+                    queries[q].waiting = 0
+                    if waiting == 0 or only_new:
+                        continue
+                    done = queries[q].done
+                    chain = uintp(queries[q].chain)
+                    link, tree = chains[chain].link, uintp(chains[chain].last)
+                    row = node * size
+                    lo, hi = uintp(trees[tree].lo), uintp(trees[tree].hi)
+                    if link < 0:
+                        oldest = uintp(max(0, queries[q].oldest - trees[tree].moved))
+                        found = 0
+                        for at in range(row + max(lo, oldest), row + hi):
+                            found += x[at]
+                    else:
+                        mine = uintp(link) * size
+                        found = _dot(x, row, lo, hi, snaps, wide, 0, kept, mine, queries[q].oldest)
+                    for to in range(done - waiting, done):
+                        count[queries[q].triggers + to] = found
+                    if queries[q].sources < queries[q + one].sources:
+                        _write(
+                            q, kinds[slot].node, -1, found, done - waiting, chains, sources,
+                            queries, trees, size, x, f, kept, snaps, wide, f_snaps, f_wide,
+                            values, reals, False, out, f_out,
+                        )  # fmt: skip
+                        for w in range(queries[q].sources, queries[q + one].sources):
+                            first_at, end_at = (
+                                sources[w].out + done - waiting,
+                                sources[w].out + done,
+                            )
+                            if sources[w].kind == FLOAT:
+                                f_out[first_at:end_at] = f_out[first_at]
+                            else:
+                                out[first_at:end_at] = out[first_at]
             i = end
         if expiries and keep >= 0 and stop > begin:
-            for q in range(queries):
-                written[q] = _expire(
-                    q, ts[stop - 1] + 2 * (keep + 1), ts, windows, oldest, query_chain[q],
-                    chain_end, chain_link, chain_root, link_root, c, born, lo, hi, moved, at, base,
-                    size, snaps, e_begins[q] + written[q], e_op, e_count,
-                ) - e_begins[q]  # fmt: skip
+            for each in range(number):
+                _expire(
+                    uintp(each), ts[stop - 1] + 2 * (keep + 1), ts, chains, sources, queries, trees,
+                    size, x, f, born, kept, snaps, wide, f_snaps, f_wide, values, reals, e_op,
+                    e_count, e_out, e_f_out,
+                )  # fmt: skip
+    return DONE
 
 
 @compiled
-def _sum(counters: Wide, begin: int, lo: int, hi: int) -> int:
-    """Return the sum of the counters of live STARTs."""
-    total = 0
-    for s in range(uintp(max(lo, begin)), uintp(hi)):
-        total += counters[s]
-    return total
+def _save_all(
+    begin: int, end: int, slots: Ints, kinds: Table, nodes: Table, chains: Table, links: Table,
+    sources: Table, trees: Table, size: np.uintp, x: Wide, f: Floats, kept: Table, snaps: Wide,
+    wide: int, f_snaps: Floats, f_wide: int, cursor: Wide,
+) -> bool:  # fmt: skip
+    """Take the snapshots of all STARTs of a moment; return whether there was room for them."""
+    for op in range(begin, end):
+        slot = uintp(slots[op])
+        node = uintp(kinds[slot].node)
+        if nodes[node].parent >= 0 or kinds[slot].absent:
+            continue
+        tree = uintp(nodes[node].tree)
+        place = uintp(trees[tree].hi + trees[tree].staged)
+        trees[tree].staged += 1
+        for link in range(links.size - 1):
+            if uintp(links[link].tree) != tree:
+                continue
+            first = chains[links[link].chain].tree
+            live = trees[first].hi - trees[first].lo
+            if (cursor[2] + live) * wide > snaps.size:
+                for other in range(trees.size):
+                    trees[other].staged = 0
+                cursor[3] = live
+                return False
+            _save(
+                link, uintp(link) * size + place, cursor[2], live, chains, links, sources, trees,
+                size, x, f, kept, snaps, wide, f_snaps, f_wide,
+            )  # fmt: skip
+            cursor[2] += live
+    return True
+
+
+@compiled
+def _extend(
+    node: np.uintp, come: np.uintp, event: int, lo: np.uintp, hi: np.uintp, size: np.uintp,
+    nodes: Table, cells: Table, values: Wide, reals: Floats, x: Wide, f: Floats,
+) -> None:  # fmt: skip
+    """Carry the lanes of a node on from the node before, whose counts begin at `come`."""
+    for c in range(nodes[node].cells, nodes[node + uintp(1)].cells):
+        kind, to, before = cells[c].kind, uintp(cells[c].row) * size, cells[c].before
+        known = uintp(max(0, before)) * size
+        if kind == SUM and before >= 0:
+            _add(x, to, known, lo, hi)
+        elif kind == SUM:
+            _add_times(x, to, x, come, lo, hi, values[cells[c].values, event])
+        elif kind == FLOAT and before >= 0:
+            _add(f, to, known, lo, hi)
+        elif kind == FLOAT:
+            _add_times(f, to, x, come, lo, hi, reals[cells[c].values, event])
+        elif before >= 0:
+            for at in range(lo, hi):
+                x[to + at] = min(x[to + at], x[known + at])
+        else:
+            least = values[cells[c].values, event]
+            for at in range(lo, hi):
+                if x[come + at] != 0:
+                    x[to + at] = min(x[to + at], least)
+
+
+@compiled
+def _start(
+    node: np.uintp, place: np.uintp, event: int, size: np.uintp, nodes: Table, cells: Table,
+    values: Wide, reals: Floats, x: Wide, f: Floats,
+) -> None:  # fmt: skip
+    """Write the lanes of a START: its node is the first, so that all are of its own values."""
+    for c in range(nodes[node].cells, nodes[node + uintp(1)].cells):
+        at = uintp(cells[c].row) * size + place
+        if cells[c].kind == SUM:
+            x[at] += values[cells[c].values, event]
+        elif cells[c].kind == FLOAT:
+            f[at] += reals[cells[c].values, event]
+        else:
+            x[at] = min(x[at], values[cells[c].values, event])
+
+
+@compiled
+def _move_up(
+    tree: int, size: np.uintp, trees: Table, nodes: Table, links: Table, cells: Table, x: Wide,
+    f: Floats, born: Wide, kept: Table,
+) -> None:  # fmt: skip
+    """Forget the STARTs of a tree that are live no more: the others move to the beginning."""
+    by, hi = uintp(trees[tree].lo), uintp(trees[tree].hi)
+    _move(born, uintp(tree) * size, by, hi)
+    for v in range(nodes.size - 1):
+        if nodes[v].tree == tree:
+            _move(x, uintp(v) * size, by, hi)
+            for c in range(nodes[v].cells, nodes[v + 1].cells):
+                if cells[c].kind == FLOAT:
+                    _move(f, uintp(cells[c].row) * size, by, hi)
+                else:
+                    _move(x, uintp(cells[c].row) * size, by, hi)
+    for link in range(links.size - 1):
+        if links[link].tree == tree:
+            row = uintp(link) * size
+            for at in range(row + by, row + hi):
+                kept[at - by].at = kept[at].at
+                kept[at - by].base = kept[at].base
+                kept[at - by].size = kept[at].size
+    trees[tree].moved += trees[tree].lo
+    trees[tree].hi -= trees[tree].lo
+    trees[tree].lo = 0
+
+
+@compiled
+def _move(rows: npt.NDArray[Any], row: np.uintp, by: np.uintp, hi: np.uintp) -> None:
+    for at in range(row + by, row + hi):
+        rows[at - by] = rows[at]
+
+
+@compiled
+def _clear(kind: int, row: np.uintp, lo: np.uintp, hi: np.uintp, x: Wide, f: Floats) -> None:
+    """Write what there is of no match."""
+    if kind == FLOAT:
+        for at in range(row + lo, row + hi):
+            f[at] = 0.0
+    else:
+        nothing = NOBODY if kind == LEAST else 0
+        for at in range(row + lo, row + hi):
+            x[at] = nothing
+
+
+@compiled
+def _add(rows: npt.NDArray[Any], to: np.uintp, come: np.uintp, lo: np.uintp, hi: np.uintp) -> None:
+    for at in range(lo, hi):
+        rows[to + at] += rows[come + at]
+
+
+@compiled
+def _add_times(
+    rows: npt.NDArray[Any], to: np.uintp, x: Wide, come: np.uintp, lo: np.uintp, hi: np.uintp,
+    value: Any,
+) -> None:  # fmt: skip
+    for at in range(lo, hi):
+        # Infinity times no prefixes is nothing.
+        rows[to + at] += value * x[come + at] if x[come + at] != 0 else rows.dtype.type(0)
+
+
+@compiled
+def _total(rows: npt.NDArray[Any], begin: np.uintp, end: np.uintp) -> Any:
+    whole = rows.dtype.type(0)
+    for at in range(begin, end):
+        whole += rows[at]
+    return whole
 
 
 @compiled
 def _dot(
-    counters: Wide, lo: int, hi: int, at: Wide, base: Wide, size: Wide, snaps: Wide, oldest: int
-) -> int:
-    """Return the counters of a piece times what its STARTs saw of live STARTs of the whole."""
-    total = 0
-    for s in range(uintp(lo), uintp(hi)):
-        skip = max(0, oldest - base[s])
-        if counters[s] != 0 and skip < size[s]:
-            total += counters[s] * snaps[uintp(at[s] + skip)]
-    return total
+    rows: npt.NDArray[Any], row: np.uintp, lo: np.uintp, hi: np.uintp, snaps: npt.NDArray[Any],
+    wide: int, slot: int, kept: Table, mine: np.uintp, oldest: int,
+) -> Any:  # fmt: skip
+    """Return what the STARTs of a piece hold, times what their snapshots have of live ones.
+
+    Args:
+        rows: Where their row is.
+        row: Where it begins.
+        lo: The first START.
+        hi: The end of them.
+        snaps: The snapshots.
+        wide: How many slots there are room for.
+        slot: The slot that is meant.
+        kept: Which snapshot each START has.
+        mine: Where the row of the link begins there.
+        oldest: The first live START of the whole.
+    """
+    whole = rows.dtype.type(0) * snaps.dtype.type(0)
+    for place in range(lo, hi):
+        value = rows[row + place]
+        if value == 0:
+            continue
+        mark = kept[mine + place]
+        skip = max(0, oldest - mark.base)
+        if skip < mark.size:
+            saved = snaps[uintp(mark.at * wide + slot * mark.size + skip)]
+            if saved != 0:  # infinity times nothing is nothing
+                whole += value * saved
+    return whole
 
 
 @compiled
-def _snapshot(
-    counters: Wide, link: int, link_root: Wide, lo: Wide, hi: Wide, oldest: int, at: Wide,
-    base: Wide, size: Wide, snaps: Wide, top: int, live: int,
-) -> None:  # fmt: skip
-    """Write what a chain of several pieces has for each live START and those after it."""
-    snaps[top : top + live] = 0
-    tree = link_root[link]
-    for row in range(lo[tree], hi[tree]):
-        times = counters[row]
-        if times == 0:
+def _saved(
+    snaps: npt.NDArray[Any], wide: int, slot: int, kept: Table, at: np.uintp, oldest: int,
+    nothing: Any,
+) -> Any:  # fmt: skip
+    """Return what a START's snapshot has of live STARTs of the whole."""
+    skip = max(0, oldest - kept[at].base)
+    if skip < kept[at].size:
+        return snaps[kept[at].at * wide + slot * kept[at].size + skip]
+    return nothing
+
+
+@compiled
+def _least(
+    x: Wide, row: np.uintp, counted: np.uintp, lo: np.uintp, hi: np.uintp, snaps: Wide, wide: int,
+    slot: int, kept: Table, mine: np.uintp, oldest: int,
+) -> int:  # fmt: skip
+    """Return the least of all matches of a chain, of its last piece or (a slot) of those before.
+
+    Args:
+        x: The rows.
+        row: Where the row of the least begins, for one of the last piece.
+        counted: Where the row begins that counts how far the last piece has come.
+        lo: The first START of that piece.
+        hi: The end of them.
+        snaps: As of `_dot`.
+        wide: See there.
+        slot: See there; 0: the least is of the last piece.
+        kept: See there.
+        mine: See there.
+        oldest: See there.
+    """
+    least = NOBODY
+    for place in range(lo, hi):
+        at = mine + place
+        skip = max(0, oldest - kept[at].base)
+        if skip >= kept[at].size:
             continue
-        begin = oldest - base[link, row]  # an earlier snapshot may begin with expired STARTs
-        for place in range(max(0, -begin), min(live, size[link, row] - begin)):
-            snaps[top + place] += times * snaps[at[link, row] + begin + place]
+        come = kept[at].at * wide + skip
+        if slot == 0 and snaps[come] != 0:
+            least = min(least, x[row + place])
+        elif slot > 0 and x[counted + place] != 0:
+            least = min(least, snaps[come + slot * kept[at].size])
+    return least
+
+
+@compiled
+def _live(
+    q: np.uintp, chains: Table, queries: Table, trees: Table, size: np.uintp, x: Wide, kept: Table,
+    snaps: Wide, wide: int,
+) -> int:  # fmt: skip
+    """Return how many live matches of a sequence there are."""
+    chain = queries[q].chain
+    link = chains[chain].link
+    row = uintp(chains[chain].end) * size
+    if link < 0:
+        tree = chains[chain].tree
+        begin = max(trees[tree].lo, queries[q].oldest - trees[tree].moved)
+        return int(_total(x, row + uintp(begin), row + uintp(trees[tree].hi)))
+    tree = chains[chain].last
+    lo, hi = uintp(trees[tree].lo), uintp(trees[tree].hi)
+    return int(_dot(x, row, lo, hi, snaps, wide, 0, kept, uintp(link) * size, queries[q].oldest))
+
+
+@compiled
+def _write(
+    q: np.uintp, node: int, event: int, found: int, to: int, chains: Table, sources: Table,
+    queries: Table, trees: Table, size: np.uintp, x: Wide, f: Floats, kept: Table, snaps: Wide,
+    wide: int, f_snaps: Floats, f_wide: int, values: Wide, reals: Floats, expiry: bool,
+    out: Wide, f_out: Floats,
+) -> None:  # fmt: skip
+    """Write what the lanes of a sequence hold of its matches, or of those that an event completes.
+
+    Args:
+        q: The sequence.
+        node: How far the matches' last piece has come; -1: to its next START.
+        event: The event that completes them; -1: they are complete.
+        found: How many there are.
+        to: Which moment of the sequence it is.
+        chains: As of `run`, the rest as well.
+        sources: See there.
+        queries: See there.
+        trees: See there.
+        size: The room.
+        x: See there.
+        f: See there.
+        kept: See there.
+        snaps: See there.
+        wide: See there.
+        f_snaps: See there.
+        f_wide: See there.
+        values: See there.
+        reals: See there.
+        expiry: Whether it is a moment of expiry.
+        out: See there.
+        f_out: See there.
+    """
+    one = uintp(1)
+    chain, oldest = queries[q].chain, queries[q].oldest
+    link, tree = chains[chain].link, chains[chain].last
+    mine = uintp(max(0, link)) * size
+    lo, hi = uintp(trees[tree].lo), uintp(trees[tree].hi)
+    if link < 0:
+        lo = max(lo, uintp(max(0, oldest - trees[tree].moved)))
+    counted = uintp(max(0, node)) * size
+    for w in range(queries[q].sources, queries[q + one].sources):
+        kind, slot = sources[w].kind, sources[w].slot
+        come = sources[w].row if event < 0 else sources[w].before
+        row = uintp(max(0, come)) * size
+        at = to + (sources[w].left if expiry else sources[w].out)
+        if kind == FLOAT:
+            whole = 0.0
+            if slot >= 0 and node < 0:
+                whole = _saved(f_snaps, f_wide, slot, kept, mine + hi, oldest, 0.0)
+            elif slot >= 0:
+                whole = _dot(x, counted, lo, hi, f_snaps, f_wide, slot, kept, mine, oldest)
+            elif come < 0:
+                whole = reals[sources[w].values, event] * found if found != 0 else 0.0
+            elif link < 0:
+                whole = _total(f, row + lo, row + hi)
+            else:
+                whole = _dot(f, row, lo, hi, snaps, wide, 0, kept, mine, oldest)
+            f_out[at] = whole
+        elif kind == SUM:
+            total = 0
+            if slot >= 0 and node < 0:
+                total = _saved(snaps, wide, slot, kept, mine + hi, oldest, 0)
+            elif slot >= 0:
+                total = _dot(x, counted, lo, hi, snaps, wide, slot, kept, mine, oldest)
+            elif come < 0:
+                total = values[sources[w].values, event] * found
+            elif link < 0:
+                total = _total(x, row + lo, row + hi)
+            else:
+                total = _dot(x, row, lo, hi, snaps, wide, 0, kept, mine, oldest)
+            out[at] = total
+        else:
+            least = NOBODY
+            if slot >= 0 and node < 0:
+                least = _saved(snaps, wide, slot, kept, mine + hi, oldest, NOBODY)
+            elif slot < 0 and come < 0:
+                least = values[sources[w].values, event] if found != 0 else NOBODY
+            elif link < 0:
+                for place in range(row + lo, row + hi):
+                    least = min(least, x[place])
+            else:
+                least = _least(
+                    x, row, counted, lo, hi, snaps, wide, max(0, slot), kept, mine, oldest
+                )
+            out[at] = least
 
 
 @compiled
 def _expire(
-    q: int, now: int, ts: Wide, windows: Wide, oldest: Wide, chain: int, chain_end: Wide,
-    chain_link: Wide, chain_root: Wide, link_root: Wide, c: Wide, born: Wide, lo: Wide, hi: Wide,
-    moved: Wide, at: Wide, base: Wide, size: Wide, snaps: Wide, to: int, e_op: Wide, e_count: Wide,
-) -> int:  # fmt: skip
-    """Let the STARTs of a sequence expire that do up to a time; return where to write next."""
-    tree = chain_root[chain]
-    node, link = chain_end[chain], chain_link[chain]
-    last = tree if link < 0 else link_root[link]
+    q: np.uintp, now: int, ts: Wide, chains: Table, sources: Table, queries: Table,
+    trees: Table, size: np.uintp, x: Wide, f: Floats, born: Wide, kept: Table, snaps: Wide,
+    wide: int, f_snaps: Floats, f_wide: int, values: Wide, reals: Floats, e_op: Wide,
+    e_count: Wide, e_out: Wide, e_f_out: Floats,
+) -> None:  # fmt: skip
+    """Let the STARTs of a sequence expire that do up to a time; write where matches go."""
+    one = uintp(1)
+    chain = uintp(queries[q].chain)
+    tree = chains[chain].tree
+    births, end = uintp(tree) * size, trees[tree].hi
     before = -1
-    while oldest[q] - moved[tree] < hi[tree]:
-        start = born[tree, oldest[q] - moved[tree]]
-        if now - ts[start] <= windows[q]:
+    place = max(trees[tree].lo, queries[q].oldest - trees[tree].moved)
+    while place < end:
+        start = born[births + uintp(place)]
+        moment = ts[start]
+        if now - moment <= queries[q].window:
             break
         if before < 0:
-            if link < 0:
-                before = _sum(c[node], oldest[q] - moved[tree], lo[tree], hi[tree])
-            else:
-                before = _dot(
-                    c[node], lo[last], hi[last], at[link], base[link], size[link], snaps, oldest[q]
-                )
-        moment = ts[start]
-        while oldest[q] - moved[tree] < hi[tree]:
-            if ts[born[tree, oldest[q] - moved[tree]]] != moment:
-                break
-            start = born[tree, oldest[q] - moved[tree]]
-            oldest[q] += 1
-        if link < 0:
-            left = _sum(c[node], oldest[q] - moved[tree], lo[tree], hi[tree])
-        else:
-            left = _dot(
-                c[node], lo[last], hi[last], at[link], base[link], size[link], snaps, oldest[q]
-            )
+            before = _live(q, chains, queries, trees, size, x, kept, snaps, wide)
+        while place < end and ts[born[births + uintp(place)]] == moment:
+            start = born[births + uintp(place)]
+            place += 1
+        queries[q].oldest = place + trees[tree].moved
+        left = _live(q, chains, queries, trees, size, x, kept, snaps, wide)
         if left != before:
-            e_op[to] = start
-            e_count[to] = left
-            to += 1
+            to = queries[q].expired
+            queries[q].expired += 1
+            e_op[queries[q].expiries + to] = start
+            e_count[queries[q].expiries + to] = left
+            if queries[q].sources < queries[q + one].sources:
+                _write(
+                    q, chains[chain].end, -1, left, to, chains, sources, queries, trees, size, x,
+                    f, kept, snaps, wide, f_snaps, f_wide, values, reals, True, e_out, e_f_out,
+                )  # fmt: skip
         before = left
-    return to
 
 
 @compiled
-def _packed(
-    snaps: Wide, more: int, at: Wide, size: Wide, lo: Wide, hi: Wide, fresh: Wide, link_root: Wide
-) -> tuple[Wide, int]:
-    """Return the snapshots that are still needed, with room for more, and where they end."""
-    need = more
-    for link in range(link_root.size):
-        tree = link_root[link]
-        for place in range(lo[tree], hi[tree] + fresh[tree]):
-            need += size[link, place]
-    packed = np.zeros(2 * need + 1024, dtype=np.int64)
+def _save(
+    link: int, mine: np.uintp, top: int, live: int, chains: Table, links: Table, sources: Table,
+    trees: Table, size: np.uintp, x: Wide, f: Floats, kept: Table, snaps: Wide, wide: int,
+    f_snaps: Floats, f_wide: int,
+) -> None:  # fmt: skip
+    """Write what the chain before a link has for each live START and those after it.
+
+    Args:
+        link: The link.
+        mine: Where it is noted.
+        top: Where the snapshot begins.
+        live: How many live STARTs of the whole there are.
+        chains: As of `run`, the rest as well.
+        links: See there.
+        sources: See there.
+        trees: See there.
+        size: The room.
+        x: See there.
+        f: See there.
+        kept: See there.
+        snaps: See there.
+        wide: See there.
+        f_snaps: See there.
+        f_wide: See there.
+    """
+    chain = links[link].chain
+    first, before, last = chains[chain].tree, chains[chain].link, chains[chain].last
+    lo = uintp(trees[first].lo)
+    row = uintp(chains[chain].end) * size
+    oldest = trees[first].lo + trees[first].moved
+    kept[mine].at = top
+    kept[mine].base = oldest
+    kept[mine].size = live
+    older = uintp(max(0, before)) * size
+    begin, end = uintp(trees[last].lo), uintp(trees[last].hi)
+    to = top * wide
+    if before < 0:
+        _suffix_sums(x, row + lo, snaps, to, live)
+    else:
+        _connect(x, row, begin, end, snaps, wide, 0, kept, older, oldest, snaps, to, live)
+    for w in range(links[link].sources, links[link + 1].sources):
+        kind, slot = sources[w].kind, sources[w].slot
+        cell = uintp(max(0, sources[w].row)) * size
+        if kind == FLOAT:
+            to = top * f_wide + sources[w].out * live
+            if before < 0:
+                _suffix_sums(f, cell + lo, f_snaps, to, live)
+            elif slot < 0:
+                _connect(
+                    f, cell, begin, end, snaps, wide, 0, kept, older, oldest, f_snaps, to, live
+                )
+            else:
+                _connect(
+                    x, row, begin, end, f_snaps, f_wide, slot, kept, older, oldest, f_snaps, to,
+                    live,
+                )  # fmt: skip
+            continue
+        to = top * wide + sources[w].out * live
+        if kind == SUM and before < 0:
+            _suffix_sums(x, cell + lo, snaps, to, live)
+        elif kind == SUM and slot < 0:
+            _connect(x, cell, begin, end, snaps, wide, 0, kept, older, oldest, snaps, to, live)
+        elif kind == SUM:
+            _connect(x, row, begin, end, snaps, wide, slot, kept, older, oldest, snaps, to, live)
+        elif before < 0:
+            least = NOBODY
+            for nth in range(live - 1, -1, -1):
+                least = min(least, x[cell + lo + uintp(nth)])
+                snaps[to + nth] = least
+        else:
+            _connect_leasts(
+                x, cell, row, begin, end, snaps, wide, max(0, slot), kept, older, oldest, to, live
+            )
+
+
+@compiled
+def _suffix_sums(
+    rows: npt.NDArray[Any], begin: np.uintp, snaps: npt.NDArray[Any], to: int, live: int
+) -> None:
+    """Write what a row holds from each live START on."""
+    whole = rows.dtype.type(0)
+    for nth in range(live - 1, -1, -1):
+        whole += rows[begin + uintp(nth)]
+        snaps[to + nth] = whole
+
+
+@compiled
+def _connect(
+    rows: npt.NDArray[Any], row: np.uintp, begin: np.uintp, end: np.uintp,
+    older: npt.NDArray[Any], wide: int, slot: int, kept: Table, mine: np.uintp, oldest: int,
+    snaps: npt.NDArray[Any], to: int, live: int,
+) -> None:  # fmt: skip
+    """Write what a piece holds times what its own snapshots have, from each live START on."""
+    for nth in range(live):
+        snaps[to + nth] = 0
+    for place in range(begin, end):
+        value = rows[row + place]
+        if value == 0:
+            continue
+        some, at = kept[mine + place].size, kept[mine + place].at
+        skip = oldest - kept[mine + place].base  # it may begin with STARTs that have expired
+        for nth in range(max(0, -skip), min(live, some - skip)):
+            known = older[at * wide + slot * some + skip + nth]
+            if known != 0:
+                snaps[to + nth] += value * known
+
+
+@compiled
+def _connect_leasts(
+    x: Wide, cell: np.uintp, row: np.uintp, begin: np.uintp, end: np.uintp, snaps: Wide,
+    wide: int, slot: int, kept: Table, mine: np.uintp, oldest: int, to: int, live: int,
+) -> None:  # fmt: skip
+    """Write the least of a piece (slot 0) or of those before it, from each live START on."""
+    for nth in range(live):
+        snaps[to + nth] = NOBODY
+    for place in range(begin, end):
+        if slot > 0 and x[row + place] == 0:
+            continue
+        some, at = kept[mine + place].size, kept[mine + place].at
+        skip = oldest - kept[mine + place].base
+        for nth in range(max(0, -skip), min(live, some - skip)):
+            come = at * wide + skip + nth
+            if slot > 0:
+                snaps[to + nth] = min(snaps[to + nth], snaps[come + slot * some])
+            elif snaps[come] != 0:
+                snaps[to + nth] = min(snaps[to + nth], x[cell + place])
+
+
+@compiled
+def pack(
+    links: Table, trees: Table, room: int, kept: Table, old: Wide, wide: int, f_old: Floats,
+    f_wide: int, snaps: Wide, f_snaps: Floats,
+) -> int:  # fmt: skip
+    """Copy the snapshots of live STARTs, one behind the other; return where they end.
+
+    Without arrays to copy to (of size 0) nothing is changed: it says how much room they need.
+    """
     top = 0
-    for link in range(link_root.size):
-        tree = link_root[link]
-        for place in range(lo[tree], hi[tree] + fresh[tree]):
-            some = size[link, place]
-            packed[top : top + some] = snaps[at[link, place] : at[link, place] + some]
-            at[link, place] = top
+    for link in range(links.size - 1):
+        tree = links[link].tree
+        for place in range(trees[tree].lo, trees[tree].hi):
+            at = link * room + place
+            some, come = kept[at].size, kept[at].at
+            if snaps.size > 0:
+                for nth in range(some * wide):
+                    snaps[top * wide + nth] = old[come * wide + nth]
+                for nth in range(some * f_wide):
+                    f_snaps[top * f_wide + nth] = f_old[come * f_wide + nth]
+                kept[at].at = top
             top += some
-    return packed, top
-
-
-@compiled
-def _wider(old: Wide, capacity: int) -> Wide:
-    """Return an array with more columns."""
-    new = np.zeros((old.shape[0], capacity), dtype=np.int64)
-    new[:, : old.shape[1]] = old
-    return new
+    return top

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cepkit.aggregation.sequence import EventSequence
+from cepkit.aggregation.sequence import EventSequence, Member
 from cepkit.pattern.conditions import Aggregate, Attribute, Expression
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.printer import expression_text
@@ -31,10 +31,12 @@ class Spec:
     Attributes:
         types: Its types, None for any.
         filters: Its conditions, of a variable without a name.
+        keys: For each key the attribute that must agree with the other events.
     """
 
     types: frozenset[str] | None
     filters: tuple[Expression, ...]
+    keys: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         types = "ANY" if self.types is None else " | ".join(sorted(self.types))
@@ -109,10 +111,12 @@ class Forest:
 def positions_of(sequence: EventSequence) -> tuple[Position, ...]:
     """Return the positions of a sequence without names."""
     filters = dict(sequence.filters)
+    keys = [dict(key) for key in sorted_keys(sequence)]
 
     def spec(event: Event) -> Spec:
         parts = (_nameless(part) for part in filters.get(event.variable, ()))
-        return Spec(event.types, tuple(sorted(parts, key=expression_text)))
+        names = tuple(key[event.variable] for key in keys)
+        return Spec(event.types, tuple(sorted(parts, key=expression_text)), names)
 
     return tuple(
         Position(
@@ -121,6 +125,11 @@ def positions_of(sequence: EventSequence) -> tuple[Position, ...]:
         )
         for position, event in enumerate(sequence.positive, 1)
     )
+
+
+def sorted_keys(sequence: EventSequence) -> list[tuple[Member, ...]]:
+    """Return the keys of a sequence in an order that does not depend on names."""
+    return sorted(sequence.keys, key=lambda key: sorted({attribute for _, attribute in key}))
 
 
 def _nameless(condition: Expression) -> Expression:

@@ -87,7 +87,7 @@ def aggregate(
             "chop-connect" also what they have in common elsewhere, "none" nothing, "auto"
             what is cheapest by the rates of the stream; or for each query the lengths of the
             pieces that it is cut into, as [(2, 3), (3, 2)], None for one that is by itself.
-            Only numbers of matches (COUNT) of sequences are shared; the rows are always the same.
+            Sequences share, in all functions of the language; the rows are always the same.
         slice_seconds: On Spark, the length of a time slice; None chooses it.
 
     Returns:

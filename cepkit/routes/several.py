@@ -1,6 +1,6 @@
 """Aggregates of several queries over one stream, with what they have in common counted once.
 
-Queries that count matches of sequences are put into clusters: the same partitions, groups and keys,
+Sequences that have something in common are put into clusters: the same partitions, groups and keys,
 all with a window or all without. For each cluster a planner chooses what is shared; whatever
 else is asked is aggregated by itself. The rows are the same, whatever is shared.
 """
@@ -12,20 +12,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
-from typing import TypeAlias, TypeVar, overload
+from itertools import pairwise
+from typing import Any, TypeAlias, TypeVar, overload
 
+import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation import shared
 from cepkit.aggregation.elements import Emit
-from cepkit.aggregation.functions import Count, CountValues, Function
-from cepkit.aggregation.lanes import lanes_of
+from cepkit.aggregation.functions import Function
 from cepkit.aggregation.moments import Moments
 from cepkit.aggregation.operations import can_match
 from cepkit.aggregation.result import Aggregates
 from cepkit.aggregation.sequence import EventSequence
-from cepkit.aggregation.shared_plan import Cuts, Forest, Position, forest_of, positions_of
+from cepkit.aggregation.shared_plan import (
+    Cuts,
+    Forest,
+    Position,
+    forest_of,
+    positions_of,
+    sorted_keys,
+)
 from cepkit.aggregation.sharing import Rates, Sharing, choose, cost_of
 from cepkit.aggregation.tables import check_names, columns_of
 from cepkit.columnar.matches import report
@@ -227,10 +235,10 @@ def shareable(
             reasons[q] = f"method '{method}' shares nothing"
         elif way.sequence is None:
             reasons[q] = way.reason
-        elif not _shareable(way.sequence):
-            reasons[q] = "its keys are several columns, or it cannot match"
-        elif not all(map(_counts_matches, each.values())):
-            reasons[q] = "only numbers of matches are shared"
+        elif not can_match(way.sequence):
+            reasons[q] = "it cannot match"
+        elif not shared.can_share(each.values()):
+            reasons[q] = "its functions are not the language's own"
         else:
             sequences[q] = way.sequence
     return sequences, reasons
@@ -263,33 +271,36 @@ def aggregate_cluster(
     Returns:
         None where a number might be beyond 64 bits.
     """
-    lanes = []
-    for q in cluster.queries:
-        variables = {e.variable: p for p, e in enumerate(sequences[q].positive, 1)}
-        each = lanes_of(list(functions[q].values()), variables, columns)
-        assert each is not None
-        lanes.append(each)
-    chosen = [sequences[q] for q in cluster.queries]
-    counted = shared.aggregate(cluster.forest, chosen, lanes, columns, emit)
+    counted = shared.aggregate(
+        cluster.forest,
+        [sequences[q] for q in cluster.queries],
+        [list(functions[q].values()) for q in cluster.queries],
+        columns,
+        emit,
+    )
     if counted is None:
         return None
     moments, operations = counted
     return dict(zip(cluster.queries, moments, strict=True)), operations.group_rows
 
 
-def _counts_matches(function: Function) -> bool:
-    counts = isinstance(function, CountValues) and function.attribute is None
-    return counts or isinstance(function, Count)
-
-
-def _shareable(sequence: EventSequence) -> bool:
-    one_column = all(len({name for _, name in key}) == 1 for key in sequence.keys)
-    return one_column and can_match(sequence)
-
-
 def _cluster_key(sequence: EventSequence) -> tuple[object, ...]:
-    keys = tuple(sorted(key[0][1] for key in sequence.keys))
+    """Return what sequences must have in common to be counted together."""
+    keys = tuple(tuple(sorted({name for _, name in key})) for key in sorted_keys(sequence))
     return keys, sequence.partition_by, sequence.group_by, sequence.window is None
+
+
+def _related(positions: Mapping[int, Sequence[Position]]) -> list[list[int]]:
+    """Return queries that could share, each with those that it has anything in common with.
+
+    That is what they begin with, or two positions one after the other anywhere.
+    """
+    graph: nx.Graph[Any] = nx.Graph()
+    graph.add_nodes_from(positions)
+    for q, each in positions.items():
+        graph.add_edges_from((q, common) for common in (each[0], *pairwise(each)))
+    parts = [sorted(part & positions.keys()) for part in nx.connected_components(graph)]
+    return [part for part in parts if part]
 
 
 def plan_sharing(
@@ -321,29 +332,32 @@ def plan_sharing(
         if len(members) == 1:
             reasons[members[0]] = "no other query has its keys, groups and kind of window"
             continue
-        positions = tuple(positions_of(sequences[q]) for q in members)
-        windows = [sequences[q].window for q in members]
-        rates = rates_of(positions, windows)
-        if explicit is None:
-            assert isinstance(sharing, str)
-            choice = choose(positions, rates, sharing)
-            cuts, cost = choice.cuts, choice.cost
-        else:
-            chosen = [explicit[q] for q in members]
-            cuts = tuple(c for c in chosen if c is not None)
-            if rates.window is None and any(len(c) > 1 for c in cuts):
-                raise PlanError(
-                    "a sequence without a window is cut into pieces",
-                    expected="one piece: without a window snapshots would grow without end",
-                )
-            choice = choose(positions, rates, "none")
-            cost = cost_of(forest_of(positions, cuts), rates)
-        if cuts is None:
-            why = "as asked" if sharing == "none" else "that is cheaper than sharing"
-            reasons.update(dict.fromkeys(members, why))
-            continue
-        forest = forest_of(positions, cuts)
-        clusters.append(Cluster(tuple(members), positions, cuts, forest, cost, choice.alone))
+        of = {q: positions_of(sequences[q]) for q in members}
+        for related in [members] if explicit is not None else _related(of):
+            if len(related) == 1:
+                reasons[related[0]] = "it has nothing in common with the others"
+                continue
+            positions = tuple(of[q] for q in related)
+            rates = rates_of(positions, [sequences[q].window for q in related])
+            if explicit is None:
+                assert isinstance(sharing, str)
+                choice = choose(positions, rates, sharing)
+                cuts, cost = choice.cuts, choice.cost
+            else:
+                cuts = tuple(c for q in related if (c := explicit[q]) is not None)
+                if rates.window is None and any(len(c) > 1 for c in cuts):
+                    raise PlanError(
+                        "a sequence without a window is cut into pieces",
+                        expected="one piece: without a window snapshots would grow without end",
+                    )
+                choice = choose(positions, rates, "none")
+                cost = cost_of(forest_of(positions, cuts), rates)
+            if cuts is None:
+                why = "as asked" if sharing == "none" else "that is cheaper than sharing"
+                reasons.update(dict.fromkeys(related, why))
+                continue
+            forest = forest_of(positions, cuts)
+            clusters.append(Cluster(tuple(related), positions, cuts, forest, cost, choice.alone))
     return SharingPlan(tuple(clusters), reasons)
 
 

@@ -17,8 +17,19 @@ from cepkit.stream.stream import Stream, events
 from tests.strategies import as_table, streams
 
 
+def _aggregates(draw: st.DrawFn, length: int) -> str:
+    """Draw what is asked of a sequence: any functions of any of its events."""
+    asked = {"COUNT"}
+    for _ in range(draw(st.integers(0, 3))):
+        function = draw(st.sampled_from(("SUM", "AVG", "MIN", "MAX", "COUNT")))
+        textual = function in ("MIN", "MAX", "COUNT")
+        attribute = draw(st.sampled_from(("x", "y", "z", "s") if textual else ("x", "y", "z")))
+        asked.add(f"{function}(v{draw(st.integers(0, length - 1))}.{attribute})")
+    return ", ".join(sorted(asked))
+
+
 @st.composite
-def sequences(draw: st.DrawFn, window: str, rest: str, key: str | None) -> Query:
+def sequences(draw: st.DrawFn, window: str, rest: str, key: tuple[str, str] | None) -> Query:
     """Draw a sequence of few kinds of events, so that sequences have much in common."""
     length = draw(st.integers(1, 5))
     items, conditions = [], []
@@ -29,13 +40,15 @@ def sequences(draw: st.DrawFn, window: str, rest: str, key: str | None) -> Query
         if i + 1 < length and draw(st.integers(0, 5)) == 5:
             items.append(f"NOT({draw(st.sampled_from('CX'))} n{i})")
             if key is not None:
-                conditions.append(f"v0.{key} = n{i}.{key}")
+                conditions.append(f"v0.{key[0]} = n{i}.{key[1]}")
         if key is not None and i:
-            conditions.append(f"v0.{key} = v{i}.{key}")
+            conditions.append(f"v0.{key[0]} = v{i}.{key[i % 2]}")
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     if window:
         window = f" WITHIN {draw(st.sampled_from((3, 6, 12)))} s{window}"
-    return parse(f"PATTERN SEQ({', '.join(items)}){where}{window} AGG COUNT{rest}")
+    return parse(
+        f"PATTERN SEQ({', '.join(items)}){where}{window} AGG {_aggregates(draw, length)}{rest}"
+    )
 
 
 @st.composite
@@ -61,9 +74,9 @@ def workloads(draw: st.DrawFn) -> tuple[list[Query], Stream, Shared]:
     """Draw queries, a stream, and what they share."""
     window = draw(st.sampled_from((" ", " ", " EXCLUSIVE", "")))
     rest = draw(st.sampled_from(("", "", " GROUP BY k", " PARTITION BY z")))
-    key = draw(st.sampled_from((None, None, "k", "z")))
+    key = draw(st.sampled_from((None, None, ("k", "k"), ("z", "z"), ("k", "z"))))
     queries = draw(st.lists(sequences(window, rest, key), min_size=2, max_size=4))
-    found = draw(streams(40, types=("A", "B", "C", "X"), attributes=("x", "k", "z")))
+    found = draw(streams(40, types=("A", "B", "C", "X"), attributes=("x", "y", "k", "z", "s")))
     sharing: Shared = draw(st.sampled_from(SHARINGS))
     if draw(st.integers(0, 3)):
         sharing = [draw(cuts(query)) for query in queries]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -100,12 +102,12 @@ def test_chop_connect_finds_what_is_common_elsewhere() -> None:
 def test_hundreds_of_live_starts_change_nothing(sharing: Shared, rest: str, emit: Any) -> None:
     events = random_stream("abcx", 2500)
     queries = [
-        f"PATTERN SEQ({items}) {where} WITHIN {window} s AGG COUNT {rest}"
-        for items, where, window in (
-            ("a p, b q, a r, b s, c t", "WHERE q.x > -5", 300),
-            ("a p, b q, NOT(x n), a r, b s", "", 400),
-            ("c p, a q, b r, a s", "WHERE r.x > -5", 200),
-            ("a p, b q, NOT(x n), a r, c s", "", 100),
+        f"PATTERN SEQ({items}) {where} WITHIN {window} s AGG {functions} {rest}"
+        for items, where, window, functions in (
+            ("a p, b q, a r, b s, c t", "WHERE q.x > -5", 300, "COUNT, SUM(q.x)"),
+            ("a p, b q, NOT(x n), a r, b s", "", 400, "MIN(r.w), SUM(p.x), AVG(q.x)"),
+            ("c p, a q, b r, a s", "WHERE r.x > -5", 200, "COUNT"),
+            ("a p, b q, NOT(x n), a r, c s", "", 100, "MAX(p.w), SUM(s.x), COUNT"),
         )
     ]
     together = ck.aggregate(events, queries, sharing=sharing, emit=emit)
@@ -131,23 +133,72 @@ def test_what_cannot_share_is_by_itself_and_the_plan_says_why() -> None:
     events = random_stream("abcd", 200)
     queries = [
         "PATTERN SEQ(a p, b q) WITHIN 9 s AGG COUNT",
-        "PATTERN SEQ(a p, b q) WITHIN 9 s AGG SUM(p.x)",
+        "PATTERN SEQ(a p, b q) WITHIN 9 s AGG SUM(q.x), MAX(p.w)",
         "PATTERN SEQ(a p, KL(b q)) WITHIN 3 s AGG COUNT",
         "PATTERN SEQ(a p, b q) WHERE p.k = q.k WITHIN 9 s AGG COUNT",
         "PATTERN SEQ(a p, b q, c r) WITHIN 9 s AGG COUNT(p)",
+        "PATTERN SEQ(c p, d q) WITHIN 9 s AGG COUNT",
     ]
     found = ck.aggregate(events, queries, sharing="prefix")
-    assert [c.queries for c in found.plan.clusters] == [(0, 4)]
+    assert [c.queries for c in found.plan.clusters] == [(0, 1, 4)]
     assert found.plan.reasons == {
-        1: "only numbers of matches are shared",
         2: "KL takes sets of events",
         3: "no other query has its keys, groups and kind of window",
+        5: "it has nothing in common with the others",
     }
     for query, each in zip(queries, found, strict=True):
         assert each.to_arrow().equals(ck.aggregate(events, query).to_arrow())
     assert "by itself  KL takes sets of events" in str(found)
     assert "(a, b) " in str(found.plan)
     assert "<table>" in found._repr_html_()
+
+
+@dataclass(frozen=True)
+class Whether:
+    """A function of one's own: whether there is a match."""
+
+    reads: Any = ()
+    zero: bool = False
+    one: bool = True
+
+    def plus(self, x: bool, y: bool) -> bool:
+        return x or y
+
+    def times(self, x: bool, y: bool) -> bool:
+        return x and y
+
+    def lift(self, _: str, __: Any, /) -> bool:
+        return True
+
+    def result(self, x: bool) -> str:
+        return "yes" if x else "no"
+
+
+def test_functions_of_ones_own_are_aggregated_by_themselves() -> None:
+    queries = asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)")
+    own: Any = {"any": Whether()}
+    found = ck.aggregate(stream("b a b c"), queries, functions=own, sharing="prefix")
+    assert found.plan.reasons == dict.fromkeys(range(2), "its functions are not the language's own")
+    assert [each.to_pandas()["any"].tolist() for each in found] == [["no", "yes"], ["yes"]]
+
+
+def test_infinities_are_shared_as_they_are() -> None:
+    frame = pd.DataFrame(
+        {
+            "ts": pd.Timestamp(0) + pd.to_timedelta(range(6), "s"),
+            "kind": list("ABABAB"),
+            "w": [math.inf, 1.0, 2.0, -math.inf, 3.0, math.inf],
+        }
+    )
+    events = ck.events(frame, time="ts", type="kind")
+    texts = ("SEQ(A a, B b, A c)", "SEQ(A a, B b, A c, B d)")
+    queries = [f"PATTERN {text} WITHIN 9 s AGG SUM(b.w), MIN(c.w), SUM(a.w)" for text in texts]
+    for sharing in ("prefix", [(1, 2), (2, 2)]):
+        together: Any = ck.aggregate(events, queries, sharing=sharing, emit="new")
+        assert len(together.plan.clusters) == 1
+        for query, each in zip(queries, together, strict=True):
+            alone = ck.aggregate(events, query, emit="new")
+            pd.testing.assert_frame_equal(each.to_pandas(), alone.to_pandas())
 
 
 def test_numbers_beyond_64_bits_are_counted_alone() -> None:
