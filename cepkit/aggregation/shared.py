@@ -56,10 +56,14 @@ def rates_of(
     """
     kinds = {spec for each in positions for place in each for spec in (place.event, *place.absent)}
     span = float(columns.ts[-1] - columns.ts[0]) / 1e6 if len(columns) else 0.0
-    rates = {
-        spec: int(passing(columns, Event("_", spec.types), spec.filters).sum()) / (span or 1.0)
-        for spec in kinds
-    }
+    of_type = dict(zip(columns.type_names, np.bincount(columns.types).tolist(), strict=False))
+    rates = {}
+    for spec in kinds:
+        if spec.types is None or spec.filters:
+            number = int(passing(columns, Event("_", spec.types), spec.filters).sum())
+        else:
+            number = sum(of_type.get(name, 0) for name in spec.types)
+        rates[spec] = number / (span or 1.0)
     known = [window for window in windows if window is not None]
     return Rates(rates, max(known) / 1e6 if known else None)
 

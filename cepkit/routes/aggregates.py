@@ -24,6 +24,7 @@ from cepkit.pattern.query import Query
 from cepkit.routes.asked import carrying
 from cepkit.routes.detected import aggregate_detected
 from cepkit.stream.columns import EventColumns
+from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
 
 METHODS: tuple[str, ...] = ("auto", "a-seq", *running.STATES, "detect")
@@ -97,11 +98,41 @@ def aggregate(
         table = aggregate_detected(stream, query, functions, emit, interpreted=interpreted)
         return Aggregates(query, emit, "detect", way.reason, table)
     columns = stream.columns(sorted(way.sequence.attributes | attributes_of(functions)))
+    return aggregate_columns(
+        columns, stream.schema, query, way, functions, emit, interpreted=interpreted
+    )
+
+
+def aggregate_columns(
+    columns: EventColumns,
+    schema: Schema,
+    query: Query,
+    way: Way,
+    functions: Mapping[str, Function],
+    emit: Emit,
+    *,
+    interpreted: bool = False,
+) -> Aggregates:
+    """Aggregate columns of events by A-Seq.
+
+    Args:
+        columns: The events, with the attributes of the query and of the aggregates.
+        schema: How their source is read.
+        query: What is asked.
+        way: How; it has a sequence.
+        functions: The columns of aggregates, by name.
+        emit: Which rows; see `cepkit.aggregate`.
+        interpreted: Whether to go without compiled loops.
+
+    Raises:
+        PatternError: An aggregate cannot take the column that it is of.
+    """
+    assert way.sequence is not None
     report(columns, query)
     moments, group_rows, chosen, reason = aggregate_sequence(
         columns, way.sequence, way.method, functions, emit, interpreted=interpreted
     )
-    table = columns_of(moments, functions, columns, stream.schema, query.group_by, group_rows, emit)
+    table = columns_of(moments, functions, columns, schema, query.group_by, group_rows, emit)
     return Aggregates(query, emit, chosen, reason or way.reason, table)
 
 

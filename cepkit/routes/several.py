@@ -39,7 +39,7 @@ from cepkit.aggregation.tables import check_names, columns_of
 from cepkit.columnar.matches import report
 from cepkit.errors import PlanError
 from cepkit.pattern.query import Query
-from cepkit.routes.aggregates import aggregate, attributes_of, way_of
+from cepkit.routes.aggregates import aggregate, aggregate_columns, attributes_of, way_of
 from cepkit.routes.asked import carrying
 from cepkit.statistics.tables import html_table, number, text_table
 from cepkit.stream.columns import EventColumns
@@ -192,7 +192,9 @@ def aggregate_several(
         stream = carrying(stream, query, each)
         check_names(query.group_by, tuple(each))
     sequences, reasons = shareable(queries, functions, method)
-    columns = stream.columns(sorted(attributes_read(sequences, functions)))
+    ways = [way_of(query, method) for query in queries]
+    found_sequences = {q: way.sequence for q, way in enumerate(ways) if way.sequence is not None}
+    columns = stream.columns(sorted(attributes_read(found_sequences, functions)))
     plan = plan_sharing(sequences, reasons, partial(shared.rates_of, columns=columns), sharing)
     results: dict[int, Aggregates] = {}
     for cluster in plan.clusters:
@@ -209,9 +211,15 @@ def aggregate_several(
             )  # fmt: skip
             results[q] = Aggregates(queries[q], emit, "shared-counters", cluster.reason, table)
     kept = tuple(c for c in plan.clusters if c.queries[0] in results)
-    for q in range(len(queries)):
-        if q not in results:
-            results[q] = aggregate(stream, queries[q], functions[q], method, emit)
+    for q, query in enumerate(queries):
+        if q in results:
+            continue
+        if ways[q].sequence is None:
+            results[q] = aggregate(stream, query, functions[q], method, emit)
+        else:
+            results[q] = aggregate_columns(
+                columns, stream.schema, query, ways[q], functions[q], emit
+            )
     return SeveralAggregates(
         tuple(results[q] for q in range(len(queries))), SharingPlan(kept, reasons)
     )
@@ -337,6 +345,9 @@ def plan_sharing(
             if len(related) == 1:
                 reasons[related[0]] = "it has nothing in common with the others"
                 continue
+            if sharing == "none":
+                reasons.update(dict.fromkeys(related, "as asked"))
+                continue
             positions = tuple(of[q] for q in related)
             rates = rates_of(positions, [sequences[q].window for q in related])
             if explicit is None:
@@ -353,8 +364,7 @@ def plan_sharing(
                 choice = choose(positions, rates, "none")
                 cost = cost_of(forest_of(positions, cuts), rates)
             if cuts is None:
-                why = "as asked" if sharing == "none" else "that is cheaper than sharing"
-                reasons.update(dict.fromkeys(related, why))
+                reasons.update(dict.fromkeys(related, "that is cheaper than sharing"))
                 continue
             forest = forest_of(positions, cuts)
             clusters.append(Cluster(tuple(related), positions, cuts, forest, cost, choice.alone))
