@@ -12,7 +12,8 @@ partial matches of a set S of k variables. Over a stream of D seconds, W <= D, t
 combinations: k uniform times on [0, D] lie within W of each other with probability
 k w^(k-1) - (k-1) w^k, w = W/D. Everything is computed as logarithms.
 
-PARTITION BY is a condition between all events: same_key^(k-1). A repeated variable takes sets
+PARTITION BY is a condition between all events: same_key^(k-1). Equalities that follow from others
+count too (key_classes.py). A repeated variable takes sets
 (kleene.py); what stands under NOT is left out: the numbers are those before it is checked.
 Equal times and one event for two variables are ignored. O(number of selectivities) for each set.
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
@@ -27,6 +28,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import assert_never
 
+from cepkit.costs.key_classes import KeyClass, key_classes
 from cepkit.costs.kleene import log_sets
 from cepkit.costs.ordering import Factorial, share_factorials
 from cepkit.costs.set_functions import SetFunction
@@ -51,6 +53,7 @@ class Expectation:
         log_counts: For each positive variable ln(W r): what it can take in a window.
         log_shares: For each set of positive variables with conditions ln(selectivity).
         log_same_key: ln(share of pairs in one partition), 0 without PARTITION BY.
+        classes: Variables whose keys agree, of which not all pairs stand in the pattern.
     """
 
     branch: Branch
@@ -59,6 +62,7 @@ class Expectation:
     log_counts: Mapping[str, float]
     log_shares: Mapping[frozenset[str], float]
     log_same_key: float
+    classes: tuple[KeyClass, ...] = ()
 
     @classmethod
     def of(cls, branch: Branch, statistics: Statistics) -> Expectation:
@@ -80,6 +84,7 @@ class Expectation:
             counts,
             {s: log(f.share) for s, f in statistics.selectivities.items() if s <= positive},
             log(statistics.same_key) if branch.partition_by else 0.0,
+            key_classes(branch, statistics),
         )
 
     def counting_events(self, variable: str, statistics: Statistics) -> Expectation:
@@ -104,7 +109,17 @@ class Expectation:
             tuple((self.mask(names), share) for names, share in self.log_shares.items()),
             self.factorials,
             further=self.log_same_key,
+            classes=tuple(
+                (self.mask(one.variables), tuple(map(self.mask, one.pairs)), one.log_share)
+                for one in self.classes
+            ),
         )
+
+    def log_share(self, one: str, other: str) -> float | None:
+        """Return ln(selectivity) between two variables; None where nothing is between them."""
+        pair = frozenset((one, other))
+        implied = (found.log_share for found in self.classes if pair <= found.variables)
+        return self.log_shares.get(pair, next(implied, None))
 
     def log_alive(self, variables: frozenset[str]) -> float:
         """Return ln PM(S), the partial matches of these variables in one window."""

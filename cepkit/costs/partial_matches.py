@@ -15,7 +15,7 @@ Source: *Join Query Optimization Techniques for Complex Event Processing Applica
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cepkit.costs.contract import BranchCost
 from cepkit.costs.expectation import Expectation
@@ -45,7 +45,7 @@ def alive(branch: Branch, statistics: Statistics) -> SetFunction:
     # A repeated variable takes all events that it can: one set, of which one event must come.
     counts = (log(expected.window_seconds * statistics.rate(v)) for v in branch.variables)
     shares = expected.alive
-    return SetFunction(tuple(counts), shares.groups, further=shares.further, least=True)
+    return replace(shares, members=tuple(counts), factorials=(), least=True)
 
 
 PARTIAL_MATCHES = PartialMatches()

@@ -2,7 +2,8 @@
 
 A set is a bit mask, bit i for the i-th variable. The logarithm of such a function is a sum: a
 number for each member (or the least of them), a number for each group of variables that lies wholly
-in the set (a condition between them), and the factorials of how orderings are counted. So it can
+in the set (a condition between them), numbers for classes of variables whose keys agree, and the
+factorials of how orderings are counted. So it can
 be evaluated for one set, or for all 2^n sets at once, which dynamic programming needs.
 """
 
@@ -21,10 +22,13 @@ from cepkit.costs.ordering import Factorial
 Floats = npt.NDArray[np.float64]
 Masks = npt.NDArray[np.int64]
 
-Packed = tuple[float, float, Floats, bool, Masks, Floats, Masks, Masks, Floats]
+Class = tuple[int, tuple[int, ...], float]
+"""A bit mask of variables, masks of pairs of them, and a logarithm: see `SetFunction.classes`."""
+
+Packed = tuple[float, float, Floats, bool, Masks, Floats, Masks, Masks, Floats, Masks, Floats]
 """A set function as arrays, for compiled loops: weight, further, members, least, the groups in the
 order of their members (mask, logarithm), where those of each member begin, factorials (mask,
-power)."""
+power), classes (mask, logarithm), of which the pairs are among the groups."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class SetFunction:
         weight: A logarithm that counts for every S that is not empty.
         further: A logarithm that counts |S| - 1 times.
         least: Whether the least of the members' logarithms counts, not their sum.
+        classes: Masks of variables, pairs of them, and a logarithm that counts as often as the
+            class has members in S, less one, less the pairs that lie in S: see key_classes.py.
     """
 
     members: tuple[float, ...]
@@ -46,6 +52,7 @@ class SetFunction:
     weight: float = 0.0
     further: float = 0.0
     least: bool = False
+    classes: tuple[Class, ...] = ()
 
     def times(self, weight: float) -> SetFunction:
         """Return the function times a number, which is given as it is and not as a logarithm."""
@@ -71,6 +78,9 @@ class SetFunction:
         for group, value in self.groups:
             if group & mask == group:
                 yield value
+        for among, pairs, value in self.classes:
+            joined = sum(pair & mask == pair for pair in pairs)
+            yield (max((among & mask).bit_count() - 1, 0) - joined) * value
         for among, power in self.factorials:
             yield power * math.lgamma((among & mask).bit_count() + 1)
 
@@ -78,7 +88,7 @@ class SetFunction:
         """Return ln f of all sets, an array of 2^n; of the empty set 0. O(n 2^n)."""
         n = len(self.members)
         sums = np.zeros(1 << n)
-        for group, value in self.groups:
+        for group, value in self._all_groups():
             sums[group] += value
         if not self.least:
             sums[1 << np.arange(n)] += self.members
@@ -92,11 +102,19 @@ class SetFunction:
         of_size = np.array([math.lgamma(k + 1) for k in range(n + 1)])
         for among, power in self.factorials:
             sums += power * of_size[np.bitwise_count(sets & among)]
+        for among, _, value in self.classes:
+            sums += np.maximum(np.bitwise_count(sets & among) - 1.0, 0.0) * value
         several = np.flatnonzero(np.bitwise_count(sets) > 1)
         if self.further:
             sums[several] += (np.bitwise_count(several) - 1.0) * self.further
         sums[1:] += self.weight
         return sums
+
+    def _all_groups(self) -> Iterator[tuple[int, float]]:
+        """Yield the groups, and the pairs of classes, which count once less each."""
+        yield from self.groups
+        for _, pairs, value in self.classes:
+            yield from ((pair, -value) for pair in pairs)
 
     def _least_members(self) -> Floats:
         least = np.full(1 << len(self.members), math.inf)
@@ -109,7 +127,7 @@ class SetFunction:
     def packed(self) -> Packed:
         """The function as arrays, for compiled loops."""
         with_member = [
-            [(group, value) for group, value in self.groups if group >> i & 1]
+            [(group, value) for group, value in self._all_groups() if group >> i & 1]
             for i in range(len(self.members))
         ]
         groups = [group for of_one in with_member for group in of_one]
@@ -123,4 +141,6 @@ class SetFunction:
             np.cumsum([0, *map(len, with_member)], dtype=np.int64),
             np.array([among for among, _ in self.factorials], dtype=np.int64),
             np.array([power for _, power in self.factorials], dtype=np.float64),
+            np.array([among for among, _, _ in self.classes], dtype=np.int64),
+            np.array([value for _, _, value in self.classes], dtype=np.float64),
         )

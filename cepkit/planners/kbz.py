@@ -107,7 +107,7 @@ def _tree(branch: Branch, expected: Expectation) -> nx.Graph[str]:
     graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from(branch.variables)
     for x, y in combinations(branch.variables, 2):
-        share = expected.log_shares.get(frozenset((x, y)))
+        share = expected.log_share(x, y)
         # Without a condition after all that have one, neighbours in the pattern first.
         apart = branch.variables.index(y) - branch.variables.index(x)
         weight = (1.0, float(apart)) if share is None else (0.0, share)

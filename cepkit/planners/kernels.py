@@ -39,7 +39,7 @@ def _extended(function: Packed, running: float, bound: int, variable: int) -> fl
 
     Where the least member counts, no member is in the sum.
     """
-    _, further, members, least, groups, values, starts, _, _ = function
+    _, further, members, least, groups, values, starts, _, _, classes, shares = function
     new = bound | (1 << variable)
     total = running
     if bound:
@@ -49,13 +49,16 @@ def _extended(function: Packed, running: float, bound: int, variable: int) -> fl
     for g in range(starts[variable], starts[variable + 1]):
         if groups[g] & new == groups[g]:
             total += values[g]
+    for k in range(classes.size):
+        if classes[k] & bound and classes[k] >> variable & 1:
+            total += shares[k]
     return total
 
 
 @compiled
 def _whole(function: Packed, running: float, least_member: float, mask: int) -> float:
     """Return ln f of a set from that sum."""
-    weight, _, _, least, _, _, _, among, powers = function
+    weight, _, _, least, _, _, _, among, powers, _, _ = function
     total = weight + running
     if least:
         total += least_member

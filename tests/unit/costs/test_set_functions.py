@@ -20,7 +20,12 @@ def functions(draw):
         weight=draw(LOGS),
         further=draw(LOGS),
         least=draw(st.booleans()),
+        classes=tuple(draw(st.lists(classes(masks), max_size=2))),
     )
+
+
+def classes(masks):
+    return st.tuples(masks, st.lists(masks, max_size=3).map(tuple), st.sampled_from([-2.5, 0.3]))
 
 
 @given(functions())

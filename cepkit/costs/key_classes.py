@@ -1,0 +1,94 @@
+"""Variables whose keys must all agree, and what that says of pairs with no equality of their own.
+
+`a.k = b.k AND b.k = c.k` makes a class of three: a and c agree too, and the engine looks them up by
+that. The statistics know the pairs that the pattern names; two others of a class are taken to agree
+as often as those do, in the geometric mean. So a set S of variables of a class of share s has
+
+    s^(|S| - 1 - number of pairs in S that the pattern names)
+
+beside the selectivities of those pairs: a factor s for each pair that is only implied, and none too
+many where the pattern says the same thing twice. O(conditions). Source: ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import networkx as nx
+
+from cepkit.pattern.conditions import Attribute, Comparison, variables_of
+from cepkit.pattern.normal_form import Branch
+from cepkit.plan.logarithms import log
+from cepkit.statistics.model import Statistics
+
+_Node = tuple[str, tuple[str, ...]]
+"""A variable, and those of its attributes that must equal another's."""
+
+
+@dataclass(frozen=True)
+class KeyClass:
+    """Three or more variables whose keys agree.
+
+    Attributes:
+        variables: The variables.
+        pairs: Those pairs of them that the pattern equates.
+        log_share: ln(share of pairs of events that agree).
+    """
+
+    variables: frozenset[str]
+    pairs: tuple[frozenset[str], ...]
+    log_share: float
+
+
+def key_classes(branch: Branch, statistics: Statistics) -> tuple[KeyClass, ...]:
+    """Return the classes of three or more positive variables of a branch.
+
+    Those are left out of which it is not known how many keys agree, or where none do.
+    """
+    graph: nx.Graph[_Node] = nx.Graph()
+    for pair, attributes in _equated(branch).items():
+        one, other = sorted(pair)
+        first, second = zip(*sorted(attributes), strict=True)
+        graph.add_edge((one, first), (other, second), pair=pair)
+    found = []
+    for nodes in nx.connected_components(graph):
+        variables = frozenset(variable for variable, _ in nodes)
+        edges = graph.subgraph(nodes).edges(data=True)
+        pairs: tuple[frozenset[str], ...] = tuple(told["pair"] for _, _, told in edges)
+        shares = [_share(pair, branch, statistics) for pair in pairs]
+        known = [share for share in shares if share]
+        # An attribute that must equal another of its own variable is no class of variables.
+        if 2 < len(variables) == len(nodes) and len(known) == len(pairs):
+            mean = math.fsum(map(log, known)) / len(known)
+            found.append(KeyClass(variables, pairs, mean))
+    return tuple(found)
+
+
+def _equated(branch: Branch) -> Mapping[frozenset[str], set[tuple[str, str]]]:
+    """Return for pairs of positive variables the attributes that must be equal, by their names."""
+    found: dict[frozenset[str], set[tuple[str, str]]] = {}
+    for condition in branch.conditions:
+        match condition:
+            case Comparison("=", Attribute(x, of_x), Attribute(y, of_y)) if x != y:
+                if {x, y} <= {*branch.variables}:
+                    pair = (of_x, of_y) if x < y else (of_y, of_x)
+                    found.setdefault(frozenset((x, y)), set()).add(pair)
+            case _:
+                pass
+    return found
+
+
+def _share(pair: frozenset[str], branch: Branch, statistics: Statistics) -> float | None:
+    """Return how often the keys of a pair agree; None where that is not known."""
+    measured = statistics.equalities.get(pair)
+    if measured is not None:
+        return measured.in_window.share
+    assumed = statistics.selectivities.get(pair)
+    equalities = all(
+        isinstance(condition, Comparison) and condition.operator == "="
+        for condition in branch.conditions
+        if variables_of(condition) == pair
+    )
+    return assumed.share if assumed is not None and equalities else None
