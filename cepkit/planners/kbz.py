@@ -6,10 +6,11 @@ their ranks. Each variable takes the chain of what hangs below it, merged by ran
 rank is above that of what must follow it is glued to it. Every root is tried. O(n^2 log n).
 
 Exact for conjunctions whose condition graph is a tree, among orders that follow its edges; a
-heuristic elsewhere, as where equalities imply others (costs/key_classes.py). Of a graph with circles the tree of the most selective conditions counts, parts
-without a condition between them are linked as if there were one that always holds, and the share
-of orderings that a SEQ allows is left out of the ranks (it depends on how many are bound, which
-the property does not allow); the best root is chosen by the true cost.
+heuristic elsewhere, as where equalities imply others (costs/key_classes.py). Of a graph with
+circles the tree of the most selective conditions counts, parts without a condition between them are
+linked as if there were one that always holds, and the share of orderings that a SEQ allows is left
+out of the ranks (it depends on how many are bound, which the property does not allow); the best
+root is chosen by the true cost.
 Source: Ibaraki and Kameda; Krishnamurthy, Boral and Zaniolo; the rank is that of *Join Query
 Optimization Techniques for Complex Event Processing Applications* (VLDB 2018), appendix A.
 """
