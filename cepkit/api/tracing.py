@@ -66,13 +66,12 @@ def simulate(
             f"a trace of {max_steps:,} steps",
             expected=f"1 to {MOST_STEPS:,}; the totals count the whole stream whatever it is",
         )
-    if limit is not None:
-        stream = stream.head(limit)
-    elif stream.place == "spark":
-        raise UnsupportedError(
-            "mechanisms run event by event in this process, and the events are in Spark",
-            hint="limit=1000 takes the first thousand; detect runs on Spark",
-        )
+    stream = _fetched(
+        stream,
+        limit,
+        "mechanisms run event by event in this process",
+        hint="limit=1000 takes the first thousand; detect runs on Spark",
+    )
     if chosen.follows == "nothing" and plan is not None:
         raise PlanError(f"'{mechanism}' follows no plan", expected="no plan")
     if chosen.follows != "nothing" and plan is None:
@@ -116,13 +115,21 @@ def aggregate_trace(
 
     query = checked(stream, pattern)
     sequence = sequence_of(query)
-    if limit is not None:
-        stream = stream.head(limit)
-    elif stream.place == "spark":
-        raise UnsupportedError(
-            "counters are traced in this process, and the events are in Spark",
-            hint="limit=100 takes the first hundred; aggregate runs on Spark",
-        )
+    stream = _fetched(
+        stream,
+        limit,
+        "counters are traced in this process",
+        hint="limit=100 takes the first hundred; aggregate runs on Spark",
+    )
     columns = stream.columns(sorted(sequence.attributes))
     warn_of_dropped(columns.dropped)
     return trace(columns, query, pieces)
+
+
+def _fetched(stream: Stream, limit: int | None, why: str, *, hint: str) -> Stream:
+    """Return the events to trace, which must be in this process."""
+    if limit is not None:
+        return stream.head(limit)
+    if stream.place == "spark":
+        raise UnsupportedError(f"{why}, and the events are in Spark", hint=hint)
+    return stream
