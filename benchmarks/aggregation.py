@@ -2,9 +2,10 @@
 
 The stream has the types T1 to T8 in random order, a millisecond apart, and the window holds as many
 live STARTs as the table says. Times are CPU times, the least of several runs after one that
-compiles; everything is in them from the columns of events to those of the result.
+compiles; everything is in them from the columns of events to those of the result, and reading the
+query's text is not.
 
-    python -m benchmarks.aggregation [--events N] [--out FOLDER]
+    python -m benchmarks.aggregation [--events N] [--out FOLDER] [--only PART]
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ import pyarrow as pa
 
 from benchmarks.results import show, write
 from cepkit.aggregation import running, shared
+from cepkit.aggregation.elements import Method
 from cepkit.aggregation.operations import operations_of
-from cepkit.aggregation.running import Method
 from cepkit.aggregation.sequence import sequence_of
 from cepkit.aggregation.shared_plan import forest_of, positions_of
 from cepkit.aggregation.sharing import choose
 from cepkit.pattern.parser import parse
+from cepkit.pattern.query import Query
 from cepkit.routes.asked import functions_of
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.ingest import event_columns
@@ -91,9 +93,8 @@ def columns(events: int, types: int, keys: int = 1000) -> EventColumns:
     return event_columns(table, Schema("ts", "type"), ("price", "volume", "key"))
 
 
-def run(stream: EventColumns, text: str, method: Method) -> int:
+def run(stream: EventColumns, query: Query, method: Method) -> int:
     """Aggregate once; return how many events were relevant."""
-    query = parse(text)
     sequence = sequence_of(query)
     operations = operations_of(sequence, stream)
     functions = list(functions_of(query, {}).values())
@@ -104,14 +105,9 @@ def run(stream: EventColumns, text: str, method: Method) -> int:
 
 def nanoseconds(stream: EventColumns, text: str, method: Method, runs: int = RUNS) -> float:
     """Return the CPU time of a run, for each relevant event."""
-    run(stream, text, method)
-    best = math.inf
-    relevant = 1
-    for _ in range(runs):
-        began = time.process_time()
-        relevant = run(stream, text, method)
-        best = min(best, time.process_time() - began)
-    return best * 1e9 / relevant
+    query = parse(text)  # some two milliseconds, whatever the stream
+    relevant = run(stream, query, method)
+    return _best(lambda: run(stream, query, method), runs) / relevant
 
 
 def by_starts(events: int) -> list[dict[str, Any]]:
@@ -194,18 +190,19 @@ def _shared(
     structures = [[*common, one] if what == "prefix" else [one, *common] for one in own]
     window = live * (length + queries) * GAP
     texts = [f"PATTERN SEQ({', '.join(s)}) WITHIN {window} us AGG COUNT" for s in structures]
-    sequences = [sequence_of(parse(text)) for text in texts]
+    parsed = [parse(text) for text in texts]
+    sequences = [sequence_of(query) for query in parsed]
     positions = [positions_of(sequence) for sequence in sequences]
     cuts = [(length + 1,) if what == "prefix" else (1, length)] * queries
     forest = forest_of(positions, cuts)
-    functions = [list(functions_of(parse(text), {}).values()) for text in texts]
+    functions = [list(functions_of(query, {}).values()) for query in parsed]
 
     def together() -> None:
         assert shared.aggregate(forest, sequences, functions, stream, "trigger") is not None
 
     def alone(method: Method) -> None:
-        for text in texts:
-            run(stream, text, method)
+        for query in parsed:
+            run(stream, query, method)
 
     row: dict[str, Any] = {"common": what, "length": length, "queries": queries, "live": live}
     row["shared"] = _best(together) / len(stream)
@@ -219,11 +216,11 @@ def _shared(
     return row
 
 
-def _best(work: Callable[[], None]) -> float:
+def _best(work: Callable[[], object], runs: int = RUNS) -> float:
     """Return the least CPU time of several runs after one that compiles, in nanoseconds."""
     work()
     best = math.inf
-    for _ in range(RUNS):
+    for _ in range(runs):
         began = time.process_time()
         work()
         best = min(best, time.process_time() - began)
@@ -235,13 +232,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Aggregation without matches, in memory.")
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    parser.add_argument("--only", choices=("starts", "keys", "length", "sharing"))
     options = parser.parse_args(arguments)
-    for name, title, measure in (
+    parts: tuple[tuple[str, str, Callable[[int], list[dict[str, Any]]]], ...] = (
         ("aggregation_starts", "ns an event, by live STARTs", by_starts),
         ("aggregation_keys", "1,000 live STARTs, by keys", by_keys),
         ("aggregation_length", "ns an event, 100 live STARTs", by_length),
         ("aggregation_sharing", "several queries, ns an event of the stream", by_sharing),
-    ):
+    )
+    for name, title, measure in parts:
+        if options.only and not name.endswith(options.only):
+            continue
         rows = measure(options.events)
         show(title, rows)
         write(options.out, name, rows)

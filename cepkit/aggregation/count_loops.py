@@ -1,7 +1,7 @@
 """The methods for the number of matches alone: what most queries ask, without lanes.
 
-The same as `prefix_loops.run`, `subtraction_loops.run` and `stack_loops.run`, of which the first
-says what arguments are; a third to a half of their time. Loops count in unsigned integers: signed
+The same as `prefix_loops.run`, which says what arguments are, and `stack_loops.run`; a third to a
+half of their time. Loops count in unsigned integers: signed
 indices cost a wrap-around test on each access.
 """
 
@@ -24,6 +24,7 @@ def by_prefix_counters(
     starts: Wide,
     n: int,
     window: int,
+    most: int,
     only_new: bool,
     expiries: bool,
     new: Wide,
@@ -33,7 +34,8 @@ def by_prefix_counters(
 ) -> int:
     """Count by a row of prefix counters for each live START."""
     one = uintp(1)
-    capacity = uintp(64)
+    # Room to move to the front again only now and then.
+    capacity = uintp(2 * most + 64)
     born = np.empty(capacity, dtype=np.int64)
     # c[p] has the counters of the prefixes of length p, one for each live START.
     c = np.zeros((n + 1, capacity), dtype=np.int64)
@@ -83,14 +85,8 @@ def by_prefix_counters(
                 if window >= 0 or hi == 0:
                     if hi == capacity:
                         size = hi - lo
-                        if lo <= capacity >> one:
-                            capacity *= uintp(2)
-                        moved = np.zeros((n + 1, capacity), dtype=np.int64)
-                        moved[:, :size] = c[:, lo:hi]
-                        c = moved
-                        births = np.empty(capacity, dtype=np.int64)
-                        births[:size] = born[lo:hi]
-                        born = births
+                        c[:, :size] = c[:, lo:hi]
+                        born[:size] = born[lo:hi]
                         lo, hi = uintp(0), size
                     born[hi] = i
                     for r in range(one, last + one):
@@ -119,83 +115,13 @@ def by_prefix_counters(
 
 
 @compiled
-def by_subtraction(
-    ts: Wide,
-    codes: Ints,
-    starts: Wide,
-    n: int,
-    window: int,
-    only_new: bool,
-    expiries: bool,
-    new: Wide,
-    count: Wide,
-    e_op: Wide,
-    e_count: Wide,
-) -> int:
-    """Count by a product of matrices from which expiring events are divided; without absences."""
-    one = uintp(1)
-    width = uintp(n + 1)
-    last, before = uintp(n) * width, uintp(n - 1) * width
-    # c[m * width + j]: ways on from prefixes of length j to length m.
-    c = np.zeros(width * width, dtype=np.int64)
-    done = 0
-    written = 0
-    for key in range(starts.size - 1):
-        begin, end = starts[key], starts[key + 1]
-        c[:] = 0
-        for j in range(width):
-            c[uintp(j) * width + uintp(j)] = 1
-        tail = begin
-        run_begin = done
-        for i in range(begin, end + 1):
-            if window >= 0:
-                while tail < i:
-                    moment = ts[tail]
-                    now = ts[i] if i < end else moment + window + expiries
-                    if now - moment <= window:
-                        break
-                    had = c[last]
-                    start = -1
-                    while tail < i and ts[tail] == moment:
-                        p = uintp(n - (codes[tail] >> 1))
-                        if p == one:
-                            start = tail
-                        for m in range(p, width):
-                            c[m * width + p - one] -= c[m * width + p]
-                        tail += 1
-                    if expiries and start >= 0 and c[last] != had:
-                        e_op[written] = start
-                        e_count[written] = c[last]
-                        written += 1
-            if i == end:
-                break
-            code = codes[i]
-            p = uintp(n - (code >> 1))
-            if code == 0:
-                new[done] = c[before]
-            row = p * width
-            for j in range(p):
-                c[row + uintp(j)] += c[row - width + uintp(j)]
-            if code == 0:
-                if only_new:
-                    count[done] = new[done]
-                done += 1
-                if i + 1 < end and codes[i + 1] == 0 and ts[i + 1] == ts[i]:
-                    continue
-                if not only_new:
-                    for at in range(run_begin, done):
-                        count[at] = c[last]
-                run_begin = done
-    return written
-
-
-@compiled
 def by_stacks(
     ts: Wide,
     codes: Ints,
     starts: Wide,
     n: int,
     window: int,
+    most: int,
     only_new: bool,
     expiries: bool,
     new: Wide,
@@ -204,104 +130,78 @@ def by_stacks(
     e_count: Wide,
 ) -> int:
     """Count by two stacks of products of matrices."""
-    width = uintp(n + 1)
+    one, width = uintp(1), uintp(n + 1)
     last, before = uintp(n) * width, uintp(n - 1) * width
     start_code = 2 * (n - 1)
-    b = np.zeros(width * width, dtype=np.int64)
-    t = np.zeros(width * width, dtype=np.int64)
-    capacity = 64
-    # First rows of suffix products, one for each live START of the older part, newest first.
-    f = np.zeros(capacity * (n + 1), dtype=np.int64)
-    f_op = np.zeros(capacity, dtype=np.int64)
+    # b[m, j] of the newer part: ways on from prefixes of length j to length m.
+    b, t = np.zeros(width * width, dtype=np.int64), np.zeros(width * width, dtype=np.int64)
+    # First rows of suffix products, one for each live START of the older part, newest first; the
+    # one that counts is copied.
+    f = np.zeros(uintp(most) * width, dtype=np.int64)
+    f_op = np.zeros(uintp(most), dtype=np.int64)
+    h = np.zeros(width, dtype=np.int64)
     done = 0
     written = 0
     for key in range(starts.size - 1):
         begin, end = starts[key], starts[key + 1]
-        b[:] = 0
-        for j in range(width):
-            b[uintp(j) * width + uintp(j)] = 1
-        front = 0
+        _reset(b, width)
+        h[:] = 0
+        h[0] = 1
+        front, lives = uintp(0), uintp(0)  # live STARTs of the older and of the newer part
         oldest = begin  # the oldest START of the newer part, or something before it
         run_begin = done
-        for i in range(begin, end + 1):
-            while window >= 0:
+        for i in range(begin, end + 1 if expiries else end):
+            code = codes[i] if i < end else 0
+            # Without rows of expiry it is soon enough when a trigger asks.
+            while window >= 0 and (code == 0 or expiries) and front + lives > 0:
                 if front > 0:
-                    start = f_op[front - 1]
+                    start = f_op[front - one]
                 else:
-                    while oldest < i and codes[oldest] != start_code:
+                    while codes[oldest] != start_code:
                         oldest += 1
                     start = oldest
-                    if start == i:
-                        break
-                moment = ts[start]
-                now = ts[i] if i < end else moment + window + expiries
-                if now - moment <= window:
+                now = ts[i] if i < end and not expiries else ts[start] + window + 1
+                if (i < end and now > ts[i]) or now - ts[start] <= window:
                     break
-                had = _live(f, front, b, last, width) if expiries else 0
-                while front > 0 and ts[f_op[front - 1]] == moment:
-                    front -= 1
+                had = _ways(h, b, last) if expiries else 0
+                while front > 0 and now - ts[f_op[front - one]] > window:
+                    front -= one
                     start = f_op[front]
-                turn = False
-                while front == 0 and oldest < i:
-                    if codes[oldest] == start_code:
-                        if ts[oldest] > moment:
-                            break
-                        start = oldest
-                        turn = True
-                    oldest += 1
-                if turn:
-                    lives = 0
-                    for at in range(oldest, i):
-                        lives += codes[at] == start_code
-                    if capacity < lives:
-                        capacity = 2 * lives
-                        f = np.zeros(capacity * (n + 1), dtype=np.int64)
-                        f_op = np.zeros(capacity, dtype=np.int64)
-                    # t[j * width + m]: ways on from prefixes of length j to length m, later ones.
-                    t[:] = 0
-                    for j in range(width):
-                        t[uintp(j) * width + uintp(j)] = 1
-                    for at in range(i - 1, oldest - 1, -1):
-                        code = codes[at]
-                        if code & 1:
-                            p = uintp(n - ((code + 1) >> 1))
-                            for m in range(p, width):
-                                t[p * width + uintp(m)] = 0
-                            continue
-                        p = uintp(n - (code >> 1))
-                        row = p * width
-                        for m in range(p, width):
-                            t[row - width + m] += t[row + m]
-                        if code == start_code:
-                            f_op[front] = at
-                            place = uintp(front) * width
-                            for m in range(width):
-                                f[place + uintp(m)] = t[uintp(m)]
-                            front += 1
-                    b[:] = 0
-                    for j in range(width):
-                        b[uintp(j) * width + uintp(j)] = 1
+                if front == 0:
+                    while oldest < i and now - ts[oldest] > window:
+                        if codes[oldest] == start_code:
+                            start = oldest
+                        oldest += 1
+                    # The newer part becomes the older one.
+                    front = _turn(codes, oldest, i, n, t, f, f_op)
+                    _reset(b, width)
                     oldest = i
+                    lives = uintp(0)
+                h[:] = 0
+                h[0] = 1
+                if front > 0:
+                    place = (front - one) * width
+                    for m in range(width):
+                        h[m] = f[place + m]
                 if expiries:
-                    left = _live(f, front, b, last, width)
+                    left = _ways(h, b, last)
                     if left != had:
                         e_op[written] = start
                         e_count[written] = left
                         written += 1
             if i == end:
                 break
-            code = codes[i]
             if code & 1:
                 row = uintp(n - ((code + 1) >> 1)) * width
                 for j in range(width):
-                    b[row + uintp(j)] = 0
+                    b[row + j] = 0
                 continue
             if code == 0:
-                new[done] = _live(f, front, b, before, width)
-            p = uintp(n - (code >> 1))
-            row = p * width
-            for j in range(p):
-                b[row + uintp(j)] += b[row - width + uintp(j)]
+                new[done] = _ways(h, b, before)
+            row = uintp(n - (code >> 1)) * width
+            for j in range(width):
+                b[row + j] += b[row - width + j]
+            lives += uintp(code == start_code)
             if code == 0:
                 if only_new:
                     count[done] = new[done]
@@ -309,7 +209,7 @@ def by_stacks(
                 if i + 1 < end and codes[i + 1] == 0 and ts[i + 1] == ts[i]:
                     continue
                 if not only_new:
-                    live = _live(f, front, b, last, width)
+                    live = _ways(h, b, last)
                     for at in range(run_begin, done):
                         count[at] = live
                 run_begin = done
@@ -317,12 +217,50 @@ def by_stacks(
 
 
 @compiled
-def _live(f: Wide, front: int, b: Wide, row: np.uintp, width: np.uintp) -> int:
-    """Return how many live prefixes there are of the length that a row of `b` is about."""
-    if front == 0:
-        return int(b[row])
-    place = uintp(front - 1) * width
-    total = 0
+def _reset(x: Wide, width: np.uintp) -> None:
+    """Make an identity matrix."""
+    x[:] = 0
     for j in range(width):
-        total += f[place + uintp(j)] * b[row + uintp(j)]
+        x[j * width + j] = 1
+
+
+@compiled
+def _ways(h: Wide, b: Wide, row: np.uintp) -> int:
+    """Return how many live prefixes there are of the length that a row of `b` is about."""
+    total = 0
+    for j in range(uintp(h.size)):
+        total += h[j] * b[row + j]
     return total
+
+
+@compiled
+def _turn(codes: Ints, begin: int, end: int, n: int, t: Wide, f: Wide, f_op: Wide) -> np.uintp:
+    """Write first rows of suffix products, and return their number.
+
+    Args:
+        codes: Those of all operations.
+        begin: The first that counts.
+        end: The one after the last.
+        n: The positions of the sequence.
+        t: Here t[j, m]: ways on from prefixes of length j to length m, by what comes later.
+        f: The rows, one for each START, newest first.
+        f_op: The STARTs.
+    """
+    width, front = uintp(n + 1), uintp(0)
+    _reset(t, width)
+    for at in range(end - 1, begin - 1, -1):
+        code = codes[at]
+        if code & 1:
+            row = uintp(n - ((code + 1) >> 1)) * width
+            for m in range(width):
+                t[row + m] = 0
+            continue
+        row = uintp(n - (code >> 1)) * width
+        for m in range(width):
+            t[row - width + m] += t[row + m]
+        if code == 2 * (n - 1):
+            f_op[front] = at
+            for m in range(width):
+                f[front * width + m] = t[m]
+            front += uintp(1)
+    return front

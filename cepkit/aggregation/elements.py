@@ -21,6 +21,9 @@ from cepkit.stream.columns import EventColumns
 Emit: TypeAlias = Literal["trigger", "changes", "new", "total"]
 """See `routes.aggregate`."""
 
+Method: TypeAlias = Literal["prefix-counters", "window-product", "two-step"]
+"""How A-Seq's queries can be aggregated; two-step is the baseline."""
+
 
 class Together:
     """Several functions as one, the number of matches first.

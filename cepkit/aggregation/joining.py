@@ -49,8 +49,7 @@ def _changes(operations: Operations, triggers: Wide, expired: Wide) -> _Changes:
     ops = np.concatenate((expired[by_start], triggers[by_trigger]))
     ts = operations.ts[ops]
     ts[: len(expired)] += after
-    order = np.empty(len(ops), dtype=np.int64)
-    _merge(ts, len(expired), order)  # both parts are in the order of time
+    order = merge(ts, len(expired))
     key_of = np.concatenate(
         (_keys(operations, expired)[by_start], _keys(operations, triggers)[by_trigger])
     )
@@ -64,9 +63,18 @@ def _keys(operations: Operations, at: Wide) -> Wide:
     return np.repeat(np.arange(len(operations.groups)), numbers)
 
 
+def merge(ts: Wide, cut: int) -> Wide:
+    """Return the order that merges two sorted parts of times, the second from `cut` on.
+
+    Of equal times those of the first part come first.
+    """
+    order = np.empty(len(ts), dtype=np.int64)
+    _merge(ts, cut, order)
+    return order
+
+
 @compiled
 def _merge(ts: Wide, cut: int, order: Wide) -> None:
-    """Write the order that merges two sorted parts; of equal times the first part comes first."""
     i, j = 0, cut
     for to in range(ts.size):
         if i < cut and (j == ts.size or ts[i] <= ts[j]):

@@ -4,7 +4,7 @@ Beside the number of matches there are three kinds of lanes. An integer lane add
 exactly: sums, and how many values there are. A float lane adds floats. A least lane keeps the
 smallest of integers in which the order of any values is coded: floats by their bits, texts by their
 dictionary, and for MAX the complement. So all functions of the language are three inner loops.
-Integers wrap around at 64 bits; `bounds` says beforehand whether any result could.
+Integers wrap around at 64 bits; `bounds.py` says beforehand whether any result could.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.functions import Count, CountValues, Function, Greatest, Least, Mean, Sum
-from cepkit.aggregation.loops import compiled
-from cepkit.aggregation.operations import Operations
 from cepkit.errors import PatternError
 from cepkit.stream.columns import Column, EventColumns
 
@@ -105,9 +103,24 @@ class Tracks:
     floats: Floats
     leasts: Wide
 
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats, Wide]:
+        """All of them, as loops take them."""
+        return self.count, self.ints, self.floats, self.leasts
+
     def take(self, at: npt.NDArray[Any]) -> Tracks:
         """Return what they hold at some of the moments."""
         return Tracks(self.count[at], self.ints[:, at], self.floats[:, at], self.leasts[:, at])
+
+
+def joined(several: Sequence[Tracks]) -> Tracks:
+    """Return the moments of all, one behind the other."""
+    return Tracks(
+        np.concatenate([each.count for each in several]),
+        np.concatenate([each.ints for each in several], axis=1),
+        np.concatenate([each.floats for each in several], axis=1),
+        np.concatenate([each.leasts for each in several], axis=1),
+    )
 
 
 def tracks_for(lanes: Lanes, moments: int) -> Tracks:
@@ -265,97 +278,3 @@ def decoded(outcome: Outcome, coded: Wide) -> npt.NDArray[Any]:
             return np.full(len(coded), None, dtype=object)
         return column.dictionary[within]
     return coded
-
-
-_PANES = 2
-
-
-@compiled
-def _bounds(ts: Wide, codes: Ints, starts: Wide, n: int, window: int) -> tuple[float, float]:
-    """Return how great a prefix counter may get, summed over keys, and all matches together.
-
-    A window lies within three panes of half of it each: what is live is no more than what
-    counts without expiry since the beginning of the first of them. These counters only grow.
-    """
-    largest = 0.0
-    total = 0.0
-    rows = _PANES + 1
-    width = window // _PANES + 1
-    c = np.zeros((rows, n + 1))  # what counts since the beginning of a pane, panes in a circle
-    for key in range(starts.size - 1):
-        c[:] = 0.0
-        c[:, 0] = 1.0
-        pane = 0
-        most = 0.0
-        first = 0  # the row of the oldest pane
-        for i in range(starts[key], starts[key + 1]):
-            if window >= 0:
-                now = (ts[i] - ts[starts[key]]) // width
-                while pane < now:
-                    c[first, 1:] = 0.0
-                    first = (first + 1) % rows
-                    pane = pane + 1 if now - pane <= rows else now - rows
-            if codes[i] & 1 == 0:
-                p = n - (codes[i] >> 1)
-                if p == n:
-                    total += c[first, n - 1]
-                for row in range(rows):
-                    c[row, p] += c[row, p - 1]
-                most = max(most, c[first, p])
-        largest += most
-    return largest, total
-
-
-def bounds(operations: Operations) -> tuple[float, float]:
-    """Return an upper bound on live prefixes of any length, and one on matches of the stream."""
-    window = -1 if operations.window is None else operations.window
-    return _bounds(operations.ts, operations.codes, operations.starts, operations.length, window)
-
-
-@compiled
-def prefix_bounds(
-    ts: Wide,
-    codes: Ints,
-    starts: Wide,
-    node_of: Wide,
-    absent: npt.NDArray[np.bool_],
-    parents: Wide,
-    window: int,
-) -> Floats:
-    """Return how great the counters of each node of a forest may get, summed over keys.
-
-    Args:
-        ts: With codes and starts the `Operations`.
-        codes: See there; here the number of an event of the forest.
-        starts: See there.
-        node_of: The node of each code.
-        absent: Whether a code is of what must be absent.
-        parents: The node before each node, -1 for none.
-        window: The longest window, -1 for none.
-    """
-    nodes = parents.size
-    largest = np.zeros(nodes)
-    old = np.zeros(nodes)
-    new = np.zeros(nodes)
-    most = np.zeros(nodes)
-    for key in range(starts.size - 1):
-        old[:] = 0.0
-        new[:] = 0.0
-        most[:] = 0.0
-        pane = 0
-        for i in range(starts[key], starts[key + 1]):
-            if window >= 0:
-                now = (ts[i] - ts[starts[key]]) // (window + 1)
-                if now != pane:
-                    for v in range(nodes):
-                        old[v] = new[v] if now == pane + 1 else 0.0
-                        new[v] = 0.0
-                    pane = now
-            if not absent[codes[i]]:
-                v = node_of[codes[i]]
-                above = parents[v]
-                old[v] += 1.0 if above < 0 else old[above]
-                new[v] += 1.0 if above < 0 else new[above]
-                most[v] = max(most[v], old[v])
-        largest += most
-    return largest

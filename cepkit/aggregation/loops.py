@@ -22,3 +22,12 @@ def compiled(function: F) -> F:
     from numba import njit
 
     return cast("F", njit(cache=True, nogil=True, error_model="numpy")(function))
+
+
+def inlined(function: F) -> F:
+    """Compile `function` into each loop that calls it: for what has many arrays to hand over."""
+    if not HAS_NUMBA:
+        return function
+    from numba import njit
+
+    return cast("F", njit(inline="always", error_model="numpy")(function))

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from cepkit.aggregation.functions import Element, Semiring
 from cepkit.aggregation.lanes import NOBODY, SAFE, Lanes, Tracks, tracks_for
+from cepkit.aggregation.lanes import joined as lanes_joined
 from cepkit.aggregation.loops import compiled
 from cepkit.aggregation.moments import Moments
 
@@ -164,12 +165,7 @@ def joined(several: Sequence[Matched]) -> Matched:
     values: Tracks | list[Element]
     tracks = [part.values for part in several if isinstance(part.values, Tracks)]
     if tracks:
-        values = Tracks(
-            np.concatenate([t.count for t in tracks]),
-            np.concatenate([t.ints for t in tracks], axis=1),
-            np.concatenate([t.floats for t in tracks], axis=1),
-            np.concatenate([t.leasts for t in tracks], axis=1),
-        )
+        values = lanes_joined(tracks)
     else:
         values = [
             element

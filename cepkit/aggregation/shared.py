@@ -14,19 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation import shared_loops
+from cepkit.aggregation.bounds import prefix_bounds
+from cepkit.aggregation.by_loops import finished, wants_expiries
 from cepkit.aggregation.elements import Emit
 from cepkit.aggregation.functions import Count, Function, Least, Sum
+from cepkit.aggregation.gathering import passing
 from cepkit.aggregation.lanes import (
     NOBODY,
     SAFE,
     Lanes,
     Tracks,
     lanes_of,
-    prefix_bounds,
 )
 from cepkit.aggregation.moments import Moments
-from cepkit.aggregation.operations import Operations, operations_in, passing
-from cepkit.aggregation.running import finished, wants_expiries
+from cepkit.aggregation.operations import Operations, operations_in
 from cepkit.aggregation.sequence import EventSequence
 from cepkit.aggregation.shared_plan import Forest, Position, Spec
 from cepkit.aggregation.shared_state import state_of

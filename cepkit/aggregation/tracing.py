@@ -87,7 +87,7 @@ def trace(
     """
     sequence = sequence_of(query)
     cut = pieces_of(sequence, pieces)
-    operations = operations_of(sequence, columns)
+    operations = operations_of(sequence, columns).by_key()
     if len(operations) > MOST_STEPS:
         raise LimitError(
             f"a trace of {len(operations):,} steps",

@@ -10,12 +10,11 @@ import numpy.typing as npt
 
 from cepkit.aggregation import running
 from cepkit.aggregation.choice import choose_method
-from cepkit.aggregation.elements import Emit
+from cepkit.aggregation.elements import Emit, Method
 from cepkit.aggregation.functions import Function
 from cepkit.aggregation.moments import Moments
 from cepkit.aggregation.operations import operations_of
 from cepkit.aggregation.result import Aggregates
-from cepkit.aggregation.running import Method
 from cepkit.aggregation.sequence import EventSequence, sequence_of
 from cepkit.aggregation.tables import check_names, columns_of
 from cepkit.columnar.matches import report
@@ -161,7 +160,7 @@ def aggregate_sequence(
     operations = operations_of(sequence, columns)
     reason = None
     if method is None:
-        method, reason = choose_method(operations, functions.values())
+        method, reason = choose_method(operations, functions.values(), columns)
     moments = running.aggregate(
         operations,
         [event.variable for event in sequence.positive],

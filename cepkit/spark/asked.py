@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepkit.aggregation.elements import Emit
+from cepkit.aggregation.elements import Emit, Method
 from cepkit.aggregation.functions import Function
 from cepkit.aggregation.moments import Moments
-from cepkit.aggregation.running import Method
 from cepkit.aggregation.sequence import EventSequence
 from cepkit.aggregation.tables import Values, columns_of
 from cepkit.columnar.blocks import Block

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cepkit.aggregation import running
+from cepkit.aggregation import running, subtraction
 from cepkit.aggregation.running import STATES
 from cepkit.aggregation.sequence import sequence_of
 from cepkit.errors import UnsupportedError
@@ -170,6 +170,15 @@ def test_whole_numbers_put_together_from_remainders_are_the_same(
     emit = data.draw(st.sampled_from(EMITS))
     with mock.patch.object(running, "SAFE", 0.0):
         assert found(case, "a-seq", emit) == expected(case, emit)
+
+
+@given(case=SEQUENCES, data=st.data())
+def test_more_keys_than_matrices_are_kept_for_are_counted_one_after_the_other(
+    case: Case, data: st.DataObject
+) -> None:
+    emit = data.draw(st.sampled_from(EMITS))
+    with mock.patch.object(subtraction, "MOST_NUMBERS", 0):
+        assert found(case, "window-product", emit) == expected(case, emit)
 
 
 @pytest.mark.parametrize("interpreted", [False, True], ids=["compiled", "interpreted"])

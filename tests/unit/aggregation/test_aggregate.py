@@ -101,13 +101,21 @@ def test_what_a_branch_does_not_bind_is_missing() -> None:
 
 
 def test_auto_takes_prefix_counters_for_few_starts_and_a_product_for_many() -> None:
-    text = "PATTERN SEQ(A a, B b) WITHIN {} s AGG COUNT"
-    events = stream("a b " * 300)
+    text = "PATTERN SEQ(A a, B b) WITHIN {} s AGG COUNT, SUM(b.x)"
+    events = stream("a b " * 300, x=[0.5] * 600)
     few, many = (ck.aggregate(events, text.format(s)) for s in (10, 400))
     assert (few.method, many.method) == ("prefix-counters", "window-product")
     assert "STARTs live at once" in many.reason
     no_window = ck.aggregate(events, "PATTERN SEQ(A a, B b) AGG COUNT")
     assert (no_window.method, "without a window" in no_window.reason) == ("prefix-counters", True)
+
+
+def test_auto_takes_a_product_that_whole_numbers_can_be_subtracted_from() -> None:
+    events = stream("a b c " * 3, x=[1, 2, 3] * 3)
+    found = ck.aggregate(events, "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT, SUM(b.x), COUNT(a.x)")
+    assert (found.method, "subtracted" in found.reason) == ("window-product", True)
+    absent = ck.aggregate(events, "PATTERN SEQ(A a, NOT(C n), B b) WITHIN 9 s AGG COUNT")
+    assert absent.method == "prefix-counters"
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -159,7 +167,7 @@ def test_times_keep_their_zone() -> None:
 def test_a_result_is_shown_in_terminals_and_notebooks() -> None:
     found = ck.aggregate(EVENTS, "PATTERN SEQ(A a, C c) WITHIN 9 s AGG COUNT, AVG(c.x)")
     assert str(found).splitlines()[0] == (
-        "Aggregates by prefix-counters (about 1 STARTs live at once, which are few), 1 row:"
+        "Aggregates by window-product (whole numbers are subtracted as events expire), 1 row:"
     )
     assert "avg(c.x)" in found._repr_html_()
     assert len(found) == 1
