@@ -1,6 +1,8 @@
-"""How long the player takes to appear and to step, in a real browser, by the length of the trace.
+"""How long the player takes to appear and to step, in a real browser.
 
-python -m benchmarks.player [--steps 2000 20000] [--out FOLDER]
+By the length of a mechanism's trace, and by how many STARTs of prefix counters are live.
+
+python -m benchmarks.player [--steps 2000 20000] [--live 10 100] [--out FOLDER]
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.results import show, write
-from cepkit.api import simulate
+from cepkit.aggregation.trace import CounterTrace
+from cepkit.api import aggregate_trace, simulate
 from cepkit.automata.trace import Trace
 from cepkit.figures.player import Player, script
 from cepkit.figures.player.page import embedded
@@ -27,6 +30,8 @@ PATTERN = """PATTERN SEQ(A a, B b, C c)
 WHERE a.price < b.price AND b.price < c.price
 WITHIN 10 seconds"""
 ORDERS = ("cba", "abc")
+PIECES = (None, (("a", "b"), ("c", "d")))
+COUNTED_EVENTS = 1_200
 _FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -74,10 +79,23 @@ def traces(count: int) -> list[Trace]:
     ]
 
 
-def measured(browser: Any, steps: int, folder: Path) -> dict[str, Any]:
-    """Return sizes and times of a player of so many steps, in milliseconds."""
-    player = Player(traces(steps), steps=steps)
-    path = folder / f"{steps}.html"
+def counters(live: int) -> list[CounterTrace]:
+    """Return the counters of a sequence in one piece and in two, with so many live STARTs."""
+    random = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "ts": np.arange(COUNTED_EVENTS),
+            "type": random.choice(list("ABCD"), COUNTED_EVENTS),
+        }
+    )
+    stream = events(frame, time="ts", type="type", unit="s")
+    pattern = f"PATTERN SEQ(A a, B b, C c, D d) WITHIN {4 * live} seconds"
+    return [aggregate_trace(stream, pattern, pieces=pieces) for pieces in PIECES]
+
+
+def measured(browser: Any, player: Player, folder: Path, **about: int) -> dict[str, Any]:
+    """Return sizes and times of a player, in milliseconds."""
+    path = folder / "player.html"
     path.write_text(
         f"<!DOCTYPE html><body><script type='module'>{script()}\n"
         f"const data = {embedded(player.document)};\nconst began = performance.now();\n"
@@ -90,7 +108,9 @@ def measured(browser: Any, steps: int, folder: Path) -> dict[str, Any]:
     page.wait_for_selector(".cepkit-player")
     times = page.evaluate(_MEASURE, player.steps)
     page.close()
-    row: dict[str, Any] = {"steps": player.steps, "document MB": len(player.document) / 1e6}
+    row: dict[str, Any] = {
+        **about, "steps": player.steps, "document MB": len(player.document) / 1e6,
+    }  # fmt: skip
     row["mount ms"] = times["mount"][0]
     for name in ("forward", "back", "scrub", "shown"):
         ordered = sorted(times[name])
@@ -103,6 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and write a CSV file."""
     parser = argparse.ArgumentParser(description="The player in a browser.")
     parser.add_argument("--steps", type=int, nargs="+", default=[200, 2_000, 20_000])
+    parser.add_argument("--live", type=int, nargs="+", default=[10, 50, 200])
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     options = parser.parse_args(arguments)
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -116,10 +137,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
             Path(folder) / "profile", executable_path=chromium, headless=True, args=list(_FLAGS),
             viewport={"width": 1000, "height": 900},
         )  # fmt: skip
-        rows = [measured(browser, steps, Path(folder)) for steps in options.steps]
+        place = Path(folder)
+        rows = [
+            measured(browser, Player(traces(steps), steps=steps), place) for steps in options.steps
+        ]
+        counted = [
+            measured(browser, Player(counters(live)), place, live=live) for live in options.live
+        ]
         browser.close()
     show("The player, two traces", rows)
+    show("The player, prefix counters of a sequence in one piece and in two", counted)
     write(options.out, "player", rows)
+    write(options.out, "player_counters", counted)
 
 
 if __name__ == "__main__":

@@ -97,6 +97,27 @@ def test_an_exported_notebook_plays_without_kernel_and_network(
     elsewhere[:] = [url for url in elsewhere if "cdnjs.cloudflare.com" not in url]
 
 
+COUNTED = """
+cut = [["a", "b"], ["c"]]
+counters = [ck.aggregate_trace(stream, pattern, pieces=pieces) for pieces in (None, cut)]
+"""
+
+
+def test_prefix_counters_play_in_the_notebook_and_tell_the_kernel(lab, page):
+    plain = TRACES.replace("WHERE a.price < b.price AND b.price < c.price ", "")
+    lab.write("counted.ipynb", plain, COUNTED, WIDGET.replace("(traces)", "(counters)"))
+    lab.run(page, "counted.ipynb")
+    player = Reading(page).wait()
+    lab.evaluate(page, "widget.step", "widget.next_match()")
+    expect(player.host).to_have_attribute("data-step", "6")
+    assert player.total(0) == "Output: live matches a1 2 + a2 2 + a3 2 = 6, 6 new"
+    assert player.total(1) == "Output: live matches c1 (2 + 2 + 2) × 1 = 6, 6 new"
+    player.focus()
+    player.press("ArrowLeft")
+    lab.wait_for(page, "widget.step", "5")
+    assert player.changed(0) == ["1 + 1 = 2"] * 3
+
+
 def test_a_notebook_that_is_not_trusted_shows_the_totals(lab, page):
     path = lab.write("untrusted.ipynb", TRACES, DRAWN)
     _convert(path, "--to", "notebook", "--inplace")

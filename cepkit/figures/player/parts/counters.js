@@ -2,6 +2,8 @@
 
 const COUNTED = [["matches", "live matches"], ["rows", "rows of counters"], ["saved", "rows of snapshots"], ["updates", "updates so far"]];
 const MOST_TERMS = 8;
+const MOST_STARTS = 20;
+const MOST_SAVED = 5;
 
 const chopped = (tracks) => tracks.some((track) => track.pieces.length > 1);
 const countersOf = (tracks) => COUNTED.filter(([name]) => name !== "saved" || chopped(tracks));
@@ -229,6 +231,16 @@ class CounterTrack {
 
 // ---------------------------------------------------------------- the card of counters
 
+/** Scrolls to the first of some rows if none is to be seen: once, when the page is drawn anyway. */
+function reveal(body, rows) {
+  if (!rows.length) return;
+  requestAnimationFrame(() => {
+    const [from, to] = [body.scrollTop, body.scrollTop + body.clientHeight];
+    const seen = ({ offsetTop, offsetHeight }) => offsetTop >= from && offsetTop + offsetHeight <= to;
+    if (!rows.some(seen)) body.scrollTop = rows[0].offsetTop - 30;
+  });
+}
+
 /** One trace of counters: a table for each piece, a row for each live START, the sum of matches. */
 class CounterCard {
   constructor(track, tell) {
@@ -283,23 +295,18 @@ class CounterCard {
     const scene = this.scene(piece, p);
     const rows = shown.map((row) => this.row(row, p, scene));
     const left = live.length - shown.filter((row) => row.died > p).length;
-    const scrolled = body.scrollTop;
     const none = h("p", { class: "rest" }, p ? "no live START" : "no START yet");
     body.replaceChildren(rows.length ? h("table", { class: "counts" }, h("thead", {}, this.head(piece, scene)), h("tbody", {}, ...rows)) : none,
       ...(left ? [h("p", { class: "rest" }, `and ${counted(left, "row")} more`)] : []));
-    // Drawn anew it stands where it stood, but what changes is to be seen.
-    body.scrollTop = scrolled;
-    const changed = [...body.querySelectorAll(":scope > table > tbody > tr")].filter((_, i) => this.touched(shown[i], p));
-    const inside = ({ offsetTop, offsetHeight }) => offsetTop >= body.scrollTop && offsetTop + offsetHeight <= body.scrollTop + body.clientHeight;
-    if (changed.length && !changed.some(inside)) body.scrollTop = changed[0].offsetTop - 30;
+    reveal(body, rows.filter((_, i) => this.touched(shown[i], p)));
   }
 
   /** Which rows there is room for: what changes comes first, then what is new. */
   some(rows, p) {
-    if (rows.length <= MOST_ROWS) return rows;
+    if (rows.length <= MOST_STARTS) return rows;
     const { key } = this.track.moment(p) ?? {};
     const rank = (row) => 2 * (row.id === this.chosen || this.touched(row, p)) + (row.key === key);
-    return [...rows].sort((a, b) => rank(b) - rank(a) || b.id - a.id).slice(0, MOST_ROWS);
+    return [...rows].sort((a, b) => rank(b) - rank(a) || b.id - a.id).slice(0, MOST_STARTS);
   }
 
   touched(row, p) {
@@ -394,7 +401,7 @@ class CounterCard {
     const entries = track.snapshot(row, p, row.died > p);
     if (!entries.length) return h("span", { class: "rest" }, "nothing");
     const { time } = track.moment(p);
-    const shown = entries.length > MOST_TERMS ? entries.slice(-MOST_TERMS) : entries;
+    const shown = entries.slice(-MOST_SAVED);
     const rows = shown.map((one) => h("tr", { class: one.died === p ? "gone" : row.born === p ? "new" : "", "data-saved": one.of.name },
       h("td", {}, one.of.name), one.of.expires === null ? null : h("td", { class: "left" }, one.died === p ? "expired" : spanText(one.of.expires - time)),
       h("td", { class: "number" }, this.origin(row, one, p), big(one.count))));

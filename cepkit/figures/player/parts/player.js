@@ -121,7 +121,7 @@ class Player {
     if (on instanceof HTMLSelectElement) return;
     // A button that has the focus keeps the space bar, a region that scrolls its keys.
     if (pressed.key === " " && on instanceof HTMLButtonElement && inside) return;
-    if (on instanceof HTMLElement && on.classList.contains("body") && /^(Page|Home|End| )/.test(pressed.key)) return;
+    if (on instanceof HTMLElement && on.matches(".body, .scroll") && /^(Page|Home|End| )/.test(pressed.key)) return;
     const actions = {
       ArrowLeft: () => this.seek(this.position - 1), ArrowRight: () => this.seek(this.position + 1),
       PageUp: () => this.seek(this.position - 10), PageDown: () => this.seek(this.position + 10),
