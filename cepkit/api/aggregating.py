@@ -103,7 +103,6 @@ def aggregate(
         PatternError: There is no AGG, the pattern reads a column that the stream does not have, or
             an aggregate is of what it cannot take.
         UnsupportedError: The method cannot aggregate such a pattern; the message says what in it.
-            On Spark, rows at triggers of a window in events.
         LimitError: Detection would make too many sets. When rows are asked for on Spark: an
             integer beyond 64 bits.
     """

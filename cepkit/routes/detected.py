@@ -23,13 +23,12 @@ from cepkit.aggregation.tables import Values, columns_of
 from cepkit.columnar.blocks import Block, Members
 from cepkit.columnar.matches import Matches
 from cepkit.columnar.program import Program
-from cepkit.errors import UnsupportedError
 from cepkit.pattern.conditions import Aggregate, Expression, variables_of, walk
 from cepkit.pattern.evaluation import truth
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.policies import CountWindow, Strategy
+from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.plan.checks import as_plan
@@ -78,20 +77,6 @@ def aggregate_detected(
     return columns_of(
         moments, functions, matches.columns, stream.schema, query.group_by, group_rows, emit
     )
-
-
-def check_emit(query: Query, emit: Emit) -> None:
-    """Refuse rows that the matches of a query in a Spark stream cannot have.
-
-    Raises:
-        UnsupportedError: Rows at triggers, of a window in events.
-    """
-    if isinstance(query.window, CountWindow) and emit in ("trigger", "changes"):
-        raise UnsupportedError(
-            f"emit='{emit}' with a window in events, of a Spark stream: what is live then depends "
-            "on events of every type",
-            expected="emit='new' or emit='total', a window in time, or a local stream",
-        )
 
 
 def aggregate_blocks(

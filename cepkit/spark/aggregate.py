@@ -50,8 +50,8 @@ def aggregate(
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.
-        UnsupportedError: The method, or the kind of rows, is not for such a query; a function
-            does not say what type its values have.
+        UnsupportedError: The method is not for such a query; a function does not say what type
+            its values have.
     """
     frame = batch_frame(stream)
     prepared = prepare(stream, frame, query, functions, way_of(query, method), emit, plan)
@@ -102,7 +102,7 @@ def aggregate_several(
     Raises:
         PlanError: The sharing plan is not one of these queries.
         PatternError: An aggregate cannot take the column that it is of.
-        UnsupportedError: The method, or the kind of rows, is not for one of the queries.
+        UnsupportedError: The method is not for one of the queries.
     """
     frame = batch_frame(stream)
     plans = plans or {}

@@ -114,6 +114,7 @@ def start(
         first.numbers,
         slice_seconds,
         beside=tuple(one.bare for one in each[1:]),
+        every_type=any(one.every_type for one in each),
     )
     chosen = setting.choose(route_for(emit, window, key, route))
     reports = new_reports(context)

@@ -25,11 +25,12 @@ from cepkit.columnar.matches import programs
 from cepkit.columnar.program import Clock, Program
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.routes.aggregates import Way, attributes_of
-from cepkit.routes.detected import check_emit, without_aggregates
+from cepkit.routes.detected import without_aggregates
 from cepkit.spark.asked import Asked
 from cepkit.spark.batch import check_kinds
 from cepkit.spark.delivery import Route, looks_ahead, numbers_for, taken_in_turn
@@ -76,6 +77,12 @@ class Prepared:
         return "detect" if self.way.sequence is None else self.way.method or "a-seq"
 
     @property
+    def every_type(self) -> bool:
+        """Whether it must be known when events of any type arrive: they end what is live."""
+        moments = self.asked.emit in ("trigger", "changes")
+        return moments and isinstance(self.bare.window, CountWindow)
+
+    @property
     def reason(self) -> str:
         """Why in this way."""
         by_cell = self.way.sequence is not None and self.way.method is None
@@ -104,12 +111,9 @@ def prepare(
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.
-        UnsupportedError: The kind of rows is not for such a query; a function does not say what
-            type its values have.
+        UnsupportedError: A function does not say what type its values have.
     """
     check_names(query.group_by, tuple(functions))
-    if way.sequence is None:
-        check_emit(query, emit)
     bare = without_aggregates(query)
     compiled = programs(bare, plan or as_plan(None, bare))
     read = attributes_of(functions) | set(bare.partition_by)

@@ -96,6 +96,7 @@ class Setting:
         sets: Which sets of Kleene variables make matches.
         limited: Whether only some of the matches are wanted.
         beside: Further patterns whose events are wanted in the same cells.
+        every_type: Whether workers need the events of all types, as they arrive.
     """
 
     stream: Stream
@@ -116,10 +117,13 @@ class Setting:
     sets: Literal["every", "maximal"] = "every"
     limited: bool = False
     beside: tuple[Query, ...] = ()
+    every_type: bool = False
 
     @property
     def types(self) -> frozenset[str] | None:
         """The types of events that are wanted, None for any."""
+        if self.every_type:
+            return None
         each = [types_of(query) for query in (self.query, *self.beside)]
         named = [types for types in each if types is not None]
         return frozenset().union(*named) if len(named) == len(each) else None
@@ -239,6 +243,8 @@ class Setting:
         )
         if taken_in_turn(self.query):
             layout = replace(layout, uncut="what is taken depends on what was taken before")
+        elif self.every_type:
+            layout = replace(layout, uncut="what is live depends on all events before")
         return layout.looking_ahead() if self.ahead else layout
 
     def _wanted(self, types: frozenset[str] | None) -> DataFrame:

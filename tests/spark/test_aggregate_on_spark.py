@@ -68,11 +68,7 @@ def test_sequences_have_the_judges_aggregates_in_any_slices(spark, data):
 @given(data=st.data())
 def test_what_is_no_sequence_is_detected_in_the_workers(spark, data):
     case = data.draw(ANYTHING)
-    try:
-        emit, rows = found(spark, case, data, "auto")
-    except UnsupportedError:
-        assert "EVENTS" in str(case.query)
-        return
+    emit, rows = found(spark, case, data, "auto")
     assert rows == expected(case, emit)
 
 
@@ -233,8 +229,24 @@ def test_what_cannot_be_asked_is_refused_before_any_job(spark):
         ck.aggregate(
             stream, "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 s AGG COUNT", method="a-seq"
         )
-    with pytest.raises(UnsupportedError, match="of a Spark stream"):
-        ck.aggregate(stream, "PATTERN SEQ(A a, B b) WITHIN 9 EVENTS AGG COUNT")
+
+
+@pytest.mark.parametrize("emit", ["trigger", "changes"])
+@pytest.mark.parametrize(
+    ("group", "route"),
+    [
+        ("", "one slice: what is live depends on all events before, 1 task"),
+        (" GROUP BY user", "buckets of user"),
+    ],
+)
+def test_a_window_in_events_sees_those_of_every_type(spark, monkeypatch, emit, group, route):
+    monkeypatch.setattr("cepkit.spark.layout.LEAST_EVENTS", 100)
+    pattern = f"PATTERN SEQ(A a, B b) WITHIN 7 EVENTS AGG COUNT, MIN(b.n){group}"
+    local, on_spark = both(spark, clicks(900), pattern, emit=emit)
+    there = on_spark.toPandas()
+    assert route in on_spark.route
+    assert rows_of(there.drop(columns="ts")) == rows_of(local.drop(columns="ts"))
+    assert sorted(there["ts"].dt.tz_localize(None)) == sorted(local["ts"].dt.tz_localize(None))
 
 
 def test_a_stream_without_events_has_a_total_of_nothing(spark):
