@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from numpy import uintp
 
 from cepkit.aggregation.loops import compiled
 from cepkit.aggregation.operations import Interleaved, Operations
@@ -41,11 +42,12 @@ def _bounds(ts: Wide, codes: Ints, starts: Wide, n: int, window: int) -> tuple[f
     total = 0.0
     rows = _PANES + 1
     width = window // _PANES + 1
-    c = np.zeros((rows, n + 1))  # what counts since the beginning of a pane, panes in a circle
+    # What counts since the beginning of each pane, panes in a circle: those of a length together.
+    c = np.zeros((n + 1, rows))
     for key in range(starts.size - 1):
         begin, end = starts[key], starts[key + 1]
         c[:] = 0.0
-        c[:, 0] = 1.0
+        c[0] = 1.0
         most = 0.0
         first = 0  # the row of the oldest pane
         turn = ts[begin] + width if begin < end else 0  # when the next pane begins
@@ -53,16 +55,16 @@ def _bounds(ts: Wide, codes: Ints, starts: Wide, n: int, window: int) -> tuple[f
             if window >= 0 and ts[i] >= turn:
                 panes = (ts[i] - turn) // width + 1
                 for _ in range(min(panes, rows)):
-                    c[first, 1:] = 0.0
+                    c[1:, first] = 0.0
                     first = (first + 1) % rows
                 turn += panes * width
             if codes[i] & 1 == 0:
-                p = n - (codes[i] >> 1)
+                p = uintp(n - (codes[i] >> 1))
                 if p == n:
-                    total += c[first, n - 1]
-                for row in range(rows):
-                    c[row, p] += c[row, p - 1]
-                most = max(most, c[first, p])
+                    total += c[p - uintp(1), first]
+                for row in range(uintp(rows)):
+                    c[p, row] += c[p - uintp(1), row]
+                most = max(most, c[p, first])
         largest += most
     return largest, total
 

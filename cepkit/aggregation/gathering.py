@@ -28,14 +28,25 @@ Bits = npt.NDArray[np.bool_]
 
 
 def in_order(
-    columns: EventColumns, sequence: EventSequence, events: Sequence[Event]
-) -> tuple[Times, Ints, Ints]:
-    """Return of all operations, in their order, the time, the row, and which of `events` it is."""
+    columns: EventColumns,
+    sequence: EventSequence,
+    events: Sequence[tuple[int, Event]],
+    *,
+    slots: bool,
+) -> tuple[Times, Ints, Ints, Ints]:
+    """Return all operations in their order: the time, the code and the row of each.
+
+    Args:
+        columns: The stream, with the attributes that filters read.
+        sequence: Says the filters.
+        events: (code, event): those of one time are applied in this order.
+        slots: Whether it is wanted which of `events` each stands for; that comes last.
+    """
     filters = dict(sequence.filters)
     masks: list[Bits] = []
     mask_of = np.full(len(events), -1, dtype=np.int32)
     of_type: list[list[int]] = [[] for _ in columns.type_names]
-    for slot, event in enumerate(events):
+    for slot, (_, event) in enumerate(events):
         wanted = [event.types is None or name in event.types for name in columns.type_names]
         for code in np.flatnonzero(wanted):
             of_type[code].append(slot)
@@ -47,19 +58,22 @@ def in_order(
     counts = np.bincount(columns.types, minlength=len(columns.type_names))
     most = int(counts @ np.diff(begins)) if len(counts) else 0
     times = np.empty(most, dtype=np.int64)
-    rows, slots = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
+    codes, rows = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
+    of = np.empty(most if slots else 0, dtype=np.int32)
     number = _gather(
         columns.ts,
         columns.types.astype(np.int32, copy=False),
         begins,
         listed,
+        np.array([code for code, _ in events], dtype=np.int32),
         mask_of,
         np.array(masks, dtype=np.bool_).reshape(len(masks), len(columns)),
         times,
+        codes,
         rows,
-        slots,
+        of,
     )
-    return times[:number], rows[:number], slots[:number]
+    return times[:number], codes[:number], rows[:number], of[:number]
 
 
 def passing(columns: EventColumns, event: Event, conditions: Sequence[Expression]) -> Bits:
@@ -84,9 +98,11 @@ def _gather(
     types: Ints,
     begins: Ints,
     listed: Ints,
+    code_of: Ints,
     mask_of: Ints,
     masks: Bits,
     times: Times,
+    codes: Ints,
     rows: Ints,
     slots: Ints,
 ) -> int:
@@ -103,8 +119,10 @@ def _gather(
                 slot = listed[at]
                 if mask_of[slot] < 0 or masks[mask_of[slot], i]:
                     times[number] = ts[i]
+                    codes[number] = code_of[slot]
                     rows[number] = i
-                    slots[number] = slot
+                    if slots.size:
+                        slots[number] = slot
                     number += 1
         else:
             for slot in range(mask_of.size):
@@ -112,11 +130,18 @@ def _gather(
                     for at in range(begins[types[row]], begins[types[row] + 1]):
                         if listed[at] == slot and (mask_of[slot] < 0 or masks[mask_of[slot], row]):
                             times[number] = ts[i]
+                            codes[number] = code_of[slot]
                             rows[number] = row
-                            slots[number] = slot
+                            if slots.size:
+                                slots[number] = slot
                             number += 1
         i = end
     return number
+
+
+def needs_slots(sequence: EventSequence) -> bool:
+    """Return whether `keys_of` must know which event of the sequence an operation stands for."""
+    return any(len({attribute for _, attribute in key}) > 1 for key in sequence.keys)
 
 
 def keys_of(
@@ -164,7 +189,17 @@ def keys_of(
             group_of, size = found, of_partition
         else:
             group_of, size = partition_keys([columns.attributes[a] for a in sequence.group_by])
-        groups[keys] = group_of[rows]
+        if group_of is found and len(parts) == 1:
+            groups = np.arange(number, dtype=np.int32)
+        else:
+            groups[keys] = group_of[rows]
         group_rows = np.zeros(size, dtype=np.int32)
-        group_rows[group_of[::-1]] = np.arange(len(columns), dtype=np.int32)[::-1]
+        _first_rows(group_of, group_rows)
     return (np.where(lost, ~keys, keys) if lost.any() else keys), groups, group_rows
+
+
+@compiled
+def _first_rows(group_of: Ints, group_rows: Ints) -> None:
+    """Write the first row of each group."""
+    for row in range(group_of.size - 1, -1, -1):
+        group_rows[group_of[row]] = row

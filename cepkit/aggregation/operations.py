@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation.gathering import in_order, keys_of
+from cepkit.aggregation.gathering import in_order, keys_of, needs_slots
 from cepkit.aggregation.loops import compiled
 from cepkit.aggregation.sequence import EventSequence
 from cepkit.pattern.evaluation import truth
@@ -173,8 +173,7 @@ def _operations(
     events: Sequence[tuple[int, Event]],
     triggers: Collection[int],
 ) -> tuple[Interleaved, Bits]:
-    ts, rows, slots = in_order(columns, sequence, [event for _, event in events])
-    codes = np.array([code for code, _ in events], dtype=np.int32)[slots]
+    ts, codes, rows, slots = in_order(columns, sequence, events, slots=needs_slots(sequence))
     variables = [event.variable for _, event in events]
     keys, groups, group_rows = keys_of(sequence, columns, rows, slots, variables)
     lost = np.zeros(len(groups), dtype=np.bool_)

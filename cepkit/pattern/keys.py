@@ -80,7 +80,8 @@ def partition_keys(columns: Sequence[Column]) -> tuple[Codes, int]:
 
     def with_missing(column: Column) -> tuple[Codes, int]:
         (codes,), number = dense_keys([column])
-        return np.where(codes < 0, number, codes), number + 1
+        missing = codes < 0
+        return (np.where(missing, number, codes) if missing.any() else codes), number + 1
 
     def both(left: tuple[Codes, int], right: tuple[Codes, int]) -> tuple[Codes, int]:
         joined = left[0].astype(np.int64) * right[1] + right[0]
