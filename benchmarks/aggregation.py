@@ -209,9 +209,7 @@ def _shared(
     for method in ("prefix-counters", "window-product"):
         row[f"alone, {method}"] = _best(lambda m=method: alone(m)) / len(stream)
         row[f"gain over {method}"] = row[f"alone, {method}"] / row["shared"]
-    choice = choose(
-        positions, shared.rates_of(positions, [s.window for s in sequences], stream), "auto"
-    )
+    choice = choose(positions, shared.rates_of(sequences, stream), "auto")
     row["auto"] = "alone" if choice.cuts is None else "shared"
     return row
 

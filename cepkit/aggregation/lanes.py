@@ -67,7 +67,8 @@ class Lanes:
     @property
     def greatest(self) -> float:
         """The greatest magnitude in an integer lane, at least 1."""
-        return max(1.0, float(np.abs(self.ints.astype(np.float64)).max(initial=0.0)))
+        low, high = self.ints.min(initial=0), self.ints.max(initial=0)
+        return max(1.0, -float(low), float(high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +223,9 @@ class _Builder:
             if missing is not None:
                 coded = np.where(missing, NOTHING, coded)
             return "least", self._add("least", at, (type(function), id(column)), coded)
-        values: npt.NDArray[Any] = np.array(column.values)
+        values: npt.NDArray[Any] = column.values
         if missing is not None:
-            values[missing] = 0
+            values = np.where(missing, 0, values)
         kind = "int" if column.kind == "integer" else "float"
         return kind, self._add(kind, at, ("sum", id(column)), values)
 
@@ -245,6 +246,9 @@ class _Builder:
 
     def _stacked(self, kind: str, dtype: type) -> tuple[Ints, npt.NDArray[Any]]:
         lanes = self._lanes[kind]
+        if len(lanes) == 1:  # as it is, without a copy
+            at, only = lanes[0]
+            return np.array([at], dtype=np.int32), np.ascontiguousarray(only, dtype=dtype)[None]
         values: npt.NDArray[Any] = np.empty((len(lanes), self._size), dtype=dtype)
         for number, (_, each) in enumerate(lanes):
             values[number] = each

@@ -29,10 +29,11 @@ from cepkit.aggregation.lanes import (
 from cepkit.aggregation.moments import Moments
 from cepkit.aggregation.operations import Operations, operations_in
 from cepkit.aggregation.sequence import EventSequence
-from cepkit.aggregation.shared_plan import Forest, Position, Spec
+from cepkit.aggregation.shared_plan import Forest, Spec, positions_of
 from cepkit.aggregation.shared_state import state_of
 from cepkit.aggregation.shared_wiring import parents_of, wiring_of
 from cepkit.aggregation.sharing import Rates
+from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.nodes import Event
 from cepkit.stream.columns import EventColumns
 
@@ -45,28 +46,48 @@ def can_share(functions: Iterable[Function]) -> bool:
     return all(isinstance(function, Count | Sum | Least) for function in functions)
 
 
-def rates_of(
-    positions: Sequence[Sequence[Position]], windows: Sequence[int | None], columns: EventColumns
-) -> Rates:
+def kinds_of(sequences: Sequence[EventSequence]) -> set[Spec]:
+    """Return all kinds of events of some sequences."""
+    places = [place for each in sequences for place in positions_of(each)]
+    return {spec for place in places for spec in (place.event, *place.absent)}
+
+
+def rates_of(sequences: Sequence[EventSequence], columns: EventColumns) -> Rates:
     """Return the rates of all kinds of events in a stream.
 
     Args:
-        positions: The positions of each sequence.
-        windows: Their windows, in microseconds.
+        sequences: Of one cluster.
         columns: The stream, with the attributes that they read.
     """
-    kinds = {spec for each in positions for place in each for spec in (place.event, *place.absent)}
     span = float(columns.ts[-1] - columns.ts[0]) / 1e6 if len(columns) else 0.0
     of_type = dict(zip(columns.type_names, np.bincount(columns.types).tolist(), strict=False))
     rates = {}
-    for spec in kinds:
+    for spec in kinds_of(sequences):
         if spec.types is None or spec.filters:
             number = int(passing(columns, Event("_", spec.types), spec.filters).sum())
         else:
             number = sum(of_type.get(name, 0) for name in spec.types)
         rates[spec] = number / (span or 1.0)
-    known = [window for window in windows if window is not None]
-    return Rates(rates, max(known) / 1e6 if known else None)
+    return Rates(rates, longest_window(sequences), _keys(sequences[0], columns))
+
+
+def longest_window(sequences: Sequence[EventSequence]) -> float | None:
+    """Return the longest window in seconds, None for none."""
+    known = [each.window for each in sequences if each.window is not None]
+    return max(known) / 1e6 if known else None
+
+
+def _keys(sequence: EventSequence, columns: EventColumns) -> float:
+    """Return how many equally frequent keys would bring as many STARTs together as these do."""
+    first = sequence.positive[0]
+    names = [*sequence.partition_by, *(dict(key)[first.variable] for key in sequence.keys)]
+    if not names:
+        return 1.0
+    codes, _ = partition_keys([columns.attributes[name] for name in names])
+    counts = np.bincount(codes[passing(columns, first, ())]).astype(np.float64)
+    starts = float(counts.sum())
+    alike = float((counts * (counts - 1)).sum())  # pairs that agree, as a sample tells as well
+    return starts * (starts - 1) / alike if alike else max(1.0, starts)
 
 
 def aggregate(

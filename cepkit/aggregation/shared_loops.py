@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy import uintp
 
-from cepkit.aggregation.loops import compiled
+from cepkit.aggregation.loops import compiled, inlined
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
@@ -306,7 +306,7 @@ def _save_all(
     return True
 
 
-@compiled
+@inlined
 def _extend(
     node: np.uintp, come: np.uintp, event: int, lo: np.uintp, hi: np.uintp, size: np.uintp,
     nodes: Table, cells: Table, values: Wide, reals: Floats, x: Wide, f: Floats,
@@ -333,7 +333,7 @@ def _extend(
                     x[to + at] = min(x[to + at], least)
 
 
-@compiled
+@inlined
 def _start(
     node: np.uintp, place: np.uintp, event: int, size: np.uintp, nodes: Table, cells: Table,
     values: Wide, reals: Floats, x: Wide, f: Floats,
@@ -395,13 +395,13 @@ def _clear(kind: int, row: np.uintp, lo: np.uintp, hi: np.uintp, x: Wide, f: Flo
             x[at] = nothing
 
 
-@compiled
+@inlined
 def _add(rows: npt.NDArray[Any], to: np.uintp, come: np.uintp, lo: np.uintp, hi: np.uintp) -> None:
     for at in range(lo, hi):
         rows[to + at] += rows[come + at]
 
 
-@compiled
+@inlined
 def _add_times(
     rows: npt.NDArray[Any], to: np.uintp, x: Wide, come: np.uintp, lo: np.uintp, hi: np.uintp,
     value: Any,
@@ -411,7 +411,7 @@ def _add_times(
         rows[to + at] += value * x[come + at] if x[come + at] != 0 else rows.dtype.type(0)
 
 
-@compiled
+@inlined
 def _total(rows: npt.NDArray[Any], begin: np.uintp, end: np.uintp) -> Any:
     whole = rows.dtype.type(0)
     for at in range(begin, end):

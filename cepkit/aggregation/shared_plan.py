@@ -178,3 +178,16 @@ def forest_of(positions: Sequence[Sequence[Position]], cuts: Sequence[Cuts]) -> 
         assert chain is not None
         of.append(chain)
     return Forest(tuple(made), tuple(chains), tuple(of))
+
+
+def path_of(forest: Forest, chain: int) -> tuple[tuple[int, int], ...]:
+    """Return (node, chain that ends with its piece) for each position of a chain."""
+    path: list[tuple[int, int]] = []
+    at: int | None = chain
+    while at is not None:
+        node: int | None = forest.chains[at].end
+        while node is not None:
+            path.append((node, at))
+            node = forest.nodes[node].parent
+        at = forest.chains[at].before
+    return tuple(reversed(path))

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from cepkit.aggregation.functions import Greatest, Least
 from cepkit.aggregation.lanes import Lanes
 from cepkit.aggregation.shared_loops import FLOAT, LEAST, SUM
-from cepkit.aggregation.shared_plan import Forest
+from cepkit.aggregation.shared_plan import Forest, path_of
 
 Wide = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -306,6 +306,8 @@ class _Builder:
 
     def _stacked(self, kinds: Sequence[int], dtype: type) -> npt.NDArray[Any]:
         rows = [row for lane, row in self._values.items() if lane.kind in kinds]
+        if len(rows) == 1:  # as it is, without a copy
+            return rows[0][None]
         size = len(rows[0]) if rows else 0
         return np.array(rows, dtype=dtype).reshape(len(rows), size)
 
@@ -336,19 +338,6 @@ def _table(names: Sequence[str], rows: Iterable[Sequence[int]]) -> Table:
 def _begins(parts: Iterable[Sequence[Any]]) -> list[int]:
     """Return where each part begins where they lie one behind the other, and the end."""
     return list(accumulate(map(len, parts), initial=0))
-
-
-def path_of(forest: Forest, chain: int) -> tuple[tuple[int, int], ...]:
-    """Return (node, chain that ends with its piece) for each position of a chain."""
-    path: list[tuple[int, int]] = []
-    at: int | None = chain
-    while at is not None:
-        node: int | None = forest.chains[at].end
-        while node is not None:
-            path.append((node, at))
-            node = forest.nodes[node].parent
-        at = forest.chains[at].before
-    return tuple(reversed(path))
 
 
 _KINDS = {"count": -1, "int": SUM, "float": FLOAT, "least": LEAST}

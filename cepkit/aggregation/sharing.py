@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from cepkit.aggregation.shared_plan import Cuts, Forest, Position, Spec, forest_of
+from cepkit.aggregation.shared_plan import Cuts, Forest, Position, Spec, forest_of, path_of
 
 Sharing: TypeAlias = Literal["auto", "none", "prefix", "chop-connect"]
 
@@ -28,10 +28,14 @@ GATHER = 18.0
 benchmarks/aggregation.py measures, on one machine: their ratios matter."""
 ALONE, ALONE_COUNTER = 27.0, 0.18
 """For an event of a sequence by itself, by prefix counters, and for each live START."""
-PRODUCT, PRODUCT_POSITION, PRODUCT_ABSENCE = 30.0, 1.5, 10.0
-"""The same by a window product, and for each position, and where something must be absent."""
-SHARED, SHARED_COUNTER = 40.0, 0.3
+ALONE_LANE, ALONE_LANE_COUNTER = 28.0, 0.4
+"""The same for each lane, that is for each aggregate but the number of matches."""
+PRODUCT, PRODUCT_POSITION, PRODUCT_ABSENCE, PRODUCT_LANE = 30.0, 1.5, 10.0, 25.0
+"""By a window product, for each position, where something must be absent, and for each lane."""
+SHARED, SHARED_COUNTER = 36.0, 0.2
 """For an event at a node that sequences share, and for each live START."""
+SHARED_LANE, SHARED_LANE_COUNTER = 50.0, 0.28
+"""The same for each lane."""
 CONNECTED = 60.0
 """For an event more where any piece is connected to another."""
 SNAPSHOT, ENTRY, ROW = 20.0, 0.6, 2.6
@@ -45,35 +49,50 @@ class Rates:
     Attributes:
         events: Events per second of each kind.
         window: The longest window in seconds, None for none.
+        keys: How many keys there are, were they equally frequent: an event meets the STARTs of
+            its own key.
     """
 
     events: Mapping[Spec, float]
     window: float | None
+    keys: float = 1.0
 
     def live(self, spec: Spec) -> float:
-        """Return how many STARTs of a kind live at once."""
-        return 1.0 if self.window is None else 1.0 + self.events[spec] * self.window
+        """Return how many STARTs of a kind an event meets."""
+        return 1.0 if self.window is None else 1.0 + self.events[spec] * self.window / self.keys
 
 
-def cost_alone(positions: Sequence[Position], rates: Rates) -> float:
-    """Return the cost of a sequence by itself, by the faster of the two methods."""
+def cost_alone(positions: Sequence[Position], rates: Rates, lanes: int = 0) -> float:
+    """Return the cost of a sequence with some lanes by itself, by the faster of the two methods."""
     live = rates.live(positions[0].event)
-    counters = ALONE + ALONE_COUNTER * live
-    product = PRODUCT + PRODUCT_POSITION * len(positions)
+    counters = ALONE + ALONE_COUNTER * live + lanes * (ALONE_LANE + ALONE_LANE_COUNTER * live)
+    product = PRODUCT + PRODUCT_POSITION * len(positions) + lanes * PRODUCT_LANE
     if any(position.absent for position in positions):
         product += PRODUCT_ABSENCE
     each = min(counters, product) + GATHER
     return sum(_rate(position, rates) for position in positions) * each
 
 
-def cost_of(forest: Forest, rates: Rates) -> float:
-    """Return the cost of what sequences share."""
+def cost_of(forest: Forest, rates: Rates, lanes: Sequence[int] | None = None) -> float:
+    """Return the cost of what sequences share.
+
+    Args:
+        forest: What they share.
+        rates: What the cost depends on.
+        lanes: How many lanes each sequence has; None: none. Of several through a node the most
+            counts, as those that are alike are carried once.
+    """
+    most = [0] * len(forest.nodes)
+    for chain, number in zip(forest.of, lanes or (), strict=False):
+        for at, _ in path_of(forest, chain):
+            most[at] = max(most[at], number)
     kinds = {spec for node in forest.nodes for spec in (node.position.event, *node.position.absent)}
     total = sum(rates.events[spec] for spec in kinds) * GATHER
     each = SHARED + CONNECTED * bool(forest.links)
-    for node in forest.nodes:
+    for node, number in zip(forest.nodes, most, strict=True):
         live = rates.live(forest.nodes[node.tree].position.event)
-        total += _rate(node.position, rates) * (each + SHARED_COUNTER * live)
+        carried = number * (SHARED_LANE + SHARED_LANE_COUNTER * live)
+        total += _rate(node.position, rates) * (each + SHARED_COUNTER * live + carried)
     for before, tree in forest.links:
         rate = rates.events[forest.nodes[tree].position.event]
         entries = rates.live(forest.nodes[forest.chains[before].tree].position.event)
@@ -108,21 +127,28 @@ class Choice:
     alone: float
 
 
-def choose(positions: Sequence[Sequence[Position]], rates: Rates, sharing: Sharing) -> Choice:
+def choose(
+    positions: Sequence[Sequence[Position]],
+    rates: Rates,
+    sharing: Sharing,
+    lanes: Sequence[int] | None = None,
+) -> Choice:
     """Return how sequences are cut.
 
     Args:
         positions: The positions of each sequence, all of one cluster (`routes.several`).
         rates: What the cost depends on.
         sharing: What may be done. "chop-connect" cuts something, where anything can be shared so.
+        lanes: How many lanes each sequence has; None: none.
     """
-    alone = sum(cost_alone(each, rates) for each in positions)
+    lanes = lanes or [0] * len(positions)
+    alone = sum(cost_alone(p, rates, n) for p, n in zip(positions, lanes, strict=True))
     if sharing == "none":
         return Choice(None, alone, alone)
     whole = tuple((len(each),) for each in positions)
 
     def cost(cuts: Sequence[Cuts]) -> float:
-        return cost_of(forest_of(positions, cuts), rates)
+        return cost_of(forest_of(positions, cuts), rates, lanes)
 
     prefix = Choice(whole, cost(whole), alone)
     if sharing == "prefix" or rates.window is None:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from cepkit.aggregation import shared
 from cepkit.aggregation.elements import Emit
-from cepkit.aggregation.functions import Function
+from cepkit.aggregation.functions import Count, Function
 from cepkit.aggregation.moments import Moments
 from cepkit.aggregation.operations import can_match
 from cepkit.aggregation.result import Aggregates
@@ -49,8 +49,8 @@ Result = TypeVar("Result")
 
 SHARINGS: tuple[Sharing, ...] = ("auto", "none", "prefix", "chop-connect")
 
-RatesOf: TypeAlias = Callable[[Sequence[Sequence[Position]], Sequence[int | None]], Rates]
-"""Tells how often events of the positions of some sequences come; their windows are given too."""
+RatesOf: TypeAlias = Callable[[Sequence[EventSequence]], Rates]
+"""Tells how often the events of some sequences come."""
 
 Shared: TypeAlias = Sharing | Sequence[Sequence[int] | None]
 """What is shared: a name, or for each query the lengths of its pieces (None: by itself)."""
@@ -195,7 +195,8 @@ def aggregate_several(
     ways = [way_of(query, method) for query in queries]
     found_sequences = {q: way.sequence for q, way in enumerate(ways) if way.sequence is not None}
     columns = stream.columns(sorted(attributes_read(found_sequences, functions)))
-    plan = plan_sharing(sequences, reasons, partial(shared.rates_of, columns=columns), sharing)
+    rates = partial(shared.rates_of, columns=columns)
+    plan = plan_sharing(sequences, functions, reasons, rates, sharing)
     results: dict[int, Aggregates] = {}
     for cluster in plan.clusters:
         found = aggregate_cluster(cluster, sequences, dict(enumerate(functions)), columns, emit)
@@ -313,6 +314,7 @@ def _related(positions: Mapping[int, Sequence[Position]]) -> list[list[int]]:
 
 def plan_sharing(
     sequences: Mapping[int, EventSequence],
+    functions: Sequence[Mapping[str, Function]],
     reasons: dict[int, str],
     rates_of: RatesOf,
     sharing: Shared,
@@ -321,8 +323,9 @@ def plan_sharing(
 
     Args:
         sequences: The queries that may share, by number.
+        functions: Of all queries the columns of aggregates, by name.
         reasons: Why the others do not; the reasons of what is not shared are added.
-        rates_of: Tells how often events of some positions come.
+        rates_of: Tells how often events come.
         sharing: One of `SHARINGS`, or for each query the lengths of its pieces.
 
     Raises:
@@ -349,10 +352,11 @@ def plan_sharing(
                 reasons.update(dict.fromkeys(related, "as asked"))
                 continue
             positions = tuple(of[q] for q in related)
-            rates = rates_of(positions, [sequences[q].window for q in related])
+            rates = rates_of([sequences[q] for q in related])
+            lanes = [sum(not isinstance(f, Count) for f in functions[q].values()) for q in related]
             if explicit is None:
                 assert isinstance(sharing, str)
-                choice = choose(positions, rates, sharing)
+                choice = choose(positions, rates, sharing, lanes)
                 cuts, cost = choice.cuts, choice.cost
             else:
                 cuts = tuple(c for q in related if (c := explicit[q]) is not None)
@@ -361,8 +365,8 @@ def plan_sharing(
                         "a sequence without a window is cut into pieces",
                         expected="one piece: without a window snapshots would grow without end",
                     )
-                choice = choose(positions, rates, "none")
-                cost = cost_of(forest_of(positions, cuts), rates)
+                choice = choose(positions, rates, "none", lanes)
+                cost = cost_of(forest_of(positions, cuts), rates, lanes)
             if cuts is None:
                 reasons.update(dict.fromkeys(related, "that is cheaper than sharing"))
                 continue

@@ -112,7 +112,7 @@ def aggregate_several(
     }
     sequences, reasons = shareable(queries, functions, method)
     rates = sampled_rates(stream, frame) if sharing in ("auto", "chop-connect") else unknown_rates
-    plan = plan_sharing(sequences, reasons, rates, sharing)
+    plan = plan_sharing(sequences, functions, reasons, rates, sharing)
     passes: list[StartedPass] = []
     for members in _passes(prepared, plan):
         known = plans.get(min(members))
