@@ -3,9 +3,9 @@
 The generic methods (`prefix_counters`, `window_product`, `two_step`) are the judge of the compiled
 ones and take their place where Numba is not installed.
 
-Helpers of loops stand in the module of the loops, even where another module has the like: what is on
-disk is taken as long as the time stamp of that one file is the same, whatever the loop calls. What
-the loops learned the hard way (`python -m benchmarks.aggregation`): arrays that are made anew inside
+Helpers of loops stand in the module of the loops, even where another module has the like: what is
+on disk is taken as long as the time stamp of that one file is the same, whatever the loop calls.
+What the loops learned the hard way (`python -m benchmarks.aggregation`): arrays made anew inside
 of a loop have their references counted on every turn, some 15 ns; and a loop that is as long for
 every operation, over zeros too, is faster than one that is as long as need be.
 """
