@@ -107,6 +107,13 @@ class Forest:
         pairs = ((c.before, self.nodes[c.end].tree) for c in self.chains if c.before is not None)
         return tuple(dict.fromkeys(pairs))
 
+    def link_of(self, number: int) -> int | None:
+        """Return the link that connects the last piece of a chain, None for none."""
+        chain = self.chains[number]
+        if chain.before is None:
+            return None
+        return self.links.index((chain.before, self.nodes[chain.end].tree))
+
 
 def positions_of(sequence: EventSequence) -> tuple[Position, ...]:
     """Return the positions of a sequence without names."""
