@@ -106,7 +106,7 @@ def run(
                 now = ts[i] if i < end and not expiries else ts[start] + window + 1
                 if (i < end and now > ts[i]) or now - ts[start] <= window:
                     break
-                had = _ways(h_i, b_i, last, width, prime) if expiries == 1 else 0
+                had = _ways(h_i, uintp(0), b_i, last, width, prime) if expiries == 1 else 0
                 while front > 0 and now - ts[f_op[front - one]] > window:
                     front -= one
                     start = f_op[front]
@@ -143,7 +143,9 @@ def run(
                     oldest = i
                     lives = uintp(0)
                 _take(f_i, f_f, f_m, front, h_i, h_f, h_m, width)
-                if expiries == 2 or (expiries == 1 and had != _ways(h_i, b_i, last, width, prime)):
+                if expiries == 2 or (
+                    expiries == 1 and had != _ways(h_i, uintp(0), b_i, last, width, prime)
+                ):
                     _values(h_i, h_f, h_m, b_i, b_f, b_m, last, width, prime, v_i, v_f, v_m)
                     e_op[written] = start
                     e_count[written] = v_i[0]
@@ -162,7 +164,7 @@ def run(
                 continue
             event = rows[i]
             if code == 0:
-                new[done] = _ways(h_i, b_i, before, width, prime)
+                new[done] = _ways(h_i, uintp(0), b_i, before, width, prime)
                 if only_new:
                     _values(h_i, h_f, h_m, b_i, b_f, b_m, before, width, prime, v_i, v_f, v_m)
                     count[done] = v_i[0]
@@ -318,11 +320,11 @@ def _take(
 
 
 @inlined
-def _ways(h: Wide, b: Wide, row: np.uintp, width: np.uintp, prime: int) -> int:
-    """Return how many live prefixes there are of the length that a row of `b` is about."""
+def _ways(h: Wide, at: np.uintp, b: Wide, row: np.uintp, width: np.uintp, prime: int) -> int:
+    """Return the product of a lane of `h`, which begins at `at`, and a row of `b`."""
     total = 0
     for j in range(width):
-        total += h[j] * b[row + j] % prime if prime else h[j] * b[row + j]
+        total += h[at + j] * b[row + j] % prime if prime else h[at + j] * b[row + j]
     return total % prime if prime else total
 
 
@@ -344,9 +346,9 @@ def _values(
     """Write what the lanes hold of all live prefixes of a length."""
     square = width * width
     for lane in range(uintp(v_i.size)):
-        total = _ways(h_i[lane * width :], b_i, row, width, prime)
+        total = _ways(h_i, lane * width, b_i, row, width, prime)
         if lane > 0:
-            total += _ways(h_i, b_i, lane * square + row, width, prime)
+            total += _ways(h_i, uintp(0), b_i, lane * square + row, width, prime)
         v_i[lane] = total % prime if prime else total
     for lane in range(uintp(v_f.size)):
         whole = 0.0
