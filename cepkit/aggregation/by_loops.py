@@ -1,7 +1,7 @@
 """Compiled loops over operations sorted by key, and what they found as rows of the output.
 
-Groups of several keys are joined by a tree over their keys, in O(log keys) for a moment. Whole
-numbers beyond 64 bits are counted modulo primes and put together at the end.
+Prefix counters of lanes are those of a forest with one sequence in it. Whole numbers beyond 64 bits
+are counted modulo primes and put together at the end.
 """
 
 from __future__ import annotations
@@ -12,22 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation import (
-    count_loops,
-    prefix_loops,
-    stack_loops,
-    two_step_loops,
-)
+from cepkit.aggregation import count_loops, stack_loops, two_step_loops
 from cepkit.aggregation.elements import Emit, Method
-from cepkit.aggregation.joining import join_tracks
+from cepkit.aggregation.emission import finished, wants_expiries
 from cepkit.aggregation.lanes import Lanes, Tracks, tracks_for
 from cepkit.aggregation.live import most_live
 from cepkit.aggregation.moments import Moments
-from cepkit.aggregation.operations import Operations, in_stream_order
+from cepkit.aggregation.operations import Operations
 from cepkit.aggregation.remainders import joined, primes_for
-from cepkit.aggregation.totals import totals
+from cepkit.aggregation.shared_run import run_alone
 
-Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
 
 
@@ -54,6 +48,8 @@ def run(operations: Operations, lanes: Lanes, method: Method, emit: Emit) -> Mom
         window,
     )  # fmt: skip
     by_stacks = method == "window-product"
+    if method == "prefix-counters" and not lanes.empty:
+        return run_alone(operations, lanes, emit)
     if lanes.empty and method != "two-step":
         counting = count_loops.by_stacks if by_stacks else count_loops.by_prefix_counters
         written = counting(
@@ -68,8 +64,6 @@ def run(operations: Operations, lanes: Lanes, method: Method, emit: Emit) -> Mom
         if by_stacks:
             most = most_live(operations)
             written = stack_loops.run(*given, most, *carried, 0, only_new, int(expiries), *out)
-        elif method == "prefix-counters":
-            written = prefix_loops.run(*given, *carried, only_new, expiries, *out)
         else:
             written, _ = two_step_loops.run(*given, *carried, only_new, expiries, *out)
     left = left.take(np.arange(written))
@@ -137,65 +131,3 @@ def _telling(moments: Moments, count: npt.NDArray[Any], emit: Emit, *, grouped: 
             kept.append(row)
         known[int(group)] = count[row]
     return np.array(kept, dtype=np.int64)
-
-
-def _several_keys(operations: Operations) -> bool:
-    """Return whether a group has several keys."""
-    groups = operations.groups[np.diff(operations.starts) > 0]
-    return len(groups) > len(np.unique(groups))
-
-
-def wants_expiries(operations: Operations, emit: Emit) -> bool:
-    """Return whether it must be known when matches expire, beside what is live at triggers."""
-    joined = emit == "trigger" and _several_keys(operations)
-    return operations.window is not None and (emit == "changes" or joined)
-
-
-def finished(
-    operations: Operations,
-    lanes: Lanes,
-    triggers: Wide,
-    new: Wide,
-    tracks: Tracks,
-    expired: Wide,
-    left: Tracks,
-    emit: Emit,
-    *,
-    whole: bool = False,
-) -> Moments:
-    """Return the rows of the output from what was found for each key.
-
-    Args:
-        operations: What the events do.
-        lanes: What is carried.
-        triggers: The operations that are triggers.
-        new: How many matches each completes.
-        tracks: What its key holds then; for "new" and "total", what it completes.
-        expired: The START operations of moments of expiry.
-        left: What their keys hold then.
-        emit: Which rows.
-        whole: Whether totals of nothing stay in.
-    """
-    groups = groups_at(operations, triggers)
-    several = _several_keys(operations)
-    if emit == "total":
-        size = len(operations.group_rows)
-        return totals(lanes, groups, tracks, size, operations.grouped, whole=whole)
-    if emit == "new" or (emit == "trigger" and not several):
-        always = np.ones(len(triggers), dtype=np.bool_)
-        if len(operations.groups) == 1:
-            return Moments(operations.ts[triggers], groups, always, new, tracks, lanes)
-        order = in_stream_order(operations.rows[triggers])
-        at = triggers[order]
-        return Moments(
-            operations.ts[at], groups[order], always, new[order], tracks.take(order), lanes
-        )
-    return join_tracks(
-        operations, lanes, triggers, new, tracks, expired, left, changes=emit == "changes"
-    )
-
-
-def groups_at(operations: Operations, at: Wide) -> Ints:
-    """Return the groups of some operations, which are in order."""
-    numbers = np.diff(np.searchsorted(at, operations.starts))
-    return np.repeat(operations.groups, numbers)

@@ -1,8 +1,8 @@
 """The methods for the number of matches alone: what most queries ask, without lanes.
 
-The same as `prefix_loops.run`, which says what arguments are, and `stack_loops.run`; a third to a
-half of their time. Loops count in unsigned integers: signed
-indices cost a wrap-around test on each access.
+The same as `shared_loops.run` of one sequence and as `stack_loops.run`, which says what arguments
+are; a third to a half of their time. Loops count in unsigned integers: signed indices cost a
+wrap-around test on each access.
 """
 
 from __future__ import annotations

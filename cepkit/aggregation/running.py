@@ -13,8 +13,8 @@ import numpy as np
 
 from cepkit.aggregation import by_loops, elements, prefix_counters, two_step, window_product
 from cepkit.aggregation.bounds import bounds
-from cepkit.aggregation.by_loops import groups_at
 from cepkit.aggregation.elements import Emit, Method, Together
+from cepkit.aggregation.emission import groups_at
 from cepkit.aggregation.functions import Element, Function
 from cepkit.aggregation.joining import join_elements
 from cepkit.aggregation.lanes import SAFE, Lanes, lanes_of

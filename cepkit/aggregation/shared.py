@@ -7,31 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import accumulate
-from operator import mul
 
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation import shared_loops
 from cepkit.aggregation.bounds import prefix_bounds
-from cepkit.aggregation.by_loops import finished, wants_expiries
 from cepkit.aggregation.elements import Emit
 from cepkit.aggregation.functions import Count, Function, Least, Sum
 from cepkit.aggregation.gathering import passing
 from cepkit.aggregation.lanes import (
-    NOBODY,
     SAFE,
     Lanes,
-    Tracks,
     lanes_of,
 )
 from cepkit.aggregation.moments import Moments
 from cepkit.aggregation.operations import Operations, operations_in
 from cepkit.aggregation.sequence import EventSequence
 from cepkit.aggregation.shared_plan import Forest, Spec, positions_of
-from cepkit.aggregation.shared_state import state_of
-from cepkit.aggregation.shared_wiring import parents_of, wiring_of
+from cepkit.aggregation.shared_run import run
+from cepkit.aggregation.shared_wiring import parents_of
 from cepkit.aggregation.sharing import Rates
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.nodes import Event
@@ -123,7 +117,9 @@ def aggregate(
     operations, lost = _operations(forest, sequences[0], columns, slots)
     if not _fits(forest, sequences, lanes, operations, slots, emit):
         return None
-    return _run(forest, sequences, lanes, operations, lost, slots, emit), operations
+    windows = [sequence.window for sequence in sequences]
+    events = [(node, absent) for node, absent, _ in slots]
+    return run(forest, windows, lanes, operations, lost, events, emit), operations
 
 
 def _slots(forest: Forest) -> list[tuple[int, bool, Spec]]:
@@ -195,95 +191,3 @@ def _fits(
         if product >= SAFE:
             return False
     return bool((most * greatest < SAFE).all())
-
-
-def _run(
-    forest: Forest,
-    sequences: Sequence[EventSequence],
-    lanes: Sequence[Lanes],
-    operations: Operations,
-    lost: Bits,
-    slots: Sequence[tuple[int, bool, Spec]],
-    emit: Emit,
-) -> list[Moments]:
-    nodes = np.array([-1 if absent else node for node, absent, _ in slots], dtype=np.int64)
-    at_node = nodes[operations.codes]
-    chains = [forest.chains[chain] for chain in forest.of]
-    triggers = [np.flatnonzero(at_node == chain.end) for chain in chains]
-    of_query = [replace(operations, window=s.window) for s in sequences]
-    expiries = any(wants_expiries(each, emit) for each in of_query)
-    starts = [int((at_node == chain.tree).sum()) if expiries else 0 for chain in chains]
-    wiring = wiring_of(
-        forest,
-        lanes,
-        [s.window for s in sequences],
-        [(node, absent) for node, absent, _ in slots],
-        list(map(len, triggers)),
-        starts,
-    )
-    w, s = wiring, state_of(wiring)
-    completed, expired = _Found(list(map(len, triggers)), lanes), _Found(starts, lanes)
-    only_new = emit in ("new", "total")
-    keep = int(w.queries.window.max())
-    while True:
-        reason = shared_loops.run(
-            operations.ts, operations.codes, operations.rows, operations.starts, lost,
-            w.kinds, w.nodes, w.ending, w.chains, w.links, w.cells, w.sources, w.values, w.reals,
-            keep, w.queries, s.trees, s.room, s.x, s.f, s.born, s.kept, s.snaps, s.wide,
-            s.f_snaps, s.f_wide, s.cursor, only_new, expiries,
-            completed.at, completed.count, completed.x, completed.f,
-            expired.at, expired.count, expired.x, expired.f,
-        )  # fmt: skip
-        if reason == shared_loops.DONE:
-            break
-        s.grow(w.links, reason)
-    found = []
-    for q, each in enumerate(of_query):
-        new, tracks = completed.of_query(q)
-        op, left = expired.of_query(q)
-        written = np.arange(w.queries[q].expired)
-        found.append(
-            finished(
-                each, lanes[q], triggers[q], new, tracks, op[written], left.take(written), emit
-            )
-        )
-    return found
-
-
-class _Found:
-    """What is written of some moments of each sequence, one sequence behind the other.
-
-    Args:
-        moments: How many there may be of each.
-        lanes: The lanes of each.
-
-    Attributes:
-        at: Of a trigger how many matches it completes; of an expiry its START.
-        count: How many matches there are.
-        x: Of a sequence of m moments a row of m for each integer lane, then each least lane.
-        f: The same for each float lane.
-    """
-
-    def __init__(self, moments: Sequence[int], lanes: Sequence[Lanes]) -> None:
-        self._lanes = lanes
-        self._begins = list(accumulate(moments, initial=0))
-        rows = [len(each.int_at) + len(each.least_at) for each in lanes]
-        self._x = list(accumulate(map(mul, rows, moments), initial=0))
-        rows = [len(each.float_at) for each in lanes]
-        self._f = list(accumulate(map(mul, rows, moments), initial=0))
-        self.at = np.zeros(self._begins[-1], dtype=np.int64)
-        self.count = np.zeros(self._begins[-1], dtype=np.int64)
-        self.x = np.zeros(self._x[-1], dtype=np.int64)
-        self.f = np.zeros(self._f[-1], dtype=np.float64)
-        for q in range(len(lanes)):
-            self.of_query(q)[1].leasts[:] = NOBODY
-
-    def of_query(self, q: int) -> tuple[Wide, Tracks]:
-        """Return what is written of a sequence: parts of the arrays."""
-        at = slice(self._begins[q], self._begins[q + 1])
-        size = at.stop - at.start
-        sums, floats = len(self._lanes[q].int_at), len(self._lanes[q].float_at)
-        rows = sums + len(self._lanes[q].least_at)
-        x = self.x[self._x[q] : self._x[q + 1]].reshape(rows, size)
-        f = self.f[self._f[q] : self._f[q + 1]].reshape(floats, size)
-        return self.at[at], Tracks(self.count[at], x[:sums], f, x[sums:])

@@ -54,9 +54,35 @@ def run(
 ) -> int:
     """Aggregate all keys with any lanes and absences.
 
-    As `prefix_loops.run`, with three things more: `most` is the most STARTs of a key that live at
-    once, `prime` the prime of at most 31 bits, 0 for none; and with 2 in `expiries` every moment at
-    which a START expires is written, whether a match goes or not.
+    Args:
+        ts: With codes, rows, starts, n and window (-1: none) the `Operations`.
+        codes: See there.
+        rows: See there.
+        starts: See there.
+        n: See there.
+        window: See there.
+        most: The most STARTs of a key that live at once.
+        int_at: With the following five the `Lanes`.
+        ints: See there.
+        float_at: See there.
+        floats: See there.
+        least_at: See there.
+        leasts: See there.
+        prime: Modulo which whole numbers are counted, of at most 31 bits; 0 for none.
+        only_new: Whether the output is about the matches that a trigger completes instead of the
+            live ones.
+        expiries: Whether the moments of expiry are written out too; with 2 every moment at which a
+            START expires, whether a match goes or not.
+        new: For each trigger, in the order of operations, how many matches it completes.
+        count: With the following three the `Tracks` of the triggers.
+        out_ints: See there.
+        out_floats: See there.
+        out_leasts: See there.
+        e_op: The last START of each moment of expiry at which matches went.
+        e_count: With the following three the `Tracks` of what was left then.
+        e_ints: See there.
+        e_floats: See there.
+        e_leasts: See there.
 
     Returns:
         How many moments of expiry were written.

@@ -42,7 +42,7 @@ def run(
     e_floats: Floats,
     e_leasts: Wide,
 ) -> tuple[int, int]:
-    """Aggregate all keys. As `prefix_loops.run`.
+    """Aggregate all keys. As `stack_loops.run`, without `most` and `prime`.
 
     Returns:
         How many moments of expiry were written, and how many matches were constructed before

@@ -101,11 +101,13 @@ def test_what_a_branch_does_not_bind_is_missing() -> None:
 
 
 def test_auto_takes_prefix_counters_for_few_starts_and_a_product_for_many() -> None:
-    text = "PATTERN SEQ(A a, B b) WITHIN {} s AGG COUNT, SUM(b.x)"
-    events = stream("a b " * 300, x=[0.5] * 600)
+    text = "PATTERN SEQ(A a, NOT(C n), B b) WITHIN {} s AGG COUNT"
+    events = stream("a b a b c " * 120, x=[0.5] * 600)
     few, many = (ck.aggregate(events, text.format(s)) for s in (10, 400))
     assert (few.method, many.method) == ("prefix-counters", "window-product")
     assert "STARTs live at once" in many.reason
+    floats = ck.aggregate(events, text.format(10) + ", SUM(b.x)")
+    assert floats.method == "window-product"
     no_window = ck.aggregate(events, "PATTERN SEQ(A a, B b) AGG COUNT")
     assert (no_window.method, "without a window" in no_window.reason) == ("prefix-counters", True)
 
