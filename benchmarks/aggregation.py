@@ -65,6 +65,7 @@ class Case:
 EIGHT = tuple(f"T{i} v{i}" for i in range(1, 9))
 ABSENT = ("T1 a", "T2 b", "NOT(T3 n)", "T4 c", "T5 d")
 ALL = "AGG COUNT, SUM(c.price), MIN(b.price), MAX(d.price)"
+MORE = "COUNT, SUM(c1.price), MIN(c2.price)"
 KEYED = "WHERE a.key = b.key AND b.key = c.key AND c.key = d.key"
 
 CASES = (
@@ -177,18 +178,19 @@ def by_sharing(events: int) -> list[dict[str, Any]]:
         *(("substring", 3, queries) for queries in (2, 4, 6)),
     ):
         stream = columns(events, length + queries)
-        table += [_shared(stream, what, length, queries, live) for live in (10, 100)]
+        for asked in ("COUNT",) if queries == 2 else ("COUNT", MORE):
+            table += [_shared(stream, what, length, queries, live, asked) for live in (10, 100)]
     return table
 
 
 def _shared(
-    stream: EventColumns, what: str, length: int, queries: int, live: int
+    stream: EventColumns, what: str, length: int, queries: int, live: int, asked: str
 ) -> dict[str, Any]:
     common = [f"T{i} c{i}" for i in range(1, length + 1)]
     own = [f"T{length + q} o{q}" for q in range(1, queries + 1)]
     structures = [[*common, one] if what == "prefix" else [one, *common] for one in own]
     window = live * (length + queries) * GAP
-    texts = [f"PATTERN SEQ({', '.join(s)}) WITHIN {window} us AGG COUNT" for s in structures]
+    texts = [f"PATTERN SEQ({', '.join(s)}) WITHIN {window} us AGG {asked}" for s in structures]
     parsed = [parse(text) for text in texts]
     sequences = [sequence_of(query) for query in parsed]
     positions = [positions_of(sequence) for sequence in sequences]
@@ -203,12 +205,15 @@ def _shared(
         for query in parsed:
             run(stream, query, method)
 
-    row: dict[str, Any] = {"common": what, "length": length, "queries": queries, "live": live}
+    row: dict[str, Any] = {
+        "common": what, "length": length, "queries": queries, "asked": asked, "live": live,
+    }  # fmt: skip
     row["shared"] = _best(together) / len(stream)
     for method in ("prefix-counters", "window-product"):
         row[f"alone, {method}"] = _best(lambda m=method: alone(m)) / len(stream)
         row[f"gain over {method}"] = row[f"alone, {method}"] / row["shared"]
-    choice = choose(positions, shared.rates_of(sequences, stream), "auto")
+    rates, lanes = shared.rates_of(sequences, stream), [asked.count(",")] * queries
+    choice = choose(positions, rates, "auto", lanes)
     row["auto"] = "alone" if choice.cuts is None else "shared"
     return row
 

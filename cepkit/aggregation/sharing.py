@@ -23,20 +23,20 @@ from cepkit.aggregation.shared_plan import Cuts, Forest, Position, Spec, forest_
 
 Sharing: TypeAlias = Literal["auto", "none", "prefix", "chop-connect"]
 
-GATHER = 18.0
+GATHER = 9.0
 """Nanoseconds to make operations of an event; these and the following are what
 benchmarks/aggregation.py measures, on one machine: their ratios matter."""
-ALONE, ALONE_COUNTER = 27.0, 0.18
+ALONE, ALONE_COUNTER = 40.0, 0.19
 """For an event of a sequence by itself, by prefix counters, and for each live START."""
-ALONE_LANE, ALONE_LANE_COUNTER = 28.0, 0.4
+ALONE_LANE, ALONE_LANE_COUNTER = 60.0, 0.5
 """The same for each lane, that is for each aggregate but the number of matches."""
-PRODUCT, PRODUCT_POSITION, PRODUCT_ABSENCE, PRODUCT_LANE = 30.0, 1.5, 10.0, 25.0
-"""By a window product, for each position, where something must be absent, and for each lane."""
-SHARED, SHARED_COUNTER = 36.0, 0.2
+PRODUCT, PRODUCT_ABSENCE, PRODUCT_LANE = 36.0, 10.0, 45.0
+"""By a window product, where something must be absent, and for each lane."""
+SHARED, SHARED_COUNTER = 58.0, 0.3
 """For an event at a node that sequences share, and for each live START."""
-SHARED_LANE, SHARED_LANE_COUNTER = 50.0, 0.28
+SHARED_LANE, SHARED_LANE_COUNTER = 70.0, 0.4
 """The same for each lane."""
-CONNECTED = 60.0
+CONNECTED = 90.0
 """For an event more where any piece is connected to another."""
 SNAPSHOT, ENTRY, ROW = 20.0, 0.6, 2.6
 """For a snapshot, each of its entries, and each START that a trigger looks at through them."""
@@ -66,7 +66,7 @@ def cost_alone(positions: Sequence[Position], rates: Rates, lanes: int = 0) -> f
     """Return the cost of a sequence with some lanes by itself, by the faster of the two methods."""
     live = rates.live(positions[0].event)
     counters = ALONE + ALONE_COUNTER * live + lanes * (ALONE_LANE + ALONE_LANE_COUNTER * live)
-    product = PRODUCT + PRODUCT_POSITION * len(positions) + lanes * PRODUCT_LANE
+    product = PRODUCT + lanes * PRODUCT_LANE
     if any(position.absent for position in positions):
         product += PRODUCT_ABSENCE
     each = min(counters, product) + GATHER
