@@ -67,7 +67,12 @@ class CepkitError(Exception):
         found: What was found, as a sentence without a full stop.
         expected: What would have been right.
         hint: What to do now.
+
+    Attributes:
+        about: Which of several things it is about, as ``"query 2 of 3"``; None for the only one.
     """
+
+    about: str | None = None
 
     def __init__(self, found: str, *, expected: str | None = None, hint: str | None = None) -> None:
         super().__init__(found, expected, hint)
@@ -92,8 +97,12 @@ class CepkitError(Exception):
         expected = f"{option}one of {', '.join(names)}{beside}" if names else None
         return cls(found, expected=expected, hint=nearest(str(name), names))
 
+    def _place(self) -> list[str]:
+        """Return the lines that say where it is."""
+        return [self.about] if self.about else []
+
     def __str__(self) -> str:
-        lines = [self.found]
+        lines = [*self._place(), self.found]
         if self.expected:
             lines.append(f"Expected: {self.expected}")
         if self.hint:
@@ -153,12 +162,11 @@ class PlacedError(CepkitError):
         error.span = span
         return error
 
-    def __str__(self) -> str:
-        message = super().__str__()
+    def _place(self) -> list[str]:
         if self.span is None:
-            return message
+            return super()._place()
         place = f"line {self.span.line}, column {self.span.column}"
-        return f"{place}\n{self.span.underlined()}\n{message}"
+        return [", ".join([*super()._place(), place]), self.span.underlined()]
 
 
 class PatternError(PlacedError, ValueError):

@@ -149,7 +149,8 @@ def attribute_of(function: Function, columns: EventColumns) -> Column | None:
         return column
     name = {Sum: "SUM", Mean: "AVG", Least: "MIN", Greatest: "MAX"}[type(function)]
     raise PatternError(
-        f"{name} of '{function.attribute}', which is a {column.kind}", expected="numbers"
+        f"{name}({function.variable}.{function.attribute}), which is a {column.kind}",
+        expected="numbers",
     )
 
 

@@ -220,6 +220,6 @@ def _refuse(reason: str, span: Span | None = None, hint: str | None = None) -> N
         f"this cannot be aggregated without matches: {reason}",
         expected="a SEQ of single events with conditions on each alone, keys that all events "
         "share, and a window in time",
-        hint=hint or "method='auto' detects such matches and aggregates them",
+        hint=hint or "`aggregate` by the method 'auto' detects such matches, and aggregates them",
         span=span,
     )

@@ -33,6 +33,11 @@ def pieces_of(
     variables = tuple(event.variable for event in sequence.positive)
     if pieces is None:
         return (variables,)
+    if isinstance(pieces, str) or any(isinstance(piece, str) for piece in pieces):
+        raise PatternError(
+            f"pieces={pieces!r}",
+            expected="a list of the variables of each piece, as [['a', 'b'], ['c']]",
+        )
     found = tuple(tuple(piece) for piece in pieces)
     if not all(found) or tuple(v for piece in found for v in piece) != variables:
         raise PatternError(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from cepkit.api.arguments import Pattern, checked, measured, order_matters
+from cepkit.api.asked import check_functions, check_sharing, telling
 from cepkit.errors import StreamError
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -106,23 +107,31 @@ def aggregate(
         LimitError: Detection would make too many sets. When rows are asked for on Spark: an
             integer beyond 64 bits.
     """
-    from cepkit.routes.aggregates import EMITS, METHODS
+    from cepkit.aggregation.tables import check_names
+    from cepkit.routes.aggregates import EMITS, METHODS, way_of
     from cepkit.routes.aggregates import aggregate as aggregate_locally
     from cepkit.routes.asked import functions_of
-    from cepkit.routes.several import SHARINGS, aggregate_several
+    from cepkit.routes.several import aggregate_several
 
     if method not in METHODS:
-        raise StreamError(f"method={method!r}", expected=f"one of {', '.join(METHODS)}")
+        raise StreamError.unknown(f"method={method!r}", method, METHODS)
     if slice_seconds is not None and not slice_seconds > 0:
         raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
     if emit not in EMITS:
-        raise StreamError(f"emit={emit!r}", expected=f"one of {', '.join(EMITS)}")
-    patterns = list(pattern) if isinstance(pattern, list | tuple) else [pattern]
-    queries = [checked(stream, each) for each in patterns]
-    asked = [functions_of(query, functions or {}) for query in queries]
-    if isinstance(sharing, str) and sharing not in SHARINGS:
-        raise StreamError(f"sharing={sharing!r}", expected=f"one of {', '.join(SHARINGS)}")
+        raise StreamError.unknown(f"emit={emit!r}", emit, EMITS)
+    check_sharing(sharing)
+    check_functions(functions)
     several = isinstance(pattern, list | tuple)
+    patterns = list(pattern) if isinstance(pattern, list | tuple) else [pattern]
+    queries, asked = [], []
+    for number, each in enumerate(patterns, 1):
+        with telling(f"query {number} of {len(patterns)}" if several else None):
+            query = checked(stream, each)
+            columns = functions_of(query, functions or {})
+            check_names(query.group_by, tuple(columns))
+            way_of(query, method)
+        queries.append(query)
+        asked.append(columns)
     if stream.place == "spark":
         from cepkit.spark import aggregate as on_spark
 

@@ -103,5 +103,5 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
     if query.aggregates:
         raise UnsupportedError(
             "AGG asks for aggregates, not for matches",
-            hint="cepkit.aggregate(stream, pattern) gives them; to detect, leave AGG out",
+            hint="`aggregate` gives them; to detect, leave AGG out",
         )

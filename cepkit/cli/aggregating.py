@@ -80,9 +80,10 @@ def aggregate(given: argparse.Namespace) -> None:
     if given.json:
         told = {
             "rows": number,
+            "first_rows": rows,
             "out": str(target) if target else None,
             "seconds": spent,
             "method": found.method,
             "reason": found.reason,
         }
-        write_json(given.json, json.dumps(told, indent=2, ensure_ascii=False))
+        write_json(given.json, json.dumps(told, indent=2, ensure_ascii=False, default=str))

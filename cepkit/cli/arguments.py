@@ -20,6 +20,21 @@ exit codes: 0 done, 1 an error (told on stderr), 2 a wrong command line, 130 sto
 """
 
 
+class _Once(argparse.Action):
+    """Keeps a value, and refuses a second one instead of forgetting the first."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest, None) is not None:
+            parser.error(f"{option_string} stands twice: a command takes one")
+        setattr(namespace, self.dest, values)
+
+
 class _Parser(argparse.ArgumentParser):
     """Points at --help instead of printing the whole usage: an error fits two lines."""
 
@@ -217,14 +232,16 @@ def _aggregate(commands: argparse._SubParsersAction[_Parser]) -> None:
         "whole",
     )
     output.add_argument("--overwrite", action="store_true", help="replace --out where it exists")
-    _json_option(output, "the number of rows and the method")
+    _json_option(output, "the number of rows, the first of them, and the method")
     aggregate.set_defaults(run=_run_aggregate)
 
 
 def _pattern_options(command: argparse.ArgumentParser) -> None:
     pattern = command.add_argument_group("pattern").add_mutually_exclusive_group(required=True)
-    pattern.add_argument("--pattern", metavar="FILE", help="a file with its text; - for stdin")
-    pattern.add_argument("--pattern-text", metavar="TEXT", help="the text itself")
+    pattern.add_argument(
+        "--pattern", metavar="FILE", action=_Once, help="a file with its text; - for stdin"
+    )
+    pattern.add_argument("--pattern-text", metavar="TEXT", action=_Once, help="the text itself")
 
 
 def _stream_options(command: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -232,6 +249,7 @@ def _stream_options(command: argparse.ArgumentParser, *, required: bool = True) 
     events.add_argument(
         "--events",
         metavar="FILE",
+        action=_Once,
         required=required,
         help="a CSV (also gzipped) or Parquet file, or a folder of them",
     )

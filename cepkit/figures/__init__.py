@@ -204,7 +204,7 @@ def draw(thing: object, **options: Any) -> go.Figure | Player:
         drawing = draw_matches
     if drawing is None:
         raise CepkitError(
-            f"there is no figure of a {type(thing).__name__}",
+            f"there is no figure of {_kind_of(thing)}",
             expected="a query, one or several plans, statistics, a comparison of plans, what "
             "weigh_plans and what_if return, an explanation, matches, aggregates, the answer of "
             "why_not, one or several traces, aggregates of several queries",
@@ -218,3 +218,11 @@ def draw(thing: object, **options: Any) -> go.Figure | Player:
         raise CepkitError(
             f"the figure of a {type(thing).__name__} has no such option: {', '.join(unknown)}"
         ) from error
+
+
+def _kind_of(thing: object) -> str:
+    """Return the type of a thing, and of a list those of what it holds, for a sentence."""
+    if not isinstance(thing, list | tuple):
+        return f"the type {type(thing).__name__}"
+    kinds = sorted({type(one).__name__ for one in thing})
+    return f"a list of {' and '.join(kinds)}" if kinds else "an empty list"

@@ -176,29 +176,34 @@ class PlanComparison(Printed):
         head = ["planner", "plan", "cost"]
         if self.has_trees:
             head.append("as a tree")
-        head += ["relative", "latency", "planning s"]
+        head += ["relative", "latency", "planning ms"]
         if self._was_run:
-            head += ["candidates", "partial matches", "run s"]
+            head += ["candidates", "partial matches", "run ms"]
         return tuple(head)
 
     def _cells(self, row: ComparedPlan) -> tuple[str, ...]:
         cells = [row.plan.planner, one_line(row.plan), log_text(_log_cost(row.plan))]
         if self.has_trees:
             cells.append(log_text(row.log_tree_cost))
-        cells += [number(row.relative), log_text(row.log_latency), f"{row.seconds:.3g}"]
+        cells += [number(row.relative), log_text(row.log_latency), _milliseconds(row.seconds)]
         if self._was_run:
             done = row.measured
             cells += (
                 ["", "", row.not_run]
                 if done is None
-                else [whole(done.candidates), whole(done.partial_matches), f"{done.seconds:.3g}"]
+                else [
+                    whole(done.candidates),
+                    whole(done.partial_matches),
+                    _milliseconds(done.seconds),
+                ]
             )
         return tuple(cells)
 
     def _remarks(self) -> tuple[str, ...]:
         by_tree = "relative: by the cost as a tree; an order is a tree that leans left"
         refused = (f"{planner}: {reason}" for planner, reason in self.refused)
-        return (*((by_tree,) if self.has_trees else ()), *refused, *self.notes)
+        latency = "latency: what is looked at after the last event of a match"
+        return (*((by_tree,) if self.has_trees else ()), latency, *refused, *self.notes)
 
     def __str__(self) -> str:
         head, cells = self._head(), [self._cells(row) for row in self.rows]
@@ -212,6 +217,10 @@ class PlanComparison(Printed):
     def _repr_html_(self) -> str:
         caption = "; ".join((f"cost: {self.cost_model}", *self._remarks()))
         return html_table(self._head(), map(self._cells, self.rows), caption, left=2)
+
+
+def _milliseconds(seconds: float) -> str:
+    return number(float(f"{1000 * seconds:.3g}"))
 
 
 def compare_plans(

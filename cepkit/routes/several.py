@@ -102,10 +102,11 @@ class SharingPlan:
     reasons: Mapping[int, str]
 
     def __str__(self) -> str:
-        return text_table(_HEAD, self._rows(), left=3)
+        table = text_table(_HEAD, self._rows(), left=3)
+        return f"{table}\n{_COSTS}" if self.clusters else table
 
     def _repr_html_(self) -> str:
-        return html_table(_HEAD, self._rows(), left=3)
+        return html_table(_HEAD, self._rows(), _COSTS if self.clusters else "", left=3)
 
     def _rows(self) -> list[tuple[str, ...]]:
         rows: list[tuple[int, tuple[str, ...]]] = []
@@ -120,6 +121,7 @@ class SharingPlan:
 
 
 _HEAD = ("query", "counted", "pieces", "ns/s shared", "ns/s alone")
+_COSTS = "ns/s: nanoseconds of work expected for a second of the stream, of the cluster together"
 
 
 def pieces_text(positions: Sequence[Position], cuts: Cuts) -> str:
@@ -157,10 +159,13 @@ class Several(Sequence[Result]):
         return self.results[index]
 
     def __repr__(self) -> str:
-        return f"Aggregates of {len(self)} queries\n{self.plan}"
+        return f"{self._title()}\n{self.plan}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(f'Aggregates of {len(self)} queries')}</p>{self.plan._repr_html_()}"
+        return f"<p>{escape(self._title())}</p>{self.plan._repr_html_()}"
+
+    def _title(self) -> str:
+        return f"Aggregates of {len(self)} {'query' if len(self) == 1 else 'queries'}"
 
 
 class SeveralAggregates(Several[Aggregates]):

@@ -15,6 +15,10 @@ _RATES = ("variable", "events/s", "pass own conditions", "left/s")
 _SHARES = ("conditions between", "selectivity", "95 % interval", "sampled")
 _EQUALITIES = ("equal keys of", "in the window", "95 % interval", "by frequency")
 _TIMES = ("over time", "smallest/s", "mean/s", "largest/s", "drift", "bursts")
+_OF_TIMES = (
+    "drift: the last quarter of the stream against the first; "
+    "bursts: 1 where events come at random, more where they come together"
+)
 _KEYS = ("key", "different", "of events", "largest share", "times the mean", "most frequent")
 
 _NAMED = 3
@@ -27,14 +31,14 @@ def to_text(statistics: Statistics) -> str:
     """Return the stream in a few lines, then tables of what is known."""
     parts = ["\n".join(_stream(statistics))]
     parts += [text_table(head, rows) for head, rows in _tables(statistics)]
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *_notes(statistics)])
 
 
 def to_html(statistics: Statistics) -> str:
     """Return the same as HTML, everything that comes from outside escaped."""
     parts = [f"<p>{escape(line)}</p>" for line in _stream(statistics)]
     parts += [html_table(head, rows) for head, rows in _tables(statistics)]
-    return "".join(parts)
+    return "".join([*parts, *(f"<p>{escape(note)}</p>" for note in _notes(statistics))])
 
 
 def _tables(statistics: Statistics) -> Iterable[tuple[tuple[str, ...], Rows]]:
@@ -48,6 +52,10 @@ def _tables(statistics: Statistics) -> Iterable[tuple[tuple[str, ...], Rows]]:
     ):
         if rows:
             yield head, rows
+
+
+def _notes(statistics: Statistics) -> list[str]:
+    return [_OF_TIMES] if _times(statistics) else []
 
 
 def _stream(statistics: Statistics) -> list[str]:

@@ -43,6 +43,13 @@ def test_json_tells_the_method(on_stocks):
     )
     assert (found["rows"], found["out"]) == (1, None)
     assert found["method"] in ("prefix-counters", "window-product")
+    assert found["first_rows"] == [{"count": 4282, "max(b.price)": 30.57}]
+
+
+def test_a_second_pattern_is_refused(on_stocks):
+    ran = on_stocks("aggregate", "--pattern-text", TOTAL, "--pattern-text", TOTAL)
+    assert (ran.code, ran.out) == (2, "")
+    assert "--pattern-text stands twice" in ran.err
 
 
 def test_a_pattern_without_agg_is_an_error_with_a_hint(on_stocks):

@@ -35,7 +35,7 @@ def test_each_plan_is_run_over_the_beginning(stream, statistics):
         steps = ck.detect(stream.head(5000), TEXT, row.plan).explain().steps
         assert done.candidates == sum(step.candidates for step in steps)
     assert found.notes == ("measured on the first 5,000 events",)
-    assert "run s" in str(found)
+    assert "run ms" in str(found)
     assert "run_seconds" in found.to_pandas().columns
 
 

@@ -168,7 +168,7 @@ def test_a_limit_of_nothing_is_refused():
 
 
 def test_what_cannot_be_drawn_is_told_with_what_can():
-    with pytest.raises(CepkitError, match="no figure of a int") as caught:
+    with pytest.raises(CepkitError, match="no figure of the type int") as caught:
         draw(3)
     assert "statistics" in str(caught.value)
     with pytest.raises(CepkitError, match="no such option: color"):

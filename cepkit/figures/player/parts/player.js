@@ -215,7 +215,7 @@ class Player {
   fit() {
     const width = this.frame.clientWidth;
     if (!width) return;
-    this.strip.room = Math.max(5, Math.min(25, Math.floor((width - 30) / 46)));
+    this.strip.room = Math.max(5, Math.min(25, Math.floor((width - 30) / this.strip.pitch)));
     this.cards.forEach((card) => card.fit());
     this.show();
   }

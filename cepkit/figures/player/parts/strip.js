@@ -60,9 +60,14 @@ const ACTIONS = {
   nothing: () => "–",
 };
 
+const LONGEST_NAME = 7;
+
 class TapeView {
   constructor(tape, { actions, pieces }, seek) {
     Object.assign(this, { tape, actions, variables: pieces?.flat() ?? [], seek, room: 21 });
+    // As wide as the longest name needs, so that no name loses the number that tells events apart.
+    const longest = Math.max(0, ...new Set(tape.moments.map((moment) => this.name(moment).length)));
+    this.pitch = Math.max(46, 10 + 7.8 * longest);
     this.element = h("div", { class: `tape${actions ? " bare" : ""}`, role: "group", "aria-label": "events" });
   }
 
@@ -78,10 +83,15 @@ class TapeView {
     this.element.replaceChildren(...cells);
   }
 
+  /** The name of an event, or where that is long its type alone. */
+  name({ event, name }) {
+    return cut(name.length > LONGEST_NAME && event !== null ? this.tape.type[event] : name, LONGEST_NAME);
+  }
+
   cell(at, current, badges) {
     const { tape } = this;
     const moment = tape.moments[at];
-    const { event, name } = moment;
+    const { event } = moment;
     const expires = event === null;
     const when = at < current ? "past" : at > current ? "future" : "now";
     const colour = expires ? GREY : tape.colour(event);
@@ -92,7 +102,7 @@ class TapeView {
       "aria-current": when === "now" ? "step" : null, "aria-label": what, title: what,
       onclick: () => this.seek(at + 1),
     },
-    h("span", { class: "box" }, h("b", {}, cut(name.length > 7 && !expires ? tape.type[event] : name, 7)), h("i", {}, this.below(at))),
+    h("span", { class: "box" }, h("b", {}, this.name(moment)), h("i", {}, this.below(at))),
     // Fractions of a second have no room here; the tooltip and the sentence have them.
     h("span", { class: "time" }, tape.clock(moment.time).replace(/^(\d\d:\d\d:\d\d)\.\d+$/, "$1").replace(/^(\d+)\.\d{4,} s$/, "$1 s")),
     h("span", { class: "badge" }, expires ? "" : badges.get(event) ?? ""));

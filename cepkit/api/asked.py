@@ -1,0 +1,79 @@
+"""What `aggregate` is asked for beside its patterns, checked before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from cepkit.errors import CepkitError, PatternError, PlanError, StreamError
+
+_FUNCTION = ("zero", "one", "plus", "times", "reads", "lift", "result")
+_HINT = "cepkit.aggregation.functions tells what an aggregate is"
+
+
+@contextmanager
+def telling(about: str | None) -> Iterator[None]:
+    """Have errors say which query they are about."""
+    try:
+        yield
+    except CepkitError as error:
+        error.about = about
+        raise
+
+
+def check_sharing(sharing: object) -> None:
+    """Check what is shared, as far as that can be done without the queries.
+
+    Raises:
+        StreamError: It is no such name.
+        PlanError: It is neither a name nor lengths.
+    """
+    from cepkit.routes.several import SHARINGS
+
+    if isinstance(sharing, str):
+        if sharing not in SHARINGS:
+            raise StreamError.unknown(f"sharing={sharing!r}", sharing, SHARINGS)
+        return
+    if not isinstance(sharing, Sequence) or not all(map(_are_lengths, sharing)):
+        raise PlanError(
+            f"sharing={sharing!r}",
+            expected=f"one of {', '.join(SHARINGS)}; or for each query the lengths of its pieces, "
+            "None for one that is by itself",
+            hint="sharing=[(2, 1), (1, 2), None] cuts the first two of three queries",
+        )
+
+
+def _are_lengths(cuts: object) -> bool:
+    whole = isinstance(cuts, Sequence) and not isinstance(cuts, str)
+    return cuts is None or (whole and all(isinstance(length, int) for length in cuts))
+
+
+def check_functions(functions: object) -> None:
+    """Check that aggregates of one's own are some.
+
+    Raises:
+        PatternError: They are none.
+    """
+    if functions is None:
+        return
+    if not isinstance(functions, Mapping):
+        raise PatternError(
+            f"functions= of the type {type(functions).__name__}",
+            expected="a dict of column names and aggregates",
+            hint=_HINT,
+        )
+    for name, function in functions.items():
+        if isinstance(function, type):
+            raise PatternError(
+                f"functions= has the class {function.__name__} for {name!r}",
+                expected="one of its objects",
+                hint=f"is it {function.__name__}(...)?",
+            )
+        lacking = [part for part in _FUNCTION if not hasattr(function, part)]
+        if lacking or not isinstance(name, str):
+            raise PatternError(
+                f"functions= has a {type(function).__name__} for {name!r}",
+                expected="the name of a column, and an aggregate: an object with "
+                f"{', '.join(_FUNCTION)}",
+                hint=_HINT,
+            )
