@@ -34,7 +34,7 @@ def check_sharing(sharing: object) -> None:
         if sharing not in SHARINGS:
             raise StreamError.unknown(f"sharing={sharing!r}", sharing, SHARINGS)
         return
-    if not isinstance(sharing, Sequence) or not all(map(_are_lengths, sharing)):
+    if not (isinstance(sharing, Sequence) and all(_are_lengths(cuts) for cuts in sharing)):
         raise PlanError(
             f"sharing={sharing!r}",
             expected=f"one of {', '.join(SHARINGS)}; or for each query the lengths of its pieces, "
@@ -44,8 +44,11 @@ def check_sharing(sharing: object) -> None:
 
 
 def _are_lengths(cuts: object) -> bool:
-    whole = isinstance(cuts, Sequence) and not isinstance(cuts, str)
-    return cuts is None or (whole and all(isinstance(length, int) for length in cuts))
+    if cuts is None:
+        return True
+    if isinstance(cuts, str) or not isinstance(cuts, Sequence):
+        return False
+    return all(isinstance(length, int) for length in cuts)
 
 
 def check_functions(functions: object) -> None:
@@ -72,7 +75,7 @@ def check_functions(functions: object) -> None:
         lacking = [part for part in _FUNCTION if not hasattr(function, part)]
         if lacking or not isinstance(name, str):
             raise PatternError(
-                f"functions= has a {type(function).__name__} for {name!r}",
+                f"functions= has an object of the type {type(function).__name__} for {name!r}",
                 expected="the name of a column, and an aggregate: an object with "
                 f"{', '.join(_FUNCTION)}",
                 hint=_HINT,

@@ -45,6 +45,11 @@ def long(count: int) -> list[Trace]:
     ]
 
 
+def wide_names() -> Trace:
+    """Events of a type of wide letters, more than there is room for."""
+    return simulate(stream_of([("MMMM", 1)] * 40), "PATTERN SEQ(MMMM a, MMMM b) WITHIN 2 s")
+
+
 def rich() -> list[Trace]:
     """Every mechanism over a pattern with OR, KL and NOT."""
     random = np.random.default_rng(9)

@@ -212,3 +212,11 @@ def test_texts_of_streams_and_patterns_stay_texts(opened, page):
     assert page.evaluate("window.broken") is None
     assert cases.SCRIPT in player.sentence
     assert cases.SCRIPT in player.host.locator(".pattern").inner_text()
+
+
+@pytest.mark.parametrize("width", [420, 1200])
+def test_the_numbers_of_events_are_not_cut_off(opened, page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    names = opened(cases.wide_names()).host.locator(".event b")
+    assert names.first.inner_text() == "MMMM 0"
+    assert names.evaluate_all("all => all.every((one) => one.scrollWidth <= one.clientWidth)")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import cepkit as ck
-from cepkit.aggregation.functions import Element, Function, Reads
+from cepkit.aggregation.functions import Count, Element, Function, Reads
 from cepkit.errors import PatternError
 from tests.unit.aggregation.cases import METHODS, stream, values
 
@@ -94,3 +94,19 @@ def test_a_function_of_a_variable_that_is_not_there_is_refused() -> None:
         ck.aggregate(
             stream("a b", w=[1, 2]), "PATTERN SEQ(A a, B b)", functions={"t": Top(2, "x", "w")}
         )
+
+
+@pytest.mark.parametrize(
+    ("functions", "found"),
+    [
+        (["x"], "functions= of the type list"),
+        ({"x": 3}, "functions= has an object of the type int for 'x'"),
+        ({"x": Count}, "functions= has the class Count for 'x'"),
+        ({3: Count()}, "functions= has an object of the type Count for 3"),
+    ],
+)
+def test_what_is_no_aggregate_is_refused(functions: Any, found: str) -> None:
+    with pytest.raises(PatternError) as caught:
+        ck.aggregate(stream("a b"), "PATTERN SEQ(A a, B b) AGG COUNT", functions=functions)
+    assert caught.value.found == found
+    assert caught.value.hint is not None

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.errors import PlanError, StreamError
+from cepkit.errors import CepkitError, PatternError, PlanError, StreamError, UnsupportedError
 from cepkit.routes.several import SeveralAggregates, Shared
 from tests.unit.aggregation.cases import stream
 
@@ -218,6 +218,9 @@ def test_numbers_beyond_64_bits_are_counted_alone() -> None:
         ([(2,)], PlanError, "a sharing plan for 1 queries"),
         ([(2,), (1, 1)], PlanError, r"pieces of the lengths \[1, 1\] for query 2"),
         ([(2,), (0, 3)], PlanError, r"pieces of the lengths \[0, 3\] for query 2"),
+        (3, PlanError, "sharing=3"),
+        ([2, 3], PlanError, r"sharing=\[2, 3\]"),
+        (["ab", None], PlanError, "sharing="),
     ],
 )
 def test_a_plan_that_is_none_is_refused(sharing: Any, error: type[Exception], found: str) -> None:
@@ -238,3 +241,36 @@ def test_an_event_can_complete_one_query_and_spoil_another(sharing: Shared) -> N
     queries = asked("SEQ(A a, A b, C c)", "SEQ(A a, A b, NOT(C n), A c)")
     found = ck.aggregate(stream("a b c a b c a a"), queries, sharing=sharing)
     assert counts(found) == [[0, 1], [0, 0, 0, 2]]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "method", "error", "found"),
+    [
+        ("PATTERN SEQ(A a, B b) AGG COUT", "auto", PatternError, "'COUT' is no aggregate"),
+        ("PATTERN SEQ(A a, B b) AGG SUM(a.y)", "auto", PatternError, "no column 'y'"),
+        ("PATTERN SEQ(A a, B b)", "auto", PatternError, "has no AGG"),
+        ("PATTERN SEQ(A a, B b) AGG COUNT GROUP BY ts", "auto", PatternError, "GROUP BY 'ts'"),
+        ("PATTERN AND(A a, B b) AGG COUNT", "a-seq", UnsupportedError, "AND is no sequence"),
+        (3, "auto", PatternError, "a pattern of the type int"),
+    ],
+)
+def test_an_error_says_which_query_it_is_about(
+    pattern: Any, method: str, error: type[CepkitError], found: str
+) -> None:
+    right = "PATTERN SEQ(A a, B b) AGG COUNT"
+    with pytest.raises(error) as caught:
+        ck.aggregate(stream("a b"), [right, pattern, right], method=method)
+    assert str(caught.value).startswith("query 2 of 3")
+    assert found in str(caught.value)
+    with pytest.raises(error) as caught:
+        ck.aggregate(stream("a b"), pattern, method=method)
+    assert "query" not in str(caught.value)
+
+
+def test_costs_are_explained_where_there_are_any() -> None:
+    events = stream("a b c " * 20)
+    shared = ck.aggregate(events, asked("SEQ(A a, B b)", "SEQ(A a, B b)"), sharing="prefix")
+    assert "ns/s: nanoseconds of work" in str(shared)
+    alone = ck.aggregate(events, asked("SEQ(A a, B b)"))
+    assert str(alone).splitlines()[0] == "Aggregates of 1 query"
+    assert "nanoseconds" not in str(alone)

@@ -210,6 +210,8 @@ def test_what_cannot_be_traced_is_refused() -> None:
     events = stream("a b")
     with pytest.raises(PatternError, match="the pieces b"):
         ck.aggregate_trace(events, "PATTERN SEQ(A a, B b)", pieces=[["b"], ["a"]])
+    with pytest.raises(PatternError, match=r"pieces=\['a', 'b'\]"):
+        ck.aggregate_trace(events, "PATTERN SEQ(A a, B b)", pieces=["a", "b"])
     with pytest.raises(UnsupportedError, match="KL takes sets"):
         ck.aggregate_trace(events, "PATTERN SEQ(A a, KL(B b)) WITHIN 1 s")
     with pytest.raises(LimitError, match="3,000 steps"):

@@ -61,14 +61,16 @@ const ACTIONS = {
 };
 
 const LONGEST_NAME = 7;
+/** About how many pixels a name takes in bold: narrow letters count as others do. */
+const widthOf = (name) => [...name].reduce((sum, letter) => sum + (/[MW]/.test(letter) ? 12.5 : /[A-Z]/.test(letter) ? 9.5 : 8.5), 0);
 
 class TapeView {
   constructor(tape, { actions, pieces }, seek) {
     Object.assign(this, { tape, actions, variables: pieces?.flat() ?? [], seek, room: 21 });
     // As wide as the longest name needs, so that no name loses the number that tells events apart.
-    const longest = Math.max(0, ...new Set(tape.moments.map((moment) => this.name(moment).length)));
-    this.pitch = Math.max(46, 10 + 7.8 * longest);
-    this.element = h("div", { class: `tape${actions ? " bare" : ""}`, role: "group", "aria-label": "events" });
+    const names = new Set(tape.moments.map((moment) => this.name(moment)));
+    this.pitch = Math.max(46, ...[...names].map((name) => 9 + widthOf(name)));
+    this.element = h("div", { class: `tape${actions ? " bare" : ""}`, style: `--most:${Math.max(58, this.pitch)}px`, role: "group", "aria-label": "events" });
   }
 
   show(p, badges) {

@@ -23,7 +23,7 @@ h3, h4, p, pre, dl, dd, dt, figure, ol { margin: 0; padding: 0; }
 .pattern .held { background: color-mix(in srgb, var(--good) 22%, transparent); border-bottom: 2px solid var(--good); }
 .pattern .failed { background: color-mix(in srgb, var(--fire) 16%, transparent); border-bottom: 2px dotted var(--fire); }
 .tape { display: flex; gap: 3px; align-items: flex-start; margin-bottom: 8px; min-height: 66px; }
-.event { flex: 1 1 0; min-width: 0; max-width: 66px; padding: 0; border: 0; background: none; color: inherit; font: inherit; cursor: pointer; text-align: center; }
+.event { flex: 1 1 0; min-width: 0; max-width: var(--most); padding: 0; border: 0; background: none; color: inherit; font: inherit; cursor: pointer; text-align: center; }
 .event .box { display: block; border-radius: 5px; border: 2px solid transparent; padding: 2px 0 1px; line-height: 1.25; }
 .event b, .event i, .event .time, .event .badge { display: block; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
 .event b { font-size: 12px; } .event i { font-style: normal; font-size: 10.5px; min-height: 1.25em; }
