@@ -81,7 +81,8 @@ def columns_of(
             results = [function.result(element[place]) for element in moments.values]
             found[name] = typed(results, function, columns, schema)
     if emit != "total":
-        found[NEW] = _whole(moments.new.tolist())
+        long = moments.new.dtype == object
+        found[NEW] = _whole(moments.new.tolist()) if long else pa.array(moments.new)
     return found
 
 

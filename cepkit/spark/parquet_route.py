@@ -144,6 +144,14 @@ def scanned_files(frame: DataFrame) -> list[Path] | None:
     return paths if 0 < len(paths) <= MOST_FILES else None
 
 
+def rows_in_files(frame: DataFrame) -> int | None:
+    """Return how many rows a DataFrame has, where the footers of its files say that."""
+    try:
+        return sum(pq.read_metadata(path).num_rows for path in scanned_files(frame) or ()) or None
+    except (pa.ArrowException, OSError):
+        return None
+
+
 def row_groups(
     paths: Iterable[Path], names: Sequence[str], schema: Schema, columns: pa.Schema
 ) -> list[RowGroup] | None:

@@ -1,8 +1,8 @@
 """How often the events of a Spark stream come that several queries may share: from a sample.
 
-One job counts the types, time and type alone; a second one fetches some rows, drawn from all of
-them, and what the filters of the queries let through of those, and how many agree in their keys, is
-counted here.
+One job counts the rows, unless the footers of files say how many there are; a second one fetches
+some, drawn from all of them. What the filters of the queries let through of those, and how many
+agree in their keys, is counted here.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from cepkit.aggregation.sequence import EventSequence
 from cepkit.aggregation.sharing import Rates
 from cepkit.routes.several import RatesOf
 from cepkit.spark.extent import has_type, measured_extent, positional
+from cepkit.spark.parquet_route import rows_in_files
 from cepkit.spark.schemas import arrow_columns
 from cepkit.stream.stream import Stream
 
@@ -45,8 +46,10 @@ def sampled_rates(stream: Stream, frame: DataFrame) -> RatesOf:
         read = {name for sequence in sequences for name in sequence.attributes}
         types = [kind.types for kind in kinds if kind.types is not None]
         wanted = frozenset().union(*types) if len(types) == len(kinds) else None
-        extent, _ = measured_extent(frame, names, stream.schema, wanted, None)
-        fraction = min(1.0, SAMPLE / max(1, extent.events))
+        size = rows_in_files(frame)
+        if size is None:
+            size = measured_extent(frame, names, stream.schema, wanted, None)[0].events
+        fraction = min(1.0, SAMPLE / max(1, size))
         schema = replace(stream.schema, arrival=None, columns=tuple(sorted(read)))
         needed = schema.needed(names, ())
         rows = positional(frame)

@@ -127,13 +127,19 @@ def test_a_plan_is_made_on_the_driver_from_a_sample(spark):
     assert str(found) == str(local)
 
 
-def test_a_sample_is_of_all_events_and_of_what_filters_let_through(spark, monkeypatch):
+@pytest.mark.parametrize("files", [False, True])
+def test_a_sample_is_of_all_events_and_of_what_filters_let_through(
+    spark, monkeypatch, tmp_path, files
+):
     monkeypatch.setattr("cepkit.spark.rates.SAMPLE", 1500)
     frame = clicks(9000)
     queries = [query.replace(" WITHIN", " WHERE b.x > 12 WITHIN") for query in FUNNEL]
     local = ck.aggregate(ck.events(frame, **ROLES), queries, sharing="chop-connect").plan
-    stream = ck.events(spark.createDataFrame(frame), **ROLES)
-    found = ck.aggregate(stream, queries, sharing="chop-connect").plan
+    source = spark.createDataFrame(frame)
+    if files:
+        source.coalesce(1).write.parquet(str(tmp_path / "clicks"))
+        source = spark.read.parquet(str(tmp_path / "clicks"))
+    found = ck.aggregate(ck.events(source, **ROLES), queries, sharing="chop-connect").plan
     assert found.clusters[0].cost == pytest.approx(local.clusters[0].cost, rel=0.2)
     assert found.clusters[0].cost != local.clusters[0].cost
 
