@@ -11,6 +11,7 @@ NAMES = (
     "operators",
     "spark_batch",
     "spark_profile",
+    "spark_aggregation",
     "intrusion",
     "stocks",
     "player",

@@ -18,7 +18,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,15 +170,26 @@ def _measure(
 
 def processor_seconds() -> float | None:
     """Return the processor time of this process and all below it; None where /proc has none."""
+    return _seconds(lambda _, __: True)
+
+
+def worker_seconds() -> float | None:
+    """Return that of the Python processes below this one."""
+    return _seconds(lambda process, name: process != os.getpid() and name != "java")
+
+
+def _seconds(wanted: Callable[[int, str], bool]) -> float | None:
     if not Path("/proc/self/stat").exists():
         return None
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            head, _, rest = (entry / "stat").read_text().rpartition(")")
+            fields = rest.split()
             parents[int(entry.name)] = int(fields[1])
-            ticks[int(entry.name)] = sum(map(int, fields[11:15]))
+            if wanted(int(entry.name), head.partition("(")[2]):
+                ticks[int(entry.name)] = sum(map(int, fields[11:15]))
         except (OSError, ValueError, IndexError):
             continue
 

@@ -1,0 +1,139 @@
+"""Aggregation on Spark from end to end: events per second, and how much of it is Python's.
+
+The stream is that of `spark_batch`: 50 types with Zipf rates, a mean gap of 5 ms, 1,000 keys, in
+one Parquet file that is written once. Three of the types are a third of all events. Seconds are
+from the call of `aggregate` to the last row, which is thrown away; the workers are warm, nothing is
+known of the stream, the best of some runs. Processor seconds are those of the JVM and all workers
+together (Linux only), `in Python` is the workers' part. From `Parquet` tasks read the file
+themselves where they may; from `rows` the same file stands behind a filter that every row passes.
+
+    python -m benchmarks.spark_aggregation [--events N] [--out FOLDER] [--cores N] [--runs N]
+                                           [--only TEXT]
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+import cepkit as ck
+from benchmarks.results import show, write
+from benchmarks.spark_batch import THREE, processor_seconds, worker_seconds
+from cepkit.plan.nodes import OrderPlan, Plan
+from cepkit.spark.batch import detect
+from cepkit.spark.session import get_session
+from cepkit.stream.generators import zipf_events
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TYPES = [f"T{rank:02d}" for rank in range(1, 51)]
+_SETS = [", ".join(_TYPES[i::3]) for i in range(3)]
+_OF_THREE = "PATTERN SEQ(T01 a, T02 b, T50 c) WITHIN 10 seconds AGG "
+_OF_ALL = (
+    f"PATTERN SEQ(a IN ({_SETS[0]}), b IN ({_SETS[1]}), c IN ({_SETS[2]})) WITHIN 1 second AGG "
+)
+
+COUNT = f"{_OF_THREE}COUNT"
+SUMS = f"{_OF_THREE}COUNT, SUM(a.price), MIN(b.price), MAX(b.diff)"
+GROUPED = f"{COUNT} GROUP BY key"
+SEVERAL = [
+    COUNT,
+    "PATTERN SEQ(T01 a, T02 b, T03 c) WITHIN 10 seconds AGG COUNT",
+    "PATTERN SEQ(T01 a, T02 b, T03 c, T50 d) WITHIN 10 seconds AGG COUNT",
+]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is asked of a stream.
+
+    Attributes:
+        name: Of the case.
+        frames: Makes DataFrames, one after the other, whose rows are wanted.
+    """
+
+    name: str
+    frames: Callable[[ck.Stream], Sequence[DataFrame]]
+
+
+def _asked(text: str, emit: str = "trigger") -> Callable[[ck.Stream], Sequence[DataFrame]]:
+    return lambda stream: [ck.aggregate(stream, text, emit=emit)]
+
+
+def _together(stream: ck.Stream) -> Sequence[DataFrame]:
+    return [ck.aggregate(stream, SEVERAL).together]
+
+
+def _one_by_one(stream: ck.Stream) -> Sequence[DataFrame]:
+    return [ck.aggregate(stream, text) for text in SEVERAL]
+
+
+def _detected(stream: ck.Stream) -> Sequence[DataFrame]:
+    return [detect(stream, ck.parse(THREE), Plan((OrderPlan(("c", "b", "a")),), "by hand"))]
+
+
+CASES = (
+    Case("three types, detected", _detected),
+    Case("three types, COUNT", _asked(COUNT)),
+    Case("three types, COUNT, SUM, MIN, MAX", _asked(SUMS)),
+    Case("three types, COUNT by 1,000 keys", _asked(GROUPED)),
+    Case("three types, COUNT by 1,000 keys, in total", _asked(GROUPED, "total")),
+    Case("three queries, together", _together),
+    Case("three queries, one by one", _one_by_one),
+    Case("all types, COUNT", _asked(f"{_OF_ALL}COUNT")),
+    Case("all types, COUNT, in total", _asked(f"{_OF_ALL}COUNT", "total")),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure the cases, print a table and write it as CSV."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_aggregation")
+    parser.add_argument("--events", type=int, default=10_000_000)
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--only", default="", help="cases whose names contain this")
+    given = parser.parse_args(arguments)
+    session = get_session(cores=given.cores, memory="4g")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "events.parquet")
+        pq.write_table(zipf_events(given.events), path)
+        source = session.read.parquet(str(path))
+        frames = {"Parquet": source, "rows": source.where("price >= 0")}
+        for frame in frames.values():
+            _measure(frame, CASES[1])
+        rows = []
+        for case in (case for case in CASES if given.only in case.name):
+            for origin, frame in frames.items():
+                runs = [_measure(frame, case) for _ in range(given.runs)]
+                best = min(runs, key=lambda run: run["seconds"])
+                rate = given.events / best["seconds"]
+                rows.append({"case": case.name, "from": origin, **best, "events/s": rate})
+    show(f"Aggregation on Spark, {given.events:,} events, local[{given.cores}]", rows)
+    write(given.out, "spark_aggregation", rows)
+
+
+def _measure(frame: DataFrame, case: Case) -> dict[str, Any]:
+    before, of_workers, began = processor_seconds(), worker_seconds(), time.perf_counter()
+    stream = ck.events(frame, time="ts", type="type", columns=())
+    for rows in case.frames(stream):
+        rows.write.format("noop").mode("overwrite").save()
+    seconds = time.perf_counter() - began
+    after, of_workers_after = processor_seconds(), worker_seconds()
+    spent = None if before is None or after is None else after - before
+    python = None
+    if of_workers is not None and of_workers_after is not None and spent:
+        python = (of_workers_after - of_workers) / spent
+    return {"seconds": seconds, "processor": spent, "in Python": python}
+
+
+if __name__ == "__main__":
+    main()
