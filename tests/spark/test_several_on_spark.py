@@ -238,8 +238,9 @@ def test_what_cannot_be_asked_is_refused_before_any_job(spark):
         )  # fmt: skip
     with pytest.raises(StreamError, match="sharing='all'"):
         ck.aggregate(stream, list(FUNNEL), sharing="all")
-    with pytest.raises(UnsupportedError, match="of a Spark stream"):
-        ck.aggregate(stream, [FUNNEL[0], "PATTERN SEQ(A a, B b) WITHIN 9 EVENTS AGG COUNT"])
+    sets = "PATTERN SEQ(A a, KL(B b)) WITHIN 9 s AGG COUNT"
+    with pytest.raises(UnsupportedError, match="KL takes sets"):
+        ck.aggregate(stream, [FUNNEL[0], sets], method="a-seq")
     with pytest.raises(PatternError, match="SUM of 'word'"):
         ck.aggregate(stream, [FUNNEL[0], "PATTERN SEQ(A a, B b) WITHIN 9 s AGG SUM(a.word)"])
 
