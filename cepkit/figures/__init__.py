@@ -19,7 +19,7 @@ from cepkit.columnar.matches import Matches
 from cepkit.diagnosis.result import WhyNot
 from cepkit.diagnosis.tables import Funnel, NearMisses
 from cepkit.errors import CepkitError, TraceError
-from cepkit.figures.aggregates import draw_aggregates
+from cepkit.figures.aggregates import draw_aggregates, draw_from_spark, is_from_spark
 from cepkit.figures.counter_table import draw_counter_table
 from cepkit.figures.counters import draw_counters
 from cepkit.figures.explained import draw_explanation
@@ -200,6 +200,8 @@ def draw(thing: object, **options: Any) -> go.Figure | Player:
     if isinstance(thing, list | tuple) and thing:
         several = (f for kind, f in LISTS.items() if all(isinstance(one, kind) for one in thing))
         drawing = next(several, drawing)
+    if drawing is None and is_from_spark(thing):
+        drawing = draw_from_spark
     if drawing is None and is_matches(thing):
         drawing = draw_matches
     if drawing is None:

@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from cepkit.aggregation.result import Aggregates
-from cepkit.errors import CepkitError
+from cepkit.errors import CepkitError, LimitError
 from cepkit.figures.scales import Scale, log10
 from cepkit.figures.style import COLOURS, SIZE, SMALL, TEXT, colour_of, figure, message
 from cepkit.figures.texts import cut, shown
@@ -43,6 +43,35 @@ class Line:
     ts: pd.Series[Any]
     values: list[Any]
     rows: int
+
+
+_MOST_ROWS = 500_000
+"""As many rows of a Spark DataFrame are fetched to be drawn."""
+
+
+def is_from_spark(thing: object) -> bool:
+    """Return whether a thing is the aggregates of a Spark stream."""
+    return all(hasattr(thing, name) for name in ("query", "emit", "method", "reason", "toArrow"))
+
+
+def draw_from_spark(found: Any, **options: Any) -> go.Figure:
+    """Fetch aggregates of a Spark stream, and return their figure (`draw_aggregates`).
+
+    Raises:
+        LimitError: There are more rows than should be fetched.
+    """
+    rows = found.select("*").limit(_MOST_ROWS + 1).toArrow()
+    if len(rows) > _MOST_ROWS:
+        raise LimitError(
+            "there are too many rows to be fetched for a figure",
+            expected=f"at most {_MOST_ROWS:,}",
+            hint="emit='total' has a row for each group",
+        )
+    if "ts" in rows.column_names:
+        rows = rows.sort_by("ts")
+    columns = {name: rows[name].combine_chunks() for name in rows.column_names}
+    result = Aggregates(found.query, found.emit, found.method, found.reason, columns)
+    return draw_aggregates(result, **options)
 
 
 def groups(result: Aggregates) -> dict[str, pd.DataFrame]:
@@ -127,9 +156,7 @@ def draw_aggregates(
     wanted = known if columns is None else list(columns)
     for name in wanted:
         if name not in known:
-            raise CepkitError(
-                f"the result has no aggregate '{name}'", expected=f"one of {', '.join(known)}"
-            )
+            raise CepkitError.unknown(f"the result has no aggregate '{name}'", name, known)
     title = f"{len(result):,} row{'' if len(result) == 1 else 's'} by {result.method}"
     if not len(result):
         return message(title, "no event could end a match")

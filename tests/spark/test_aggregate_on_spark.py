@@ -269,3 +269,17 @@ def test_what_it_is_stands_above_it(spark):
     assert "Aggregates by a-seq (each cell" in repr(result)
     assert "rows through Spark" in result._repr_html_()
     assert result.count() == len(result.toArrow())
+
+
+def test_it_is_drawn_as_a_local_result(spark, monkeypatch):
+    frame = pd.DataFrame({"ts": range(40), "type": list("ABAB") * 10, "g": list("xxyy") * 10})
+    query = "PATTERN SEQ(A a, B b) WITHIN 3 s AGG COUNT GROUP BY g"
+    here = events(frame, time="ts", type="type", unit="s")
+    there = events(spark.createDataFrame(frame), time="ts", type="type", unit="s")
+    for emit in ("total", "trigger"):
+        drawn, alike = (ck.draw(ck.aggregate(each, query, emit=emit)) for each in (there, here))
+        assert [list(trace.y) for trace in drawn.data] == [list(trace.y) for trace in alike.data]
+        assert [list(trace.x) for trace in drawn.data] == [list(trace.x) for trace in alike.data]
+    monkeypatch.setattr("cepkit.figures.aggregates._MOST_ROWS", 5)
+    with pytest.raises(LimitError, match="too many rows"):
+        ck.draw(ck.aggregate(there, query))
