@@ -191,5 +191,6 @@ def _next_steps(report: Path) -> str:
   open {report} in a browser
   cepkit demo --events 2000000                                        more events
   cepkit detect --help                                                your own file and pattern
+  cepkit aggregate --help                                             matches counted, not found
   make lab                                                            notebooks, in a checkout
   docs/pattern-language.md                                            what a pattern can say"""

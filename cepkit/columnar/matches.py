@@ -278,13 +278,15 @@ class Matches:
 
     def __repr__(self) -> str:
         try:
-            return shown.to_text(self._title(), *self._shown())
+            first, *about = self._shown()
+            return shown.to_text(self._title(len(first)), first, *about)
         except Exception as error:  # noqa: BLE001 - a repr that raises hides the real problem
             return f"Matches: cannot be shown ({type(error).__name__})"
 
     def _repr_html_(self) -> str:
         try:
-            return shown.to_html(self._title(), *self._shown())
+            first, *about = self._shown()
+            return shown.to_html(self._title(len(first)), first, *about)
         except Exception as error:  # noqa: BLE001 - as above
             return f"<p>Matches: cannot be shown ({type(error).__name__})</p>"
 
@@ -296,9 +298,12 @@ class Matches:
         attributes = tuple(dict.fromkeys((self._time, self._type, *carried)))
         return self.head(_SHOWN), self.variables, attributes
 
-    def _title(self) -> str:
+    def _title(self, shown_rows: int) -> str:
         order = "; ".join(map(str, self.plan.branches))
-        return f"Matches of {', '.join(self.variables)} by the plan {order}; the first {_SHOWN}:"
+        # Whether there are more than are shown nobody has counted.
+        number = f"the first {_SHOWN}:" if shown_rows == _SHOWN else f"all {shown_rows}:"
+        rows = number if shown_rows else "there is none"
+        return f"Matches of {', '.join(self.variables)} by the plan {order}; {rows}"
 
 
 def programs(query: Query, plan: Plan) -> tuple[Program, ...]:

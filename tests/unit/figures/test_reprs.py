@@ -15,10 +15,17 @@ from cepkit.statistics.tables import html_table
 from tests.unit.figures.cases import NONE, ROWS, SCRIPT, THREE, find, sequence
 
 
+def test_a_title_tells_whether_all_are_shown():
+    many = [*ROWS, *((60, "C", 4.5) for _ in range(20))]
+    titles = [str(find(THREE, rows, ["c", "a", "b"])).splitlines()[0] for rows in (NONE, many)]
+    assert titles[0].endswith("; there is none")
+    assert titles[1].endswith("; the first 10:")
+
+
 def test_matches_are_flat_columns_of_what_conditions_read():
     matches = find(THREE, ROWS, ["c", "a", "b"])
     lines = str(matches).splitlines()
-    assert lines[0] == "Matches of a, b, c by the plan c → a → b; the first 10:"
+    assert lines[0] == "Matches of a, b, c by the plan c → a → b; all 1:"
     assert lines[1].split() == [f"{v}.{n}" for v in "abc" for n in ("ts", "kind", "price")]
     assert lines[2].split()[:4] == ["2024-03-04", "10:00:00", "A", "1"]
     html = matches._repr_html_()
