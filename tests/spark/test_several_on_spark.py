@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import warnings
 from collections import Counter
 from typing import Any
@@ -120,8 +121,9 @@ def test_what_is_shared_changes_no_row_and_no_type(spark, emit):
 
 def test_a_plan_is_made_on_the_driver_from_a_sample(spark):
     frame = clicks(3000)
-    local = ck.aggregate(ck.events(frame, **ROLES), list(FUNNEL)).plan
-    found = ck.aggregate(ck.events(spark.createDataFrame(frame), **ROLES), list(FUNNEL)).plan
+    queries = [*FUNNEL, *(query.replace("A a, B b", "A a, B b, B d") for query in FUNNEL)]
+    local = ck.aggregate(ck.events(frame, **ROLES), queries).plan
+    found = ck.aggregate(ck.events(spark.createDataFrame(frame), **ROLES), queries).plan
     assert found.clusters[0].cuts == local.clusters[0].cuts
     assert found.clusters[0].cost == pytest.approx(local.clusters[0].cost)
     assert str(found) == str(local)
@@ -155,7 +157,7 @@ def test_cuts_of_ones_own_need_no_rates(spark):
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
     assert found.plan.clusters[0].queries == (0, 1)
     assert found.plan.reasons == {2: "as asked"}
-    assert "nan" not in str(found.plan) + found._repr_html_()
+    assert not re.search(r"\bnan\b", str(found.plan) + found._repr_html_())
     assert "nan" not in ck.draw(found).to_json().lower()
 
 
@@ -241,7 +243,7 @@ def test_what_cannot_be_asked_is_refused_before_any_job(spark):
     sets = "PATTERN SEQ(A a, KL(B b)) WITHIN 9 s AGG COUNT"
     with pytest.raises(UnsupportedError, match="KL takes sets"):
         ck.aggregate(stream, [FUNNEL[0], sets], method="a-seq")
-    with pytest.raises(PatternError, match="SUM of 'word'"):
+    with pytest.raises(PatternError, match=r"SUM\(a.word\), which is a text"):
         ck.aggregate(stream, [FUNNEL[0], "PATTERN SEQ(A a, B b) WITHIN 9 s AGG SUM(a.word)"])
 
 
