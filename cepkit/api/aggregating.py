@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from cepkit.api.arguments import Pattern, checked, measured, order_matters
-from cepkit.api.asked import check_functions, check_sharing, telling
+from cepkit.api.asked import check_functions, check_list, check_sharing, telling
 from cepkit.errors import StreamError
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -119,6 +119,7 @@ def aggregate(
         raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
     if emit not in EMITS:
         raise StreamError.unknown(f"emit={emit!r}", emit, EMITS)
+    check_list(pattern)
     check_sharing(sharing)
     check_functions(functions)
     several = isinstance(pattern, list | tuple)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from cepkit.errors import CepkitError, PatternError, PlanError, StreamError
@@ -19,6 +19,20 @@ def telling(about: str | None) -> Iterator[None]:
     except CepkitError as error:
         error.about = about
         raise
+
+
+def check_list(pattern: object) -> None:
+    """Check that several patterns, if they are several, are a list.
+
+    Raises:
+        PatternError: They are a dict, a set, a generator or the like.
+    """
+    if isinstance(pattern, Iterable) and not isinstance(pattern, str | list | tuple):
+        raise PatternError(
+            f"patterns in a {type(pattern).__name__}",
+            expected="a query, or a list of queries",
+            hint="list(...) makes one",
+        )
 
 
 def check_sharing(sharing: object) -> None:

@@ -215,6 +215,7 @@ def _over_time(
                 xaxis="x",
                 yaxis=f"y{suffix}",
             )  # fmt: skip
+        empty = all(value is None for line in some for value in line.values)
         axis = {
             **style,
             "domain": [max(0.0, top - _PANEL / plot), top],
@@ -227,7 +228,8 @@ def _over_time(
         notes.append(
             {
                 "x": 0, "y": top, "xref": "paper", "yref": "paper", "xanchor": "left",
-                "yanchor": "bottom", "text": shown(cut(name, 60)), "showarrow": False,
+                "yanchor": "bottom", "text": shown(cut(name, 60)) + (": no value" if empty else ""),
+                "showarrow": False,
                 "font": {"size": SIZE, "color": TEXT},
             }
         )  # fmt: skip

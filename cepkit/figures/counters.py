@@ -13,7 +13,17 @@ from cepkit.automata.trace import Trace
 from cepkit.errors import TraceError
 from cepkit.figures.player import Traces
 from cepkit.figures.player.moments import counts_at, moments_of
-from cepkit.figures.style import BLUE, GREEN, ORANGE, PURPLE, SIZE, SKY, VERMILLION, figure
+from cepkit.figures.style import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    SIZE,
+    SKY,
+    VERMILLION,
+    figure,
+    message,
+)
 from cepkit.figures.texts import cut, shown
 
 TITLES = {
@@ -121,6 +131,8 @@ def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> g
         TraceError: There is no trace, or no such counter.
     """
     series = counted(traces, counters)
+    if not any(one.steps for one in series):
+        return message("counters over the steps", "the stream is empty: there is no step")
     names = list(dict.fromkeys(one.counter for one in series))
     titles_of = _titles(traces)
     panels = len(names)

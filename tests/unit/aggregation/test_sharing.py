@@ -274,3 +274,11 @@ def test_costs_are_explained_where_there_are_any() -> None:
     alone = ck.aggregate(events, asked("SEQ(A a, B b)"))
     assert str(alone).splitlines()[0] == "Aggregates of 1 query"
     assert "nanoseconds" not in str(alone)
+
+
+def test_patterns_that_are_no_list_are_refused() -> None:
+    text = "PATTERN SEQ(A a, B b) AGG COUNT"
+    for patterns in ({"one": text}, {text}, (each for each in [text])):
+        with pytest.raises(PatternError, match=r"patterns in a (dict|set|generator)"):
+            ck.aggregate(stream("a b"), patterns)
+    assert len(ck.aggregate(stream("a b"), (text, text))) == 2

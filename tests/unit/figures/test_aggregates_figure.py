@@ -83,3 +83,16 @@ def test_nothing_is_said_to_be_nothing():
         shop(1), "PATTERN SEQ(A a, A b, A c, A d) WITHIN 1 s AGG COUNT GROUP BY g", emit="total"
     )
     assert "no event" in ck.draw(result).layout.annotations[0].text
+
+
+def test_a_panel_without_values_says_so():
+    frame = pd.DataFrame({"ts": [1, 2], "type": ["A", "B"], "p": [None, None]})
+    stream = ck.events(frame, time="ts", type="type", unit="s")
+    made = ck.draw(ck.aggregate(stream, "PATTERN SEQ(A a, B b) AGG COUNT, SUM(b.p)"))
+    assert [note.text for note in made.layout.annotations] == ["count", "sum(b.p): no value"]
+
+
+def test_counters_of_no_step_say_so():
+    nothing = ck.events(pd.DataFrame({"ts": [], "type": []}), time="ts", type="type", unit="s")
+    made = ck.draw(ck.aggregate_trace(nothing, "PATTERN SEQ(A a, B b)"), kind="counters")
+    assert "no step" in made.layout.annotations[0].text
