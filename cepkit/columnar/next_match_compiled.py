@@ -31,6 +31,7 @@ from cepkit.columnar.next_match_walks import (
     LEAST,
     LIMITS,
     LIMITS_END,
+    MEMORY,
     MOST,
     OWN,
     PARTNER,
@@ -42,6 +43,7 @@ from cepkit.columnar.next_match_walks import (
     STRICT,
     TABLE,
     UPPER,
+    WAKES,
     WANTED,
     Walks,
 )
@@ -52,13 +54,26 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
+NEVER = (1 << 31) - 1
+"""The row that a search waits for which can never succeed."""
+
+RUN = 4
+"""So many consumed candidates in a row are worth a look for where they end."""
+
+
 def lent(function: F) -> F:
     """Compile a function that allocates nothing: the arrays it is lent are not counted again.
 
     Numba would count the references to the arrays of a `Walks` at every call, which took more than
     half of the time. `_nrt` is what its own functions that allocate nothing say.
     """
-    options: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+    options: dict[str, Any] = {
+        "cache": True,
+        "nogil": True,
+        "error_model": "numpy",
+        "_nrt": False,
+        "forceinline": True,
+    }
     return cast("F", njit(**options)(function))
 
 
@@ -118,9 +133,9 @@ def _bands(walks: Walks, node: int, at: Times, least: Floats, most: Floats) -> N
 
 
 @lent
-def _inside(walks: Walks, node: int, y: int, least: Floats, most: Floats) -> bool:
-    """Whether candidate `y` of `node` passes all checks."""
-    for k in range(walks.nodes[node, CHECKS], walks.nodes[node, CHECKS_END]):
+def _inside(walks: Walks, first: int, end: int, y: int, least: Floats, most: Floats) -> bool:
+    """Whether candidate `y` passes the checks from `first` to `end`."""
+    for k in range(first, end):
         value = walks.floats[uintp(walks.checks[k, COLUMN] + y)]
         if not (value >= least[k] and value <= most[k]):
             return False
@@ -138,8 +153,9 @@ def _broken(walks: Walks, first: int, depth: int, at: Times, least: Floats, most
     for node in range(nodes[first + depth, ABSENT], nodes[first + depth, ABSENT_END]):
         low, high = _range(walks, node, at)
         _bands(walks, node, at, least, most)
+        first_check, end_check = nodes[node, CHECKS], nodes[node, CHECKS_END]
         for y in range(low, high):
-            if _inside(walks, node, y, least, most):
+            if _inside(walks, first_check, end_check, y, least, most):
                 row = walks.ints[nodes[node, ROWS] + y]
                 if not (nodes[node, DISTINCT] and _same_event(walks, first, depth + 1, at, row)):
                     return 2 if nodes[node, FINAL] else 1
@@ -147,14 +163,19 @@ def _broken(walks: Walks, first: int, depth: int, at: Times, least: Floats, most
 
 
 @lent
-def _free(ints: Ints, begin: int, y: int, high: int, consumed: Flags, skips: Ints) -> int:
-    """Return the first candidate from `y` on that is not consumed, or one at or after `high`."""
+def _free(
+    walks: Walks, node: int, y: int, high: int, consumed: Flags, wakes: Ints, skips: Ints
+) -> int:
+    """Return the first candidate from `y` on that can be in a match, or one at or after `high`."""
+    begin, own = walks.nodes[node, ROWS], walks.nodes[node, WAKES]
     root = y
-    while root < high and consumed[uintp(ints[uintp(begin + root)])]:
-        root += 1 + skips[uintp(begin + root)]
+    while root < high and (
+        consumed[uintp(walks.ints[uintp(begin + root)])] | (wakes[uintp(own + root)] == NEVER)
+    ):
+        root += 1 + skips[uintp(own + root)]
     while y < root:
-        step = 1 + skips[uintp(begin + y)]
-        skips[uintp(begin + y)] = root - y - 1
+        step = 1 + skips[uintp(own + y)]
+        skips[uintp(own + y)] = root - y - 1
         y += step
     return root
 
@@ -162,6 +183,7 @@ def _free(ints: Ints, begin: int, y: int, high: int, consumed: Flags, skips: Int
 @lent
 def _first(
     walks: Walks,
+    ts: Times,
     first: int,
     steps: int,
     before: int,
@@ -169,10 +191,12 @@ def _first(
     begins: Times,
     ends: Times,
     fitting: Flags,
+    until: Times,
     least: Floats,
     most: Floats,
     consumed: Flags,
     skips: Ints,
+    wakes: Ints,
     looked: Times,
     removed: Times,
 ) -> bool:
@@ -189,36 +213,64 @@ def _first(
     depth, entered = 1, False
     while 0 < depth < steps:
         node = first + depth
-        begin = nodes[node, ROWS]
+        begin, asleep = nodes[node, ROWS], nodes[node, WAKES]
         if not entered:
             low, high = _range(walks, node, at)
-            at[depth] = begins[depth] = _free(ints, begin, low, high, consumed, skips)
-            ends[depth], fitting[depth] = high, False
+            at[depth] = begins[depth] = _free(walks, node, low, high, consumed, wakes, skips)
+            ends[depth], fitting[depth], until[depth] = high, False, NEVER
             _bands(walks, node, at, least, most)
         y, high, found = at[depth], ends[depth], False
         fixed, fixed_end = nodes[node, CHECKS], nodes[node, FIXED_END]
         checks_end, distinct = nodes[node, CHECKS_END], nodes[node, DISTINCT]
         absent = nodes[node, ABSENT] < nodes[node, ABSENT_END]
         stop = before if nodes[node, STRICT] else last
-        count = 0
-        while y < high:
-            row = int(ints[uintp(begin + y)])
-            if row >= stop:
+        fits_any, wake = fitting[depth], until[depth]
+        count, run = 0, 0
+        column = column_1 = 0
+        low_0 = high_0 = low_1 = high_1 = 0.0
+        if fixed < fixed_end:
+            column, low_0, high_0 = checks[fixed, COLUMN], least[fixed], most[fixed]
+        if fixed_end < checks_end:
+            column_1, low_1, high_1 = checks[fixed_end, COLUMN], least[fixed_end], most[fixed_end]
+        several = fixed + 1 < fixed_end or fixed_end + 1 < checks_end
+        while True:
+            while y < high:
+                row = int(ints[uintp(begin + y)])
+                if row >= stop:
+                    wake = min(wake, row)
+                    high = y
+                    break
+                sleeps = int(wakes[uintp(asleep + y)])
+                free = (not consumed[uintp(row)]) & (sleeps != NEVER)
+                count += free
+                sleeping = free & (sleeps >= last)
+                wake = min(wake, sleeps) if sleeping else wake
+                fits = free & (sleeps < last)
+                suits = fits
+                if fixed < fixed_end:
+                    value = floats[uintp(column + y)]
+                    fits &= (value >= low_0) & (value <= high_0)
+                if fixed_end < checks_end:
+                    value = floats[uintp(column_1 + y)]
+                    suits &= (value >= low_1) & (value <= high_1)
+                fits_any |= fits | sleeping
+                wake = 0 if suits & (not fits) else wake
+                run = 0 if free else run + 1
+                if (fits & suits) | (run == RUN):
+                    break
+                y += 1
+            if y >= high:
                 break
-            if consumed[uintp(row)]:
-                y = _free(ints, begin, y, high, consumed, skips)
+            if run == RUN:
+                y, run = _free(walks, node, y, high, consumed, wakes, skips), 0
                 continue
-            count += 1
-            inside = True
-            for k in range(uintp(fixed), uintp(fixed_end)):
-                value = floats[uintp(checks[k, COLUMN] + y)]
-                inside &= (value >= least[k]) & (value <= most[k])
-            if inside:
-                fitting[depth] = True
-                for k in range(uintp(fixed_end), uintp(checks_end)):
-                    value = floats[uintp(checks[k, COLUMN] + y)]
-                    inside &= (value >= least[k]) & (value <= most[k])
-            if inside and not (distinct and _same_event(walks, first, depth, at, row)):
+            row = int(ints[uintp(begin + y)])
+            passes = True
+            if several:
+                passes = _inside(walks, fixed_end + 1, checks_end, y, least, most)
+                if passes and not _inside(walks, fixed + 1, fixed_end, y, least, most):
+                    passes, wake = False, 0
+            if passes and not (distinct and _same_event(walks, first, depth, at, row)):
                 at[depth] = y
                 broken = _broken(walks, first, depth, at, least, most) if absent else 0
                 if broken == 0:
@@ -229,11 +281,21 @@ def _first(
                     break
             y += 1
         looked[node] += count
+        fitting[depth], until[depth] = fits_any, wake
         if found:
             depth, entered = depth + 1, False
             continue
-        depth = depth - 1 if fitting[depth] else _back(walks, first, depth, at, begins)
-        entered = True
+        back = depth - 1 if fits_any else _back(walks, first, depth, at, begins)
+        if back == depth - 1:
+            until[back] = min(until[back], wake)
+            if nodes[first + back, MEMORY]:
+                row = int(ints[nodes[first + back, ROWS] + at[back]])
+                if wake < NEVER and ts[wake] - ts[row] > walks.window[0]:
+                    wake = NEVER
+                wakes[nodes[first + back, WAKES] + at[back]] = wake
+        else:
+            until[back] = 0
+        depth, entered = back, True
         at[depth] += 1
     return depth == steps
 
@@ -275,9 +337,11 @@ def _scan(
     begins: Times,
     ends: Times,
     fitting: Flags,
+    until: Times,
     least: Floats,
     most: Floats,
     skips: Ints,
+    wakes: Ints,
     trial: Ints,
 ) -> int:
     """Do what `scan` says, in arrays to work in."""
@@ -300,6 +364,7 @@ def _scan(
             looked[first] += 1
             if not _first(
                 walks,
+                ts,
                 first,
                 steps,
                 before,
@@ -307,10 +372,12 @@ def _scan(
                 begins,
                 ends,
                 fitting,
+                until,
                 least,
                 most,
                 consumed,
                 skips,
+                wakes,
                 looked,
                 removed,
             ):
@@ -366,6 +433,7 @@ def scan(
         The number of matches.
     """
     width, checks = taken.shape[1], len(walks.checks)
+    candidates = walks.nodes[: walks.begins[-1], SIZE].sum()
     at = np.zeros(width, dtype=np.int64)
     return _scan(
         walks,
@@ -382,9 +450,11 @@ def scan(
         np.zeros_like(at),
         np.zeros_like(at),
         np.zeros(width, dtype=np.bool_),
+        np.zeros_like(at),
         np.empty(checks),
         np.empty(checks),
-        np.zeros(walks.ints.size, dtype=np.int32),
+        np.zeros(candidates, dtype=np.int32),
+        np.zeros(candidates, dtype=np.int32),
         np.empty(width, dtype=np.int32),
     )
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,9 +22,11 @@ from cepkit.columnar.binding import BoundProgram
 from cepkit.columnar.bound import BoundStep, Search, Side, Table
 from cepkit.columnar.candidates import Candidates
 from cepkit.columnar.compiler import compile_branch
+from cepkit.columnar.condition_parts import parts_of
 from cepkit.columnar.program import Program, Step
-from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.conditions import Comparison, Expression, variables_of
 from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.rewrite import MIRRORED
 
 # Columns of `nodes`: a node is a step of a walk, or a negated variable that is looked for there.
 ROWS = 0  # where the rows of its candidates begin in `ints`
@@ -37,7 +40,9 @@ JUMP = 11  # the step to go on with where its range is empty: the ones between c
 CHAIN = 12  # the step below whose candidates can only narrow the range; 0: there is no such step
 STRICT = 13  # whether it is before the last event in time; otherwise in stream order
 FINAL = 14  # of what must not be there: whether it rules out all later candidates of its step too
-NODE_FIELDS = 15
+WAKES = 15  # where what is remembered of its candidates begins
+MEMORY = 16  # whether anything is: nothing between it and the last event decides what comes after
+NODE_FIELDS = 17
 
 # Columns of `limits`.
 UPPER = 0  # 1 where the range ends there, 0 where it begins
@@ -63,6 +68,7 @@ class Walks(NamedTuple):
         ints: Rows, tables and key codes.
         times: Times, arrival numbers, and where the groups of keys begin.
         floats: Columns and what they are compared with.
+        window: One number: how far apart the events of a match can be in time.
     """
 
     begins: npt.NDArray[np.int64]
@@ -72,6 +78,7 @@ class Walks(NamedTuple):
     ints: npt.NDArray[np.int32]
     times: npt.NDArray[np.int64]
     floats: npt.NDArray[np.float64]
+    window: npt.NDArray[np.int64]
 
 
 def walk_programs(branches: Sequence[Branch]) -> tuple[tuple[int, Program], ...] | None:
@@ -83,7 +90,8 @@ def walk_programs(branches: Sequence[Branch]) -> tuple[tuple[int, Program], ...]
     if any(branch.repeated for branch in branches):
         return None
     made = []
-    for number, branch in enumerate(branches):
+    for number, given in enumerate(branches):
+        branch = replace(given, conditions=(*given.conditions, *_implied(given)))
         last = [v for v in branch.variables if not branch.after(v) & set(branch.variables)]
         for variable in last:
             others = [other for other in branch.variables if other != variable]
@@ -94,6 +102,36 @@ def walk_programs(branches: Sequence[Branch]) -> tuple[tuple[int, Program], ...]
                     return None
             made.append((number, program))
     return tuple(made)
+
+
+def _implied(branch: Branch) -> tuple[Comparison, ...]:
+    """Return the comparisons that follow from two or more: with `x < y` and `y < z`, `x < z`.
+
+    They refuse a candidate before what stands between it and the last event is looked for.
+    """
+    given: dict[tuple[Expression, Expression], Comparison] = {}
+    for part in parts_of(branch.conditions):
+        if not isinstance(part, Comparison) or part.operator not in ("<", "<=", ">", ">="):
+            continue
+        left, right, operator = part.left, part.right, part.operator
+        if operator in (">", ">="):
+            left, right, operator = right, left, MIRRORED[operator]
+        both = variables_of(left), variables_of(right)
+        if both[0] != both[1] and all(len(v) == 1 and v <= {*branch.variables} for v in both):
+            given.setdefault((left, right), Comparison(operator, left, right, part.span))
+    known = dict(given)
+    sides = dict.fromkeys(side for pair in given for side in pair)
+    for middle, low, high in product(sides, repeat=3):
+        if (low, middle) in known and (middle, high) in known:
+            first, second = known[low, middle], known[middle, high]
+            strict = "<" in (first.operator, second.operator)
+            made = Comparison("<" if strict else "<=", low, high, first.span)
+            known.setdefault((low, high), made)
+    return tuple(
+        part
+        for pair, part in known.items()
+        if pair not in given and variables_of(part.left) != variables_of(part.right)
+    )
 
 
 def _trimmed(branch: Branch, program: Program) -> Program:
@@ -188,6 +226,10 @@ class _Flattener:
                 if depth:
                     node[JUMP], node[CHAIN] = _after_emptiness(walk, order, step)
                 self._nodes.append(node)
+        remembered = 0
+        for node in self._nodes:
+            node[WAKES] = remembered
+            remembered += node[SIZE]
         steps = iter(self._nodes[: begins[-1]])
         for walk in self._bound:
             order = _order(walk)
@@ -198,6 +240,10 @@ class _Flattener:
                     self._nodes.append(self._node(walk.candidates, order, absent))
                     self._nodes[-1][FINAL] = self._is_final(walk, order, absent, depth)
                 node[ABSENT_END] = len(self._nodes)
+        for begin, walk in zip(begins.tolist(), self._bound, strict=False):
+            for depth in range(1, len(walk.steps) - 1):
+                self._nodes[begin + depth][MEMORY] = self._is_remembered(walk, begin, depth)
+        window = self._bound[0].program.window
         return Walks(
             begins.astype(np.int64),
             _fields(self._nodes, NODE_FIELDS),
@@ -206,6 +252,7 @@ class _Flattener:
             self._ints.joined(),
             self._times.joined(),
             self._floats.joined(),
+            np.array([1 << 62 if window is None else window], dtype=np.int64),
         )
 
     def _node(
@@ -245,6 +292,42 @@ class _Flattener:
         key = walk.candidates[order[depth]].key_class
         ascending = absent.candidates.key_class in (None, key)
         return all(made) and ascending and depth not in asked and not fields[DISTINCT]
+
+    def _is_remembered(self, walk: BoundProgram, begin: int, depth: int) -> bool:
+        """Whether a search below a candidate of `depth` fails whatever the steps before it have.
+
+        What the last event refuses shows in the search. Beside that it may only end the ranges,
+        or begin them: it gets later, and where they begin does so too.
+        """
+        order = _order(walk)
+        keys = walk.candidates[order[depth]].keys
+        for below, step in enumerate(_steps(walk)[depth + 1 :], start=depth + 1):
+            fields = self._nodes[begin + below]
+            key = step.candidates.key_class
+            same_key = key is None or key in keys
+            for limit in self._limits[fields[LIMITS] : fields[LIMITS_END]]:
+                by_key = limit[DEPTH] if limit[TABLE] >= 0 else max(limit[PARTNER], 0)
+                if by_key == 0 and not same_key:
+                    return False
+                if any(0 < other < depth for other in (limit[DEPTH], limit[PARTNER])):
+                    return False
+            checks = self._checks[fields[FIXED_END] : fields[CHECKS_END]]
+            if any(check[SIDE] < depth for check in checks):
+                return False
+            if fields[DISTINCT] and depth > 1:
+                return False
+            for absent in self._nodes[fields[ABSENT] : fields[ABSENT_END]]:
+                if absent[DISTINCT] or self._least_depth(absent) < depth:
+                    return False
+        return True
+
+    def _least_depth(self, node: Sequence[int]) -> int:
+        """Return the first step that anything of a node is looked up or compared by."""
+        limits = self._limits[node[LIMITS] : node[LIMITS_END]]
+        found = [limit[DEPTH] for limit in limits]
+        found += [limit[PARTNER] for limit in limits if limit[TABLE] < 0 <= limit[PARTNER]]
+        found += [check[SIDE] for check in self._checks[node[CHECKS] : node[CHECKS_END]]]
+        return min(found, default=0)
 
     def _limit(
         self,

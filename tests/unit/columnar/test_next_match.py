@@ -113,6 +113,19 @@ def test_explain_counts_matches_as_survivors() -> None:
         assert len(matches.head(1)) == 1
 
 
+def test_what_follows_from_two_comparisons_refuses_candidates_early() -> None:
+    rows = [(0, "A", 5.0), (1, "A", 2.0), (2, "B", 6.0), (3, "B", 3.0), (4, "C", 4.0)]
+    frame = pd.DataFrame(rows, columns=["ts", "type", "x"])
+    stream = ck.events(frame, time="ts", type="type", unit="s")
+    strategy = "WITHIN 9 s STRATEGY skip-till-next-match"
+    text = f"PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND c.x > b.x {strategy}"
+    matches = ck.detect(stream, text)
+    assert matches.count() == 1
+    # No b is looked at for the first a, which is not below c.
+    looked_at = {step.variable: step.candidates for step in matches.explain().steps}
+    assert looked_at == {"a": 2, "b": 2, "c": 1}
+
+
 PATTERNS = [
     ("SEQ(A a, B b, C c)", True),
     ("SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x", True),
@@ -121,6 +134,12 @@ PATTERNS = [
     ("SEQ(A a, B b, C c) WHERE a.k = b.k", True),
     ("SEQ(A a, B b, C c, D d) WHERE a.k = c.k AND b.k = d.k", True),
     ("SEQ(A a, B b, C c) PARTITION BY k", True),
+    ("SEQ(A a, B b, C c) WHERE a.rare = b.rare", True),
+    ("SEQ(A a, B b, C c, D d) WHERE b.rare = c.rare AND a.x < 0.5 * d.x", True),
+    ("SEQ(A a, B b, C c, D d) WHERE a.rare = c.rare AND b.x < 0.3 * a.x AND b.k = d.k", True),
+    ("SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND b.x < c.x AND c.x <= d.x", True),
+    ("AND(SEQ(A a, B b), ANY c) WHERE b.x < 0.1 * a.x AND b.rare = c.rare", True),
+    ("SEQ(A a, NOT(C n), B b, AND(C c, D d)) WHERE a.rare = b.rare AND n.x < b.x", True),
     ("AND(A a, B b, C c) WHERE a.x < b.x", True),
     ("AND(SEQ(A a, B b), SEQ(C c, D d)) WHERE a.k = d.k", True),
     ("AND(ANY a, B b, ANY c) WHERE a.x < c.x", True),
@@ -170,6 +189,7 @@ def _dense(seed: int) -> pd.DataFrame:
             "type": random.choice(list("ABCD"), n, p=[0.4, 0.3, 0.2, 0.1]),
             "x": random.random(n),
             "k": random.integers(0, 4, n),
+            "rare": random.integers(0, 40, n),
             "id": np.arange(n),
         }
     )
