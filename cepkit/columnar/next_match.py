@@ -4,11 +4,12 @@ The stream is scanned in order; at each event, of all matches that it completes 
 are free, the one with the smallest arrival numbers in pattern order is taken and its events are
 consumed. So the result does not depend on the plan. Two roads lead there:
 
-- walks (next_match_walks.py), where all conditions are filters, keys and bands, and events came
-  in the order of time: a search in depth from each event that can be last, which stops at its
-  first success. O(events) where most searches succeed at once; at worst, where bands refuse
-  everything, a search looks at all partial matches in its window, O(window^(variables - 1)).
-- batches (next_match_batches.py) for everything else: all matches are found, then chosen from.
+- walks (next_match_walks.py), where events came in the order of time: a search in depth from each
+  event that can be last, which stops at its first success. O(events) where most searches succeed
+  at once; at worst, where conditions refuse everything, a search looks at all partial matches in
+  its window, O(window^(variables - 1)).
+- batches (next_match_batches.py) for everything else - sets, functions of the user's between
+  events, integers beyond 2^53: all matches are found, then chosen from.
 
 What is consumed carries over, so slices of the stream follow each other; the walks of a slice
 need memory for its candidates, and the stream one byte for each event.
@@ -31,8 +32,9 @@ from cepkit.columnar.clocks import numbered
 from cepkit.columnar.counters import StepCounters
 from cepkit.columnar.detection import slices
 from cepkit.columnar.next_match_batches import Batches, taken_blocks
+from cepkit.columnar.next_match_flatten import flatten
 from cepkit.columnar.next_match_loops import next_match_loops
-from cepkit.columnar.next_match_walks import ROWS, SIZE, Walks, flatten, walk_programs
+from cepkit.columnar.next_match_walks import ROWS, SIZE, Walks, walk_programs
 from cepkit.columnar.program import Program
 from cepkit.pattern.normal_form import Branch
 from cepkit.stream.columns import EventColumns

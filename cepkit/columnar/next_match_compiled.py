@@ -3,48 +3,47 @@
 `scan` walks from each event that can be a last one to the first match that it completes. A walk
 is a search in depth that stops at its first success. What is consumed is skipped by pointers that
 join as they are followed, so that many consumed events in a row cost one look; a range in which
-nothing fits the last event sends the search back to the step that could change that.
+nothing fits the last event sends the search back to the step that could change that. And it is
+remembered of a candidate until which row nothing can come of it: `wakes`.
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import numpy as np
 import numpy.typing as npt
-from numba import njit, uintp
+from numba import uintp
 
-from cepkit.columnar.compiled import F, compiled
+from cepkit.columnar.compiled import compiled
+from cepkit.columnar.next_match_lookups import (
+    NEVER,
+    bands,
+    holds,
+    inside,
+    lent,
+    next_free,
+    range_of,
+    ruled_out,
+    same_event,
+)
 from cepkit.columnar.next_match_walks import (
     ABSENT,
     ABSENT_END,
     CHAIN,
     CHECKS,
     CHECKS_END,
-    CODES,
     COLUMN,
-    DEPTH,
     DISTINCT,
-    FINAL,
     FIXED_END,
     JUMP,
-    LEAST,
-    LIMITS,
-    LIMITS_END,
     MEMORY,
-    MOST,
-    OWN,
-    PARTNER,
     POSITION,
     ROWS,
-    SIDE,
     SIZE,
-    STARTS,
     STRICT,
-    TABLE,
-    UPPER,
+    TAPE,
+    TAPE_END,
+    TAPE_LAST,
     WAKES,
-    WANTED,
     Walks,
 )
 
@@ -54,130 +53,8 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
-NEVER = (1 << 31) - 1
-"""The row that a search waits for which can never succeed."""
-
 RUN = 4
 """So many consumed candidates in a row are worth a look for where they end."""
-
-
-def lent(function: F) -> F:
-    """Compile a function that allocates nothing: the arrays it is lent are not counted again.
-
-    Numba would count the references to the arrays of a `Walks` at every call, which took more than
-    half of the time. `_nrt` is what its own functions that allocate nothing say.
-    """
-    options: dict[str, Any] = {
-        "cache": True,
-        "nogil": True,
-        "error_model": "numpy",
-        "_nrt": False,
-        "forceinline": True,
-    }
-    return cast("F", njit(**options)(function))
-
-
-@lent
-def _searched(walks: Walks, k: int, at: Times, size: int) -> int:
-    """Return the first candidate at or after the time of limit `k`, with its key."""
-    limits = walks.limits
-    wanted = walks.times[limits[k, WANTED] + at[limits[k, DEPTH]]]
-    low, high = 0, size
-    if limits[k, PARTNER] >= 0:
-        code = walks.ints[limits[k, CODES] + at[limits[k, PARTNER]]]
-        low = walks.times[limits[k, STARTS] + code]
-        high = walks.times[limits[k, STARTS] + code + 1]
-    while low < high:
-        middle = (low + high) >> 1
-        if walks.times[limits[k, OWN] + middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@lent
-def _range(walks: Walks, node: int, at: Times) -> tuple[int, int]:
-    """Return where the candidates of `node` begin and end, given what is bound."""
-    nodes, limits = walks.nodes, walks.limits
-    low, high = 0, nodes[node, SIZE]
-    for k in range(nodes[node, LIMITS], nodes[node, LIMITS_END]):
-        if limits[k, TABLE] >= 0:
-            found = int(walks.ints[uintp(limits[k, TABLE] + at[limits[k, DEPTH]])])
-        else:
-            found = int(_searched(walks, k, at, nodes[node, SIZE]))
-        if limits[k, UPPER]:
-            high = min(high, found)
-        else:
-            low = max(low, found)
-    return low, high
-
-
-@lent
-def _same_event(walks: Walks, first: int, bound: int, at: Times, row: int) -> bool:
-    """Whether one of the first `bound` steps of the walk at node `first` has the event `row`."""
-    for depth in range(bound):
-        if walks.ints[walks.nodes[first + depth, ROWS] + at[depth]] == row:
-            return True
-    return False
-
-
-@lent
-def _bands(walks: Walks, node: int, at: Times, least: Floats, most: Floats) -> None:
-    """Look up what the columns of `node` are compared with."""
-    checks = walks.checks
-    for k in range(walks.nodes[node, CHECKS], walks.nodes[node, CHECKS_END]):
-        other = at[checks[k, SIDE]]
-        least[k] = walks.floats[checks[k, LEAST] + other] if checks[k, LEAST] >= 0 else -np.inf
-        most[k] = walks.floats[checks[k, MOST] + other] if checks[k, MOST] >= 0 else np.inf
-
-
-@lent
-def _inside(walks: Walks, first: int, end: int, y: int, least: Floats, most: Floats) -> bool:
-    """Whether candidate `y` passes the checks from `first` to `end`."""
-    for k in range(first, end):
-        value = walks.floats[uintp(walks.checks[k, COLUMN] + y)]
-        if not (value >= least[k] and value <= most[k]):
-            return False
-    return True
-
-
-@lent
-def _broken(walks: Walks, first: int, depth: int, at: Times, least: Floats, most: Floats) -> int:
-    """Whether there is an event that must not be there once the step at `depth` is bound.
-
-    Returns:
-        0: there is none; 1: there is; 2: there is, for all later candidates of the step too.
-    """
-    nodes = walks.nodes
-    for node in range(nodes[first + depth, ABSENT], nodes[first + depth, ABSENT_END]):
-        low, high = _range(walks, node, at)
-        _bands(walks, node, at, least, most)
-        first_check, end_check = nodes[node, CHECKS], nodes[node, CHECKS_END]
-        for y in range(low, high):
-            if _inside(walks, first_check, end_check, y, least, most):
-                row = walks.ints[nodes[node, ROWS] + y]
-                if not (nodes[node, DISTINCT] and _same_event(walks, first, depth + 1, at, row)):
-                    return 2 if nodes[node, FINAL] else 1
-    return 0
-
-
-@lent
-def _free(
-    walks: Walks, node: int, y: int, high: int, consumed: Flags, wakes: Ints, skips: Ints
-) -> int:
-    """Return the first candidate from `y` on that can be in a match, or one at or after `high`."""
-    begin, own = walks.nodes[node, ROWS], walks.nodes[node, WAKES]
-    root = y
-    while root < high and (
-        consumed[uintp(walks.ints[uintp(begin + root)])] | (wakes[uintp(own + root)] == NEVER)
-    ):
-        root += 1 + skips[uintp(own + root)]
-    while y < root:
-        step = 1 + skips[uintp(own + y)]
-        skips[uintp(own + y)] = root - y - 1
-        y += step
-    return root
 
 
 @lent
@@ -194,6 +71,7 @@ def _first(
     until: Times,
     least: Floats,
     most: Floats,
+    stack: Floats,
     consumed: Flags,
     skips: Ints,
     wakes: Ints,
@@ -207,7 +85,7 @@ def _first(
     """
     nodes, ints, floats, checks = walks.nodes, walks.ints, walks.floats, walks.checks
     last = int(ints[uintp(nodes[first, ROWS] + at[0])])
-    if _broken(walks, first, 0, at, least, most):
+    if ruled_out(walks, first, 0, at, least, most, stack):
         removed[first] += 1
         return False
     depth, entered = 1, False
@@ -215,14 +93,15 @@ def _first(
         node = first + depth
         begin, asleep = nodes[node, ROWS], nodes[node, WAKES]
         if not entered:
-            low, high = _range(walks, node, at)
-            at[depth] = begins[depth] = _free(walks, node, low, high, consumed, wakes, skips)
+            low, high = range_of(walks, node, at)
+            at[depth] = begins[depth] = next_free(walks, node, low, high, consumed, wakes, skips)
             ends[depth], fitting[depth], until[depth] = high, False, NEVER
-            _bands(walks, node, at, least, most)
+            bands(walks, node, at, least, most)
         y, high, found = at[depth], ends[depth], False
         fixed, fixed_end = nodes[node, CHECKS], nodes[node, FIXED_END]
         checks_end, distinct = nodes[node, CHECKS_END], nodes[node, DISTINCT]
         absent = nodes[node, ABSENT] < nodes[node, ABSENT_END]
+        tape, tape_last, tape_end = nodes[node, TAPE], nodes[node, TAPE_LAST], nodes[node, TAPE_END]
         stop = before if nodes[node, STRICT] else last
         fits_any, wake = fitting[depth], until[depth]
         count, run = 0, 0
@@ -262,22 +141,27 @@ def _first(
             if y >= high:
                 break
             if run == RUN:
-                y, run = _free(walks, node, y, high, consumed, wakes, skips), 0
+                y, run = next_free(walks, node, y, high, consumed, wakes, skips), 0
                 continue
             row = int(ints[uintp(begin + y)])
             passes = True
             if several:
-                passes = _inside(walks, fixed_end + 1, checks_end, y, least, most)
-                if passes and not _inside(walks, fixed + 1, fixed_end, y, least, most):
+                passes = inside(walks, fixed_end + 1, checks_end, y, least, most)
+                if passes and not inside(walks, fixed + 1, fixed_end, y, least, most):
                     passes, wake = False, 0
-            if passes and not (distinct and _same_event(walks, first, depth, at, row)):
-                at[depth] = y
-                broken = _broken(walks, first, depth, at, least, most) if absent else 0
-                if broken == 0:
+            at[depth] = y
+            if passes and tape < tape_last:
+                passes = holds(walks.tape, floats, tape, tape_last, at, stack)
+            if passes and tape_last < tape_end:
+                passes = holds(walks.tape, floats, tape_last, tape_end, at, stack)
+                wake = wake if passes else 0
+            if passes and not (distinct and same_event(walks, first, depth, at, row)):
+                ruled = ruled_out(walks, first, depth, at, least, most, stack) if absent else 0
+                if ruled == 0:
                     found = True
                     break
                 removed[node] += 1
-                if broken == 2:
+                if ruled == 2:
                     break
             y += 1
         looked[node] += count
@@ -340,6 +224,7 @@ def _scan(
     until: Times,
     least: Floats,
     most: Floats,
+    stack: Floats,
     skips: Ints,
     wakes: Ints,
     trial: Ints,
@@ -375,6 +260,7 @@ def _scan(
                 until,
                 least,
                 most,
+                stack,
                 consumed,
                 skips,
                 wakes,
@@ -434,7 +320,7 @@ def scan(
     """
     width, checks = taken.shape[1], len(walks.checks)
     candidates = walks.nodes[: walks.begins[-1], SIZE].sum()
-    at = np.zeros(width, dtype=np.int64)
+    at = np.zeros(width + 1, dtype=np.int64)
     return _scan(
         walks,
         ts,
@@ -449,10 +335,11 @@ def scan(
         at,
         np.zeros_like(at),
         np.zeros_like(at),
-        np.zeros(width, dtype=np.bool_),
+        np.zeros(at.size, dtype=np.bool_),
         np.zeros_like(at),
         np.empty(checks),
         np.empty(checks),
+        np.empty(len(walks.tape) + 1),
         np.zeros(candidates, dtype=np.int32),
         np.zeros(candidates, dtype=np.int32),
         np.empty(width, dtype=np.int32),

@@ -13,6 +13,7 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.columnar import next_match_tapes as t
 from cepkit.columnar import next_match_walks as f
 from cepkit.columnar.next_match_walks import Walks
 
@@ -67,6 +68,8 @@ class _Walk:
             self._looked[node] += 1
             if row in bound or not self._inside(node, y, at):
                 continue
+            if not self._holds(node, [*at, y]):
+                continue
             if self._broken([*at, y]):
                 self._removed[node] += 1
                 continue
@@ -117,9 +120,28 @@ class _Walk:
         for node in range(fields[f.ABSENT], fields[f.ABSENT_END]):
             begin = self._walks.nodes[node, f.ROWS]
             for y in self._range(node, at):
-                if int(self._walks.ints[begin + y]) not in bound and self._inside(node, y, at):
+                if int(self._walks.ints[begin + y]) in bound or not self._inside(node, y, at):
+                    continue
+                # What must not be there stands after the last step of the longest walk.
+                if self._holds(node, [*at, *[y] * len(self._walks.nodes)]):
                     return True
         return False
+
+    def _holds(self, node: int, at: list[int]) -> bool:
+        """Whether the conditions on the tape of `node` hold for the candidates in `at`."""
+        fields, stack = self._walks.nodes[node], list[float]()
+        for operation, place, of in self._walks.tape[fields[f.TAPE] : fields[f.TAPE_END]].tolist():
+            if operation == t.COLUMN:
+                stack.append(float(self._walks.floats[place + (at[of] if of >= 0 else 0)]))
+            elif operation == t.CHECK:
+                if stack.pop() == 0.0:
+                    return False
+            elif operation < t.ADD:
+                stack.append(t.of_one(operation, stack.pop()))
+            else:
+                y, x = stack.pop(), stack.pop()
+                stack.append(t.of_two(operation, x, y))
+        return True
 
 
 def scan(

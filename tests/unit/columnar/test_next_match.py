@@ -13,6 +13,7 @@ from cepkit.columnar import next_match
 from cepkit.columnar.backend import Backend
 from cepkit.columnar.matches import Matches
 from cepkit.columnar.next_match_walks import walk_programs
+from cepkit.pattern import functions
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 from cepkit.plan.checks import as_plan
@@ -149,14 +150,25 @@ PATTERNS = [
     ("SEQ(A a, NOT(B n), C c, D d) WHERE n.k = d.k AND n.x < c.x", True),
     ("SEQ(A a, NOT(ANY n), AND(C c, D d)) WHERE n.x < 0.1 * a.x", True),
     ("OR(SEQ(A a, B b), SEQ(B c, C d), SEQ(A e, D f)) WHERE c.x < d.x", True),
-    ("SEQ(A a, B b, C c) WHERE a.x + b.x < c.x", False),
-    ("SEQ(A a, B b, C c) WHERE a.k != b.k OR b.x < c.x", False),
+    ("SEQ(A a, B b, C c) WHERE a.x + b.x < c.x", True),
+    ("SEQ(A a, B b, C c) WHERE a.k != b.k OR b.x < c.x", True),
+    ("SEQ(A a, B b, C c, D d) WHERE abs(b.x - a.x) < 0.1 AND b.rare % a.k = 1", True),
+    ("SEQ(A a, B b, C c) WHERE least(a.x, b.x) / c.x < 0.5 AND sqrt(a.x - b.x) IS NULL", True),
+    ("SEQ(A a, B b, C c) WHERE a.k + b.k IN (c.k, 3) AND NOT (a.x * b.x > 0.2)", True),
+    ("SEQ(A a, NOT(B n), C c, D d) WHERE n.x + a.x < d.x AND log(c.x - a.x) < 0", True),
+    ("SEQ(A a, NOT(B n), C c) WHERE n.k != a.k AND n.x < -a.x + greatest(a.x, c.x)", True),
+    ("AND(A a, B b, C c) WHERE a.x - b.x > c.x - 0.3 OR a.rare = b.rare", True),
+    ("SEQ(A a, B b, C c) WHERE twice(a.x) < b.x AND twice(c.x - a.x) < b.x", False),
+    ("SEQ(A a, B b, C c) WHERE corr(a.history, b.history) > 0.5", False),
 ]
 
 
 @pytest.mark.parametrize(("pattern", "walked"), PATTERNS)
 @pytest.mark.parametrize("window", ["WITHIN 0.3 s", "WITHIN 40 EVENTS"])
-def test_both_roads_agree_on_dense_streams(pattern: str, walked: bool, window: str) -> None:
+def test_both_roads_agree_on_dense_streams(
+    pattern: str, walked: bool, window: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(functions, "_registered", {"twice": lambda x: 2 * x})
     head, by, key = pattern.partition(" PARTITION BY ")
     query = parse(f"PATTERN {head} {window} STRATEGY skip-till-next-match{by}{key}")
     assert (walk_programs(normal_form(query)) is not None) == walked
@@ -190,6 +202,7 @@ def _dense(seed: int) -> pd.DataFrame:
             "x": random.random(n),
             "k": random.integers(0, 4, n),
             "rare": random.integers(0, 40, n),
+            "history": list(random.random((n, 3))),
             "id": np.arange(n),
         }
     )
