@@ -37,6 +37,12 @@ HELD = 1 << 20
 FIRST_BATCH = 1 << 14
 """Events of the first batch."""
 
+TRIAL, TRIAL_HELD = 1 << 10, 1 << 16
+"""Events of a trial, and the most matches held there."""
+
+LOOK, TAKEN = 0.4, 25.0
+"""What a candidate costs here, and what a match, in looks of a walk at a candidate."""
+
 TRIED = 1 << 20
 """Sets tried at a time, for some rows all that there are."""
 
@@ -70,6 +76,9 @@ class Batches:
         counters: For each branch those of its steps.
         loops: The inner loops to use.
         most_rows: The most events of a batch; None: any number.
+
+    Attributes:
+        work: What has been done so far, in looks of a walk at a candidate.
     """
 
     def __init__(
@@ -89,6 +98,7 @@ class Batches:
         self._most_rows = most_rows
         self._batch = FIRST_BATCH
         self._tried = 0
+        self.work = 0.0
         self._arrival = None if columns.in_order() else columns.arrival()
 
     def blocks(self, first: int, end: int) -> Iterator[tuple[int, SetBlock]]:
@@ -99,25 +109,42 @@ class Batches:
         """
         while first < end:
             until = min(end, first + max(1, min(self._batch, self._most_rows or end)))
-            survivors = [steps[-1].survivors for steps in self._counters]
-            held = self._held(first, until)
-            for steps, before in zip(self._counters, survivors, strict=True):
-                steps[-1].survivors = before  # only what is taken is a match
+            held = self._held(first, until, HELD)
             if held is None:
                 self._batch = max(1, (until - first) // 4)
                 continue
             if held.size < HELD // 8:
                 self._batch = max(self._batch, 4 * (until - first))
             first = until
-            for number, block in held.taken():
-                self._counters[number][-1].survivors += block.size
-                yield number, block
+            yield from self._taken(held)
 
-    def _held(self, first: int, until: int) -> _Held | None:
-        """Return all matches that end in a batch; None: too many to hold.
+    def trial(self, first: int, until: int) -> Iterator[tuple[int, SetBlock]] | None:
+        """Return what `blocks` yields; None: there are too many matches to find out."""
+        held = self._held(first, until, TRIAL_HELD)
+        return None if held is None else self._taken(held)
+
+    def _taken(self, held: _Held) -> Iterator[tuple[int, SetBlock]]:
+        for number, block in held.taken():
+            self._counters[number][-1].survivors += block.size
+            yield number, block
+
+    def _held(self, first: int, until: int, most: int) -> _Held | None:
+        """Return all matches that end in a batch, and add to the work; None: too many to hold.
 
         Of a batch of one event only the first match is held.
         """
+        survivors = [steps[-1].survivors for steps in self._counters]
+        before = self._looked()
+        held, size = self._found_all(first, until, most)
+        self.work += LOOK * (self._looked() - before) + TAKEN * size
+        for steps, number in zip(self._counters, survivors, strict=True):
+            steps[-1].survivors = number  # only what is taken is a match
+        return held
+
+    def _looked(self) -> int:
+        return sum(c.candidates + 3 * c.survivors for steps in self._counters for c in steps)
+
+    def _found_all(self, first: int, until: int, most: int) -> tuple[_Held | None, int]:
         held: _Held
         if any(program.sets for program in self._programs):
             held = OffersHeld(self._programs, self._consumed, self._arrival, self._loops)
@@ -129,16 +156,16 @@ class Batches:
             try:
                 for begin, offers in self._found(number, first, until, tries):
                     held.add(number, offers, begin, first)
-                    if held.size > HELD:
+                    if held.size > most:
                         if until - first > 1:
-                            return None
+                            return None, held.size
                         held.keep_first()
             except TooManySets:
                 if until - first > 1:
-                    return None
+                    return None, held.size
                 raise _too_many(self._programs[number]) from None
         self._tried += before - tries.left
-        return held
+        return held, held.size
 
     def _found(
         self, number: int, first: int, until: int, tries: Tries

@@ -38,7 +38,6 @@ from cepkit.columnar.next_match_walks import (
     MEMORY,
     POSITION,
     ROWS,
-    SIZE,
     STRICT,
     TAPE,
     TAPE_END,
@@ -55,6 +54,12 @@ Flags = npt.NDArray[np.bool_]
 
 RUN = 4
 """So many consumed candidates in a row are worth a look for where they end."""
+
+FLOOR = 1 << 14
+"""Patience is asked for as if so many rows had passed before."""
+
+BEGUN, TAPED = 8, 8
+"""What it costs to begin a range, and to follow a tape, in looks at a candidate."""
 
 
 @lent
@@ -104,7 +109,7 @@ def _first(
         tape, tape_last, tape_end = nodes[node, TAPE], nodes[node, TAPE_LAST], nodes[node, TAPE_END]
         stop = before if nodes[node, STRICT] else last
         fits_any, wake = fitting[depth], until[depth]
-        count, run = 0, 0
+        count, run, taped = 0, 0, 0
         column = column_1 = 0
         low_0 = high_0 = low_1 = high_1 = 0.0
         if fixed < fixed_end:
@@ -150,6 +155,7 @@ def _first(
                 if passes and not inside(walks, fixed + 1, fixed_end, y, least, most):
                     passes, wake = False, 0
             at[depth] = y
+            taped += passes and tape < tape_end
             if passes and tape < tape_last:
                 passes = holds(walks.tape, floats, tape, tape_last, at, stack)
             if passes and tape_last < tape_end:
@@ -165,6 +171,7 @@ def _first(
                     break
             y += 1
         looked[node] += count
+        looked[-1] += BEGUN + count + TAPED * taped
         fitting[depth], until[depth] = fits_any, wake
         if found:
             depth, entered = depth + 1, False
@@ -217,6 +224,7 @@ def _scan(
     taken_walks: Ints,
     looked: Times,
     removed: Times,
+    patience: int,
     at: Times,
     begins: Times,
     ends: Times,
@@ -228,12 +236,14 @@ def _scan(
     skips: Ints,
     wakes: Ints,
     trial: Ints,
-) -> int:
+) -> tuple[int, int]:
     """Do what `scan` says, in arrays to work in."""
     n, width = trigger_rows.size, taken.shape[1]
     m, t, before = 0, 0, 0
     while t < n:
         row = int(trigger_rows[t])
+        if looked[-1] > patience * (FLOOR + row - trigger_rows[0]):
+            break
         if ts[before] < ts[row]:
             before = row
             while ts[before - 1] == ts[row]:
@@ -283,7 +293,7 @@ def _scan(
                     consumed[taken[m, k]] = True
             taken_walks[m] = best
             m += 1
-    return m
+    return m, t
 
 
 @compiled
@@ -298,7 +308,9 @@ def scan(
     taken_walks: Ints,
     looked: Times,
     removed: Times,
-) -> int:
+    memory: Ints,
+    patience: int,
+) -> tuple[int, int]:
     """Take the first match at each event that completes any, in stream order.
 
     Args:
@@ -312,14 +324,15 @@ def scan(
         taken: The matches: rows of the variables in pattern order, then -1; room for one match
             at each event that can be last.
         taken_walks: The walk of each.
-        looked: For each node the candidates looked at; added to.
+        looked: For each node the candidates looked at, and at the end the work; added to.
         removed: For each node the partial matches that NOT ruled out; added to.
+        memory: What is known of the candidates of each step; at first two rows of zeros.
+        patience: The search is broken off where it took so much work for each row.
 
     Returns:
-        The number of matches.
+        The number of matches, and how many of the events that can be last were tried.
     """
     width, checks = taken.shape[1], len(walks.checks)
-    candidates = walks.nodes[: walks.begins[-1], SIZE].sum()
     at = np.zeros(width + 1, dtype=np.int64)
     return _scan(
         walks,
@@ -332,6 +345,7 @@ def scan(
         taken_walks,
         looked,
         removed,
+        patience,
         at,
         np.zeros_like(at),
         np.zeros_like(at),
@@ -340,8 +354,8 @@ def scan(
         np.empty(checks),
         np.empty(checks),
         np.empty(len(walks.tape) + 1),
-        np.zeros(candidates, dtype=np.int32),
-        np.zeros(candidates, dtype=np.int32),
+        memory[0],
+        memory[1],
         np.empty(width, dtype=np.int32),
     )
 

@@ -30,7 +30,9 @@ class NextMatchLoops(Protocol):
         taken_walks: Ints,
         looked: Times,
         removed: Times,
-    ) -> int:
+        memory: Ints,
+        patience: int,
+    ) -> tuple[int, int]:
         """Take the first match at each event that completes any."""
         ...
 

@@ -21,6 +21,8 @@ Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+FLOOR = 1 << 14
+
 
 class _Walk:
     """One walk of a query."""
@@ -155,15 +157,23 @@ def scan(
     taken_walks: Ints,
     looked: Times,
     removed: Times,
-) -> int:
+    memory: Ints,
+    patience: int,
+) -> tuple[int, int]:
     """Take the first match at each event that completes any, in stream order."""
+    del memory  # nothing is remembered here
     known = [
         _Walk(walks, ts, number, consumed, looked, removed)
         for number in range(len(walks.begins) - 1)
     ]
-    m = 0
+    m = tried = 0
     triggers = zip(trigger_rows.tolist(), trigger_walks.tolist(), trigger_at.tolist(), strict=True)
-    for row, group in groupby(triggers, key=lambda trigger: trigger[0]):
+    for row, together in groupby(triggers, key=lambda trigger: trigger[0]):
+        looked[-1] = looked[:-1].sum()
+        if looked[-1] > patience * (FLOOR + row - trigger_rows[0]):
+            break
+        group = list(together)
+        tried += len(group)
         if consumed[row]:
             continue
         found = [(known[walk].first(at), walk) for _, walk, at in group]
@@ -175,7 +185,7 @@ def scan(
             taken_walks[m] = walk
             consumed[rows] = True
             m += 1
-    return m
+    return m, tried
 
 
 def take_in_order(rows: Ints, order: Times, consumed: Flags, taken: Times) -> int:

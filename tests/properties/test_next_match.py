@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.columnar import next_match, next_match_batches
+from cepkit.columnar import next_match, next_match_batches, next_match_searches
 from cepkit.columnar.backend import Backend
 from cepkit.pattern.policies import Strategy
 from tests.properties.test_engine import CONDITIONS, found, plans, tree_plans
@@ -48,7 +48,23 @@ def test_batches_of_any_size_take_what_the_judge_takes(
     case = data.draw(drawn)
     plan = data.draw(st.one_of(plans(case), tree_plans(case)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(next_match, "walk_programs", lambda branches: None)
+        patch.setattr(next_match_searches, "walk_programs", lambda branches: None)
         patch.setattr(next_match_batches, "HELD", held)
         patch.setattr(next_match_batches, "TRIED", tried)
+        assert found(case, plan, backend=backend, slice_rows=data.draw(SLICES)) == case.matches
+
+
+@pytest.mark.parametrize("backend", ["compiled", "plain"])
+@pytest.mark.parametrize("drawn", [ANYTHING, WALKED], ids=["anything", "what walks can decide"])
+@given(data=st.data(), trial=st.sampled_from([1, 2, 5]), held=st.sampled_from([0, 1, 1 << 16]))
+def test_roads_can_change_at_any_event(
+    drawn: st.SearchStrategy, backend: Backend, trial: int, held: int, data: st.DataObject
+) -> None:
+    case = data.draw(drawn)
+    plan = data.draw(st.one_of(plans(case), tree_plans(case)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(next_match, "PATIENCE", 0)  # each search is compared with a batch
+        patch.setattr(next_match, "TRIAL", trial)
+        patch.setattr(next_match, "STRETCH", trial)
+        patch.setattr(next_match_batches, "TRIAL_HELD", held)
         assert found(case, plan, backend=backend, slice_rows=data.draw(SLICES)) == case.matches

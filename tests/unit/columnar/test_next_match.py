@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.columnar import next_match
+from cepkit.columnar import next_match_searches
 from cepkit.columnar.backend import Backend
 from cepkit.columnar.matches import Matches
 from cepkit.columnar.next_match_walks import walk_programs
@@ -182,7 +182,7 @@ def test_both_roads_agree_on_dense_streams(
         stream = ck.events(_dense(seed), time="ts", type="type")
         with pytest.MonkeyPatch.context() as patch:
             if road == "batches":
-                patch.setattr(next_match, "walk_programs", lambda branches: None)
+                patch.setattr(next_match_searches, "walk_programs", lambda branches: None)
             results.append((seed, _ids(stream, query, backend)))
     for seed in range(2):
         first, *others = [found for s, found in results if s == seed]
