@@ -101,9 +101,12 @@ NEXT_MATCH = (
     Case("frequent, one band", _next_match("T03", "WHERE a.price < b.price"), "abc", 50e6),
     Case("frequent, two bands", _next_match("T03", "WHERE a.price < b.price < c.price"), "abc"),
     Case("frequent, equal keys", _next_match("T03", "WHERE a.key = b.key"), "abc"),
-    Case("rare last, no band", _next_match("T50", "WHERE a.price + b.price < c.price"), "abc"),
+    Case("rare last, no band", _next_match("T50", "WHERE a.price + b.price < c.price"), "cba"),
+    Case("frequent, no band", _next_match("T03", "WHERE a.price + b.price < c.price"), "cba"),
+    Case("frequent, few pairs", _next_match("T03", "WHERE abs(a.price - b.price) < 0.001"), "cba"),
+    Case("frequent, few last", _next_match("T03", "WHERE b.price < 0.001 * c.price"), "cba"),
 )
-"""Of the last one batches are chosen from, of the others walks find the matches."""
+"""In the order given where batches take over: where conditions refuse most of what is looked at."""
 
 
 def columns(events: int) -> EventColumns:

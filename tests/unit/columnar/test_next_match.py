@@ -158,6 +158,10 @@ PATTERNS = [
     ("SEQ(A a, NOT(B n), C c, D d) WHERE n.x + a.x < d.x AND log(c.x - a.x) < 0", True),
     ("SEQ(A a, NOT(B n), C c) WHERE n.k != a.k AND n.x < -a.x + greatest(a.x, c.x)", True),
     ("AND(A a, B b, C c) WHERE a.x - b.x > c.x - 0.3 OR a.rare = b.rare", True),
+    ("SEQ(A a, B b, C c) WHERE a.y + b.y < c.y OR (a.y - b.y) IS NULL", True),
+    ("SEQ(A a, B b, C c) WHERE a.y != b.y AND a.k / (b.k - 1) > 1 AND b.y % a.x < 0.1", True),
+    ("SEQ(A a, B b, C c) WHERE a.t != b.t AND (b.t IN (c.t, 'q') OR c.t = 'r')", True),
+    ("SEQ(A a, B b, C c) WHERE (a.t = 'p' OR b.t < c.t) AND -(a.k * b.k) < -c.k", True),
     ("SEQ(A a, B b, C c) WHERE twice(a.x) < b.x AND twice(c.x - a.x) < b.x", False),
     ("SEQ(A a, B b, C c) WHERE corr(a.history, b.history) > 0.5", False),
 ]
@@ -202,6 +206,8 @@ def _dense(seed: int) -> pd.DataFrame:
             "x": random.random(n),
             "k": random.integers(0, 4, n),
             "rare": random.integers(0, 40, n),
+            "y": np.where(random.random(n) < 0.1, np.nan, random.random(n)),
+            "t": random.choice(np.array(["p", "q", "r", None], dtype=object), n),
             "history": list(random.random((n, 3))),
             "id": np.arange(n),
         }
