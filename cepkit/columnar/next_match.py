@@ -38,7 +38,7 @@ from cepkit.stream.columns import EventColumns
 PATIENCE = 16
 """Looks at a candidate for each event, beyond which walks are compared with batches."""
 
-STRETCH = 1 << 17
+STRETCH = 1 << 19
 """After so many events of batches their work is compared with that of walks."""
 
 

@@ -67,7 +67,9 @@ class Walking:
         bound = self._bound(begin, first, end)
         flat = flatten(self._branches, self._walks, bound)
         self._counters[0][0].seconds += perf_counter() - began
-        return None if flat is None else Searches(self, flat, triggers(flat, bound, begin, first))
+        if flat is None:
+            return None
+        return Searches(self, bound, flat, triggers(flat, bound, begin, first))
 
     def _bound(self, begin: int, first: int, end: int) -> list[BoundProgram]:
         assert self._walks is not None
@@ -159,12 +161,17 @@ class Searches:
 
     Args:
         walking: Takes the matches.
+        bound: The programs. They are freed with what was made of them: memory that comes back in
+            one piece is there for the next slice, and need not be fetched from the system anew.
         flat: The walks, bound to the slice.
         lasts: The events that can be last.
     """
 
-    def __init__(self, walking: Walking, flat: Walks, lasts: Lasts) -> None:
+    def __init__(
+        self, walking: Walking, bound: Sequence[BoundProgram], flat: Walks, lasts: Lasts
+    ) -> None:
         self._walking = walking
+        self._bound = bound
         self._flat = flat
         self._lasts = lasts
         candidates = int(flat.nodes[: flat.begins[-1], SIZE].sum())
