@@ -35,7 +35,7 @@ def test_a_seq_says_what_it_cannot_and_where(pattern: str, reason: str, place: s
     span = refused.value.span
     assert span is not None
     assert span.text[span.start : span.end] == place
-    assert "method='auto'" in str(refused.value) or "PARTITION BY" in str(refused.value)
+    assert "method 'auto'" in str(refused.value) or "PARTITION BY" in str(refused.value)
     found = ck.aggregate(EVENTS, text)
     assert found.method == "detect"
     assert reason in found.reason
