@@ -148,9 +148,10 @@ def attribute_of(function: Function, columns: EventColumns) -> Column | None:
     if counts or numbers or (isinstance(function, Least) and column.kind != "array"):
         return column
     name = {Sum: "SUM", Mean: "AVG", Least: "MIN", Greatest: "MAX"}[type(function)]
+    article = "an" if column.kind == "array" else "a"
     raise PatternError(
-        f"{name}({function.variable}.{function.attribute}), which is a {column.kind}",
-        expected="numbers",
+        f"{name}({function.variable}.{function.attribute}), which is {article} {column.kind}",
+        expected="numbers, texts, times or booleans" if isinstance(function, Least) else "numbers",
     )
 
 

@@ -218,7 +218,7 @@ def draw(thing: object, **options: Any) -> go.Figure | Player:
             raise
         unknown = [name for name in options if f"'{name}'" in str(error)] or list(options)
         raise CepkitError(
-            f"the figure of a {type(thing).__name__} has no such option: {', '.join(unknown)}"
+            f"figures of {type(thing).__name__} have no such option: {', '.join(unknown)}"
         ) from error
 
 

@@ -146,14 +146,14 @@ def draw_aggregates(
 
     Args:
         result: From `cepkit.aggregate`.
-        columns: Which aggregates; None for all.
+        columns: Which aggregates, or the name of one; None for all.
         groups: How many groups at most: those with the most matches.
 
     Raises:
         CepkitError: There is no such column.
     """
     known = _aggregates(result)
-    wanted = known if columns is None else list(columns)
+    wanted = known if columns is None else [columns] if isinstance(columns, str) else list(columns)
     for name in wanted:
         if name not in known:
             raise CepkitError.unknown(f"the result has no aggregate '{name}'", name, known)

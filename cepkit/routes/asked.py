@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from cepkit.aggregation.functions import Function, function_of
+from cepkit.aggregation.tables import CAUSE, NEW, TIME
 from cepkit.errors import PatternError
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.printer import aggregate_text
@@ -21,12 +22,19 @@ def functions_of(query: Query, further: Mapping[str, Function]) -> dict[str, Fun
         further: More of them.
 
     Raises:
-        PatternError: There is none; or one is about a variable that matches do not have.
+        PatternError: There is none; one is about a variable that matches do not have, or has the
+            name of another column.
     """
     found: dict[str, Function] = {}
     for aggregate in query.aggregates:
         name, bracket, rest = aggregate_text(aggregate).partition("(")
         found[name.lower() + bracket + rest] = function_of(aggregate)
+    for name in further:
+        if name in found or name in (TIME, CAUSE, NEW):
+            raise PatternError(
+                f"an aggregate with the name '{name}', which another column of the result has",
+                hint="give it another name",
+            )
     found.update(further)
     if not found:
         raise PatternError(

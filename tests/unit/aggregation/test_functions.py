@@ -110,3 +110,12 @@ def test_what_is_no_aggregate_is_refused(functions: Any, found: str) -> None:
         ck.aggregate(stream("a b"), "PATTERN SEQ(A a, B b) AGG COUNT", functions=functions)
     assert caught.value.found == found
     assert caught.value.hint is not None
+
+
+@pytest.mark.parametrize("name", ["count", "ts", "cause", "new_matches"])
+def test_no_two_columns_have_one_name(name: str) -> None:
+    query = "PATTERN SEQ(A a, B b) AGG COUNT"
+    with pytest.raises(PatternError, match=f"with the name '{name}'"):
+        ck.aggregate(stream("a b"), query, functions={name: Count()})
+    found = ck.aggregate(stream("a b"), query, functions={"number": Count()})
+    assert list(found.columns) == ["ts", "count", "number", "new_matches"]

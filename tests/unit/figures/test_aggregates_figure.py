@@ -47,6 +47,9 @@ def test_only_the_wanted_columns_and_groups():
     assert "the 2 of 3 groups" in made.layout.title.text
     with pytest.raises(CepkitError, match="no aggregate 'nix'"):
         ck.draw(result, columns=["nix"])
+    with pytest.raises(CepkitError, match="figures of Aggregates have no such option: column"):
+        ck.draw(result, column="count")
+    assert len(draw_aggregates(result, columns="avg(b.p)", groups=2).data) == 2
 
 
 def test_totals_are_bars():
