@@ -139,7 +139,10 @@ def run(
                         return MORE_STARTS
                     _move_up(t, size, trees, nodes, links, cells, x, f, born, kept)
             # No START sees what is of its own time: snapshots are taken before that is.
-            if links.size > 1 and not _save_all(
+            starting = False
+            for op in range(i, end if links.size > 1 else i):
+                starting = starting or nodes[kinds[uintp(slots[op])].node].parent < 0
+            if starting and not _save_all(
                 i, end, slots, kinds, nodes, chains, links, sources, trees, size, x, f, kept, snaps,
                 wide, f_snaps, f_wide, cursor,
             ):  # fmt: skip
@@ -447,8 +450,24 @@ def _dot(
         skip = max(0, oldest - mark.base)
         if skip < mark.size:
             saved = snaps[uintp(mark.at * wide + slot * mark.size + skip)]
+            whole += value * saved
+    return whole
+
+
+@compiled
+def _dot_reals(
+    f: Floats, row: np.uintp, lo: np.uintp, hi: np.uintp, snaps: Wide, wide: int, kept: Table,
+    mine: np.uintp, oldest: int,
+) -> float:  # fmt: skip
+    """As `_dot`, of a float lane and the numbers of matches that snapshots have."""
+    whole = 0.0
+    for place in range(lo, hi):
+        mark = kept[mine + place]
+        skip = max(0, oldest - mark.base)
+        if skip < mark.size:
+            saved = snaps[uintp(mark.at * wide + skip)]
             if saved != 0:  # infinity times nothing is nothing
-                whole += value * saved
+                whole += f[row + place] * saved
     return whole
 
 
@@ -573,7 +592,7 @@ def _write(
             elif link < 0:
                 whole = _total(f, row + lo, row + hi)
             else:
-                whole = _dot(f, row, lo, hi, snaps, wide, 0, kept, mine, oldest)
+                whole = _dot_reals(f, row, lo, hi, snaps, wide, kept, mine, oldest)
             f_out[at] = whole
         elif kind == SUM:
             total = 0
