@@ -70,10 +70,10 @@ def aggregate(
     Args:
         stream: From `events`.
         pattern: The query with AGG, or its text; or a list of them.
-        method: "prefix-counters", "window-product", or "two-step" (which constructs all matches:
-            a baseline to measure against); "a-seq" chooses between the first two; "detect" detects
-            the matches and aggregates them; "auto" detects only what has to be, and the result
-            says why. All give the same rows.
+        method: "prefix-counters" (the source's DPC, SEM and HPC), "window-product", or "two-step"
+            (which constructs all matches: a baseline to measure against); "a-seq" chooses between
+            the first two; "detect" detects the matches and aggregates them; "auto" detects only
+            what has to be, and the result says why. All give the same rows.
         emit: Which rows. "trigger": at each trigger the aggregates of its group's live matches. Of
             several triggers of one time each has a row, after all events of that time. "changes":
             also when live matches expire, those after the end of the stream included; the column

@@ -86,7 +86,10 @@ class Cluster:
     @property
     def reason(self) -> str:
         """Why its queries are aggregated as they are."""
-        return f"with {len(self.queries) - 1} other queries"
+        others = len(self.queries) - 1
+        if not others:
+            return "cut into pieces as asked"
+        return f"with {others} other quer{'y' if others == 1 else 'ies'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,12 +348,12 @@ def plan_sharing(
             by_key.setdefault(_cluster_key(sequence), []).append(q)
     clusters = []
     for members in by_key.values():
-        if len(members) == 1:
+        if len(members) == 1 and explicit is None:
             reasons[members[0]] = "no other query has its keys, groups and kind of window"
             continue
         of = {q: positions_of(sequences[q]) for q in members}
         for related in [members] if explicit is not None else _related(of):
-            if len(related) == 1:
+            if len(related) == 1 and explicit is None:
                 reasons[related[0]] = "it has nothing in common with the others"
                 continue
             if sharing == "none":

@@ -228,6 +228,16 @@ def test_a_plan_that_is_none_is_refused(sharing: Any, error: type[Exception], fo
         ck.aggregate(stream("a b c"), asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)"), sharing=sharing)
 
 
+def test_one_query_may_be_cut_beside_others_that_are_not() -> None:
+    events = stream("a b a b c a b c")
+    queries = asked("SEQ(A a, B b, A c, B d)", "SEQ(A a, B b, C c)")
+    found = ck.aggregate(events, queries, sharing=[(2, 2), None])
+    (cluster,) = found.plan.clusters
+    assert (len(cluster.forest.nodes), found[0].reason) == (2, "cut into pieces as asked")
+    assert found.plan.reasons == {1: "as asked"}
+    assert counts(found) == counts(ck.aggregate(events, queries, sharing="none"))
+
+
 def test_pieces_without_a_window_are_refused() -> None:
     queries = asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)", rest="")
     with pytest.raises(PlanError, match="without a window"):
