@@ -86,9 +86,9 @@ CASES = (
 )
 
 
-def _next_match(last: str, condition: str = "") -> str:
+def _next_match(last: str, condition: str = "", window: int = 200) -> str:
     return (
-        f"PATTERN SEQ(T01 a, T02 b, {last} c) {condition} WITHIN {200 * GAP:g} seconds "
+        f"PATTERN SEQ(T01 a, T02 b, {last} c) {condition} WITHIN {window * GAP:g} seconds "
         "STRATEGY skip-till-next-match"
     )
 
@@ -104,7 +104,11 @@ NEXT_MATCH = (
     Case("rare last, no band", _next_match("T50", "WHERE a.price + b.price < c.price"), "cba"),
     Case("frequent, no band", _next_match("T03", "WHERE a.price + b.price < c.price"), "cba"),
     Case("frequent, few pairs", _next_match("T03", "WHERE abs(a.price - b.price) < 0.001"), "cba"),
-    Case("frequent, few last", _next_match("T03", "WHERE b.price < 0.001 * c.price"), "cba"),
+    Case(
+        "frequent, near last, window of 1,000",
+        _next_match("T03", "WHERE c.price - 0.0005 < b.price < c.price + 0.0005", 1000),
+        "cba",
+    ),
 )
 """In the order given where batches take over: where conditions refuse most of what is looked at."""
 

@@ -137,10 +137,10 @@ def _first(
                 if fixed_end < checks_end:
                     value = floats[uintp(column_1 + y)]
                     suits &= (value >= low_1) & (value <= high_1)
-                fits_any |= fits | sleeping
+                fits_any |= sleeping | (fits & (not several))
                 wake = 0 if suits & (not fits) else wake
                 run = 0 if free else run + 1
-                if (fits & suits) | (run == RUN):
+                if (fits & (suits | several)) | (run == RUN):
                     break
                 y += 1
             if y >= high:
@@ -151,9 +151,11 @@ def _first(
             row = int(ints[uintp(begin + y)])
             passes = True
             if several:
-                passes = inside(walks, fixed_end + 1, checks_end, y, least, most)
-                if passes and not inside(walks, fixed + 1, fixed_end, y, least, most):
-                    passes, wake = False, 0
+                fits = inside(walks, fixed, fixed_end, y, least, most)
+                passes = inside(walks, fixed_end, checks_end, y, least, most)
+                fits_any |= fits
+                wake = wake if fits or not passes else 0
+                passes &= fits
             at[depth] = y
             taped += passes and tape < tape_end
             if passes and tape < tape_last:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.binding import BoundProgram
-from cepkit.columnar.bound import BoundStep, Search, Side, Table
+from cepkit.columnar.bound import BoundBand, BoundStep, Floats, Search, Side, Table
 from cepkit.columnar.candidates import Candidates
 from cepkit.columnar.next_match_tapes import TAPE_FIELDS, Tape
 from cepkit.columnar.next_match_walks import (
@@ -193,7 +193,7 @@ class _Flattener:
                 self._limits.append(self._limit(candidates, order, step, limit, upper))
         node[LIMITS_END] = len(self._limits)
         node[CHECKS] = len(self._checks)
-        checks = [self._check(order, b.column, side) for b in step.bands for side in b.sides]
+        checks = [self._check(order, b.column, side) for b in step.bands for side in _merged(b)]
         fixed = [check for check in checks if check[SIDE] == 0]
         self._checks += fixed
         node[FIXED_END] = len(self._checks)
@@ -301,6 +301,25 @@ class _Flattener:
             -1 if side.least is None else self._floats.add(side.least),
             -1 if side.most is None else self._floats.add(side.most),
         ]
+
+
+def _merged(band: BoundBand) -> list[Side]:
+    """Return the sides of a band, those of one variable as a single one."""
+    merged: dict[str | None, Side] = {}
+    for side in band.sides:
+        known = merged.get(side.variable, side)
+        # A NaN on either side stays: no value is in such a band.
+        least = _both(np.maximum, known.least, side.least)
+        most = _both(np.minimum, known.most, side.most)
+        merged[side.variable] = Side(side.variable, least, most, None)
+    return list(merged.values())
+
+
+def _both(combine: np.ufunc, x: Floats | None, y: Floats | None) -> Floats | None:
+    if x is None or y is None or x is y:
+        return y if x is None else x
+    made: Floats = combine(x, y)
+    return made
 
 
 def _after_emptiness(walk: BoundProgram, order: Sequence[str], step: BoundStep) -> tuple[int, int]:

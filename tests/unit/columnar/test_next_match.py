@@ -162,6 +162,8 @@ PATTERNS = [
     ("SEQ(A a, B b, C c) WHERE a.y != b.y AND a.k / (b.k - 1) > 1 AND b.y % a.x < 0.1", True),
     ("SEQ(A a, B b, C c) WHERE a.t != b.t AND (b.t IN (c.t, 'q') OR c.t = 'r')", True),
     ("SEQ(A a, B b, C c) WHERE (a.t = 'p' OR b.t < c.t) AND -(a.k * b.k) < -c.k", True),
+    ("SEQ(A a, B b, C c) WHERE c.x - 0.2 < b.x AND b.x < c.x + 0.1 AND a.x < 2 * b.x", True),
+    ("SEQ(A a, B b, C c) WHERE b.x < c.x AND b.y > 0.3 * c.x AND b.m < 2 * a.m", True),
     ("SEQ(A a, B b, C c) WHERE twice(a.x) < b.x AND twice(c.x - a.x) < b.x", False),
     ("SEQ(A a, B b, C c) WHERE corr(a.history, b.history) > 0.5", False),
 ]
@@ -205,6 +207,7 @@ def _dense(seed: int) -> pd.DataFrame:
             "type": random.choice(list("ABCD"), n, p=[0.4, 0.3, 0.2, 0.1]),
             "x": random.random(n),
             "k": random.integers(0, 4, n),
+            "m": random.integers(0, 9, n),
             "rare": random.integers(0, 40, n),
             "y": np.where(random.random(n) < 0.1, np.nan, random.random(n)),
             "t": random.choice(np.array(["p", "q", "r", None], dtype=object), n),
