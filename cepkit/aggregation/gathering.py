@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cepkit.aggregation.loops import compiled
 from cepkit.aggregation.sequence import EventSequence
+from cepkit.compiling import compiled
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation import truth
 from cepkit.pattern.keys import dense_keys, partition_keys

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from cepkit.aggregation.elements import Records, Together
 from cepkit.aggregation.functions import Element
 from cepkit.aggregation.lanes import Lanes, Tracks, tracks_for
-from cepkit.aggregation.loops import compiled
 from cepkit.aggregation.moments import Moments, integers
 from cepkit.aggregation.operations import Operations, in_stream_order
+from cepkit.compiling import compiled
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from cepkit.aggregation.functions import Element, Semiring
 from cepkit.aggregation.lanes import NOBODY, SAFE, Lanes, Tracks, tracks_for
 from cepkit.aggregation.lanes import joined as lanes_joined
-from cepkit.aggregation.loops import compiled
 from cepkit.aggregation.moments import Moments
+from cepkit.compiling import compiled
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.gathering import in_order, keys_of, needs_slots
-from cepkit.aggregation.loops import compiled
 from cepkit.aggregation.sequence import EventSequence
+from cepkit.compiling import compiled
 from cepkit.pattern.evaluation import truth
 from cepkit.pattern.nodes import Event
 from cepkit.stream.columns import Column, EventColumns

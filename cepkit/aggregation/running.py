@@ -18,10 +18,10 @@ from cepkit.aggregation.emission import groups_at
 from cepkit.aggregation.functions import Element, Function
 from cepkit.aggregation.joining import join_elements
 from cepkit.aggregation.lanes import SAFE, Lanes, lanes_of
-from cepkit.aggregation.loops import HAS_NUMBA
 from cepkit.aggregation.moments import Moments, integers
 from cepkit.aggregation.operations import Interleaved, Operations, in_stream_order
 from cepkit.aggregation.subtraction import can_subtract, subtract
+from cepkit.compiling import HAS_NUMBA
 from cepkit.stream.columns import EventColumns
 
 STATES: dict[Method, elements.NewState] = {

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy import uintp
 
-from cepkit.aggregation.loops import compiled, inlined
+from cepkit.compiling import called, compiled, lent
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
@@ -276,7 +276,7 @@ def run(
     return DONE
 
 
-@compiled
+@called
 def _save_all(
     begin: int, end: int, slots: Ints, kinds: Table, nodes: Table, chains: Table, links: Table,
     sources: Table, trees: Table, size: np.uintp, x: Wide, f: Floats, kept: Table, snaps: Wide,
@@ -309,7 +309,7 @@ def _save_all(
     return True
 
 
-@inlined
+@lent
 def _extend(
     node: np.uintp, come: np.uintp, event: int, lo: np.uintp, hi: np.uintp, size: np.uintp,
     nodes: Table, cells: Table, values: Wide, reals: Floats, x: Wide, f: Floats,
@@ -336,7 +336,7 @@ def _extend(
                     x[to + at] = min(x[to + at], least)
 
 
-@inlined
+@lent
 def _start(
     node: np.uintp, place: np.uintp, event: int, size: np.uintp, nodes: Table, cells: Table,
     values: Wide, reals: Floats, x: Wide, f: Floats,
@@ -352,7 +352,7 @@ def _start(
             x[at] = min(x[at], values[cells[c].values, event])
 
 
-@compiled
+@called
 def _move_up(
     tree: int, size: np.uintp, trees: Table, nodes: Table, links: Table, cells: Table, x: Wide,
     f: Floats, born: Wide, kept: Table,
@@ -380,13 +380,13 @@ def _move_up(
     trees[tree].lo = 0
 
 
-@compiled
+@called
 def _move(rows: npt.NDArray[Any], row: np.uintp, by: np.uintp, hi: np.uintp) -> None:
     for at in range(row + by, row + hi):
         rows[at - by] = rows[at]
 
 
-@compiled
+@called
 def _clear(kind: int, row: np.uintp, lo: np.uintp, hi: np.uintp, x: Wide, f: Floats) -> None:
     """Write what there is of no match."""
     if kind == FLOAT:
@@ -398,13 +398,13 @@ def _clear(kind: int, row: np.uintp, lo: np.uintp, hi: np.uintp, x: Wide, f: Flo
             x[at] = nothing
 
 
-@inlined
+@lent
 def _add(rows: npt.NDArray[Any], to: np.uintp, come: np.uintp, lo: np.uintp, hi: np.uintp) -> None:
     for at in range(lo, hi):
         rows[to + at] += rows[come + at]
 
 
-@inlined
+@lent
 def _add_times(
     rows: npt.NDArray[Any], to: np.uintp, x: Wide, come: np.uintp, lo: np.uintp, hi: np.uintp,
     value: Any,
@@ -414,7 +414,7 @@ def _add_times(
         rows[to + at] += value * x[come + at] if x[come + at] != 0 else rows.dtype.type(0)
 
 
-@inlined
+@called
 def _total(rows: npt.NDArray[Any], begin: np.uintp, end: np.uintp) -> Any:
     whole = rows.dtype.type(0)
     for at in range(begin, end):
@@ -422,7 +422,7 @@ def _total(rows: npt.NDArray[Any], begin: np.uintp, end: np.uintp) -> Any:
     return whole
 
 
-@compiled
+@called
 def _dot(
     rows: npt.NDArray[Any], row: np.uintp, lo: np.uintp, hi: np.uintp, snaps: npt.NDArray[Any],
     wide: int, slot: int, kept: Table, mine: np.uintp, oldest: int,
@@ -454,7 +454,7 @@ def _dot(
     return whole
 
 
-@compiled
+@called
 def _dot_reals(
     f: Floats, row: np.uintp, lo: np.uintp, hi: np.uintp, snaps: Wide, wide: int, kept: Table,
     mine: np.uintp, oldest: int,
@@ -471,7 +471,7 @@ def _dot_reals(
     return whole
 
 
-@compiled
+@called
 def _saved(
     snaps: npt.NDArray[Any], wide: int, slot: int, kept: Table, at: np.uintp, oldest: int,
     nothing: Any,
@@ -483,7 +483,7 @@ def _saved(
     return nothing
 
 
-@compiled
+@called
 def _least(
     x: Wide, row: np.uintp, counted: np.uintp, lo: np.uintp, hi: np.uintp, snaps: Wide, wide: int,
     slot: int, kept: Table, mine: np.uintp, oldest: int,
@@ -517,7 +517,7 @@ def _least(
     return least
 
 
-@compiled
+@called
 def _live(
     q: np.uintp, chains: Table, queries: Table, trees: Table, size: np.uintp, x: Wide, kept: Table,
     snaps: Wide, wide: int,
@@ -535,7 +535,7 @@ def _live(
     return int(_dot(x, row, lo, hi, snaps, wide, 0, kept, uintp(link) * size, queries[q].oldest))
 
 
-@compiled
+@called
 def _write(
     q: np.uintp, node: int, event: int, found: int, to: int, chains: Table, sources: Table,
     queries: Table, trees: Table, size: np.uintp, x: Wide, f: Floats, kept: Table, snaps: Wide,
@@ -623,7 +623,7 @@ def _write(
             out[at] = least
 
 
-@compiled
+@called
 def _expire(
     q: np.uintp, now: int, ts: Wide, chains: Table, sources: Table, queries: Table,
     trees: Table, size: np.uintp, x: Wide, f: Floats, born: Wide, kept: Table, snaps: Wide,
@@ -662,7 +662,7 @@ def _expire(
         before = left
 
 
-@compiled
+@called
 def _save(
     link: int, mine: np.uintp, top: int, live: int, chains: Table, links: Table, sources: Table,
     trees: Table, size: np.uintp, x: Wide, f: Floats, kept: Table, snaps: Wide, wide: int,
@@ -738,7 +738,7 @@ def _save(
             )
 
 
-@compiled
+@called
 def _suffix_sums(
     rows: npt.NDArray[Any], begin: np.uintp, snaps: npt.NDArray[Any], to: int, live: int
 ) -> None:
@@ -749,7 +749,7 @@ def _suffix_sums(
         snaps[to + nth] = whole
 
 
-@compiled
+@called
 def _connect(
     rows: npt.NDArray[Any], row: np.uintp, begin: np.uintp, end: np.uintp,
     older: npt.NDArray[Any], wide: int, slot: int, kept: Table, mine: np.uintp, oldest: int,
@@ -770,7 +770,7 @@ def _connect(
                 snaps[to + nth] += value * known
 
 
-@compiled
+@called
 def _connect_leasts(
     x: Wide, cell: np.uintp, row: np.uintp, begin: np.uintp, end: np.uintp, snaps: Wide,
     wide: int, slot: int, kept: Table, mine: np.uintp, oldest: int, to: int, live: int,

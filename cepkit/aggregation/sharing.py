@@ -30,13 +30,13 @@ ALONE, ALONE_COUNTER = 40.0, 0.19
 """For an event of a sequence by itself, by prefix counters, and for each live START."""
 ALONE_LANE, ALONE_LANE_COUNTER = 60.0, 0.5
 """The same for each lane, that is for each aggregate but the number of matches."""
-PRODUCT, PRODUCT_ABSENCE, PRODUCT_LANE = 36.0, 10.0, 45.0
+PRODUCT, PRODUCT_ABSENCE, PRODUCT_LANE = 36.0, 10.0, 33.0
 """By a window product, where something must be absent, and for each lane."""
-SHARED, SHARED_COUNTER = 58.0, 0.3
+SHARED, SHARED_COUNTER = 46.0, 0.24
 """For an event at a node that sequences share, and for each live START."""
-SHARED_LANE, SHARED_LANE_COUNTER = 70.0, 0.4
+SHARED_LANE, SHARED_LANE_COUNTER = 28.0, 0.28
 """The same for each lane."""
-CONNECTED = 90.0
+CONNECTED = 75.0
 """For an event more where any piece is connected to another."""
 SNAPSHOT, ENTRY, ROW = 20.0, 0.6, 2.6
 """For a snapshot, each of its entries, and each START that a trigger looks at through them."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy import uintp
 
-from cepkit.aggregation.loops import compiled, inlined
+from cepkit.compiling import compiled, inlined
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]

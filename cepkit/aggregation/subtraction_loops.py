@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy import uintp
 
-from cepkit.aggregation.loops import compiled
+from cepkit.compiling import compiled
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation.loops import compiled
+from cepkit.compiling import compiled
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]

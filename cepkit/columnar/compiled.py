@@ -12,22 +12,17 @@ processor cannot guess.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, uintp
+from numba import uintp
+
+from cepkit.compiling import compiled
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def compiled(function: F) -> F:
-    """Compile `function` on its first call and keep the result on disk."""
-    return cast("F", njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 @compiled

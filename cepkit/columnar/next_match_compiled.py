@@ -13,13 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import uintp
 
-from cepkit.columnar.compiled import compiled
 from cepkit.columnar.next_match_lookups import (
     NEVER,
     bands,
     holds,
     inside,
-    lent,
     next_free,
     range_of,
     ruled_out,
@@ -45,6 +43,7 @@ from cepkit.columnar.next_match_walks import (
     WAKES,
     Walks,
 )
+from cepkit.compiling import compiled, lent
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]

@@ -6,13 +6,10 @@ bound; the last place of `at` is for what must not be there.
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import numpy as np
 import numpy.typing as npt
-from numba import njit, uintp
+from numba import uintp
 
-from cepkit.columnar.compiled import F
 from cepkit.columnar.next_match_tapes import (
     ADD,
     CHECK,
@@ -51,6 +48,7 @@ from cepkit.columnar.next_match_walks import (
     WANTED,
     Walks,
 )
+from cepkit.compiling import called, lent
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
@@ -60,29 +58,6 @@ Flags = npt.NDArray[np.bool_]
 
 NEVER = (1 << 31) - 1
 """The row that a search waits for which can never succeed."""
-
-_LENT: dict[str, Any] = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "_nrt": False,
-    "forceinline": True,
-}
-
-
-def lent(function: F) -> F:
-    """Compile a function that allocates nothing into its callers.
-
-    Numba would count the references to the arrays of a `Walks` at every call, and hand over each
-    as seven numbers, which took more than half of the time. `_nrt` is what its own functions that
-    allocate nothing say.
-    """
-    return cast("F", njit(**_LENT)(function))
-
-
-def called(function: F) -> F:
-    """Compile the same as a function of its own, for what most patterns do without."""
-    return cast("F", njit(**{**_LENT, "forceinline": False})(function))
 
 
 _of_one = lent(of_one)

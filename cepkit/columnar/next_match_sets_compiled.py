@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compiled import compiled
 from cepkit.columnar.next_match_sets import BEGIN, END, FIRST, IS_SET, LAST, LEAST, MOST
+from cepkit.compiling import compiled
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]

@@ -5,23 +5,13 @@ Sets of variables are bit masks; costs are divided by that of an order that is k
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from cepkit.compiling import compiled
 from cepkit.costs.set_functions import Floats, Packed
 
 Orders = npt.NDArray[np.int64]
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def compiled(function: F) -> F:
-    """Compile `function` on its first call and keep the result on disk."""
-    return cast("F", njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 @compiled

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.compiling import compiled
 from cepkit.costs.set_functions import Floats
-from cepkit.planners.kernels import compiled
 
 Choices = npt.NDArray[np.int32]
 

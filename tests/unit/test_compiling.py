@@ -1,0 +1,57 @@
+"""Loops that are kept on disk: they are compiled anew where anything that they call has changed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cepkit.compiling import HAS_NUMBA
+
+HELPER = """from cepkit.compiling import lent
+
+@lent
+def more(x):
+    return x + {more}
+"""
+LOOP = """from cepkit.compiling import compiled
+from helper_of_loop import more
+
+@compiled
+def run(x):
+    return twice(x)
+
+@compiled
+def twice(x):
+    return more(more(x))
+
+print(run(1), sum(run.stats.cache_hits.values()))
+"""
+
+
+def ran(folder: Path) -> str:
+    search = os.pathsep.join([str(folder), *sys.path])
+    found = subprocess.run(
+        [sys.executable, "-c", "import loop"],
+        env={**os.environ, "PYTHONPATH": search, "NUMBA_CACHE_DIR": str(folder / "kept")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return found.stdout.strip()
+
+
+@pytest.mark.skipif(not HAS_NUMBA, reason="without Numba nothing is kept on disk")
+def test_a_loop_is_compiled_anew_where_a_helper_in_another_file_has_changed(tmp_path: Path) -> None:
+    (tmp_path / "loop.py").write_text(LOOP)
+    helper = tmp_path / "helper_of_loop.py"
+    helper.write_text(HELPER.format(more=1))
+    assert ran(tmp_path) == "3 0"
+    assert ran(tmp_path) == "3 1"
+    helper.write_text(HELPER.format(more=10))
+    later = helper.stat().st_mtime + 10
+    os.utime(helper, (later, later))
+    assert ran(tmp_path) == "21 0"
