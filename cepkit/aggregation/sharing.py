@@ -32,7 +32,7 @@ ALONE_LANE, ALONE_LANE_COUNTER = 60.0, 0.5
 """The same for each lane, that is for each aggregate but the number of matches."""
 PRODUCT, PRODUCT_ABSENCE, PRODUCT_LANE = 36.0, 10.0, 33.0
 """By a window product, where something must be absent, and for each lane."""
-SHARED, SHARED_COUNTER = 46.0, 0.24
+SHARED, SHARED_COUNTER = 46.0, 0.34
 """For an event at a node that sequences share, and for each live START."""
 SHARED_LANE, SHARED_LANE_COUNTER = 28.0, 0.28
 """The same for each lane."""
