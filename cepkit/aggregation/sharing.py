@@ -28,7 +28,7 @@ GATHER = 9.0
 benchmarks/aggregation.py measures, on one machine: their ratios matter."""
 ALONE, ALONE_COUNTER = 40.0, 0.19
 """For an event of a sequence by itself, by prefix counters, and for each live START."""
-ALONE_LANE, ALONE_LANE_COUNTER = 60.0, 0.5
+ALONE_LANE, ALONE_LANE_COUNTER = 30.0, 0.2
 """The same for each lane, that is for each aggregate but the number of matches."""
 PRODUCT, PRODUCT_ABSENCE, PRODUCT_LANE = 36.0, 10.0, 33.0
 """By a window product, where something must be absent, and for each lane."""
@@ -82,8 +82,9 @@ def cost_of(forest: Forest, rates: Rates, lanes: Sequence[int] | None = None) ->
         lanes: How many lanes each sequence has; None: none. Of several through a node the most
             counts, as those that are alike are carried once.
     """
+    lanes = lanes or [0] * len(forest.of)
     most = [0] * len(forest.nodes)
-    for chain, number in zip(forest.of, lanes or (), strict=False):
+    for chain, number in zip(forest.of, lanes, strict=True):
         for at, _ in path_of(forest, chain):
             most[at] = max(most[at], number)
     kinds = {spec for node in forest.nodes for spec in (node.position.event, *node.position.absent)}
@@ -100,11 +101,11 @@ def cost_of(forest: Forest, rates: Rates, lanes: Sequence[int] | None = None) ->
             last = forest.nodes[forest.chains[before].end].tree
             entries *= rates.live(forest.nodes[last].position.event)
         total += rate * (SNAPSHOT + ENTRY * entries)
-    for chain in forest.of:
+    for chain, number in zip(forest.of, lanes, strict=True):
         if forest.chains[chain].before is not None:
             end = forest.nodes[forest.chains[chain].end]
             rows = rates.live(forest.nodes[end.tree].position.event)
-            total += rates.events[end.position.event] * ROW * rows
+            total += rates.events[end.position.event] * ROW * rows * (1 + number)
     return total
 
 
