@@ -54,7 +54,8 @@ def rates_of(sequences: Sequence[EventSequence], columns: EventColumns) -> Rates
         columns: The stream, with the attributes that they read.
     """
     span = float(columns.ts[-1] - columns.ts[0]) / 1e6 if len(columns) else 0.0
-    of_type = dict(zip(columns.type_names, np.bincount(columns.types).tolist(), strict=False))
+    numbers = np.bincount(columns.types, minlength=len(columns.type_names)).tolist()
+    of_type = dict(zip(columns.type_names, numbers, strict=True))
     rates = {}
     for spec in kinds_of(sequences):
         if spec.types is None or spec.filters:

@@ -1,6 +1,6 @@
 """Which lanes of a forest are carried where: each once, whatever the sequences call it.
 
-A *cell* is a lane at one of the nodes that carry it, from the one whose events have its values to
+A *leg* is a lane at one of the nodes that carry it, from the one whose events have its values to
 the end of the piece. Where a piece follows others, a *slot* of the snapshots of its STARTs holds a
 lane of what came before.
 """
@@ -61,13 +61,13 @@ class CarriedLanes:
     Attributes:
         wanted: What each sequence asks for: sums, floats, least values, in the order of its lanes.
         slots: What the snapshots of each link hold.
-        cells: (node, lane): by node.
+        legs: (node, lane): by node.
         values: Of each lane the value at each event.
     """
 
     wanted: tuple[tuple[PieceLane, ...], ...]
     slots: tuple[tuple[PieceLane, ...], ...]
-    cells: tuple[tuple[int, ForestLane], ...]
+    legs: tuple[tuple[int, ForestLane], ...]
     values: Values
 
     def stacked(self, floats: bool) -> npt.NDArray[Any]:
@@ -106,17 +106,17 @@ def carried(forest: Forest, lanes: Sequence[Lanes]) -> CarriedLanes:
             passed = {piece: None for piece in asked[number] if piece.chain != number}
             slots[link] |= passed
             asked[before] |= passed
-    cells: dict[tuple[int, ForestLane], None] = {}
+    legs: dict[tuple[int, ForestLane], None] = {}
     for number, some in enumerate(asked):
         for piece in some:
             node: int | None = forest.chains[number].end
             while piece.chain == number and node is not None:
-                cells[node, piece.lane] = None
+                legs[node, piece.lane] = None
                 node = None if node == piece.lane.node else forest.nodes[node].parent
     return CarriedLanes(
         tuple(wanted),
         tuple(map(tuple, slots)),
-        tuple(sorted(cells, key=lambda cell: cell[0])),
+        tuple(sorted(legs, key=lambda leg: leg[0])),
         values,
     )
 

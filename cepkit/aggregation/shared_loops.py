@@ -41,7 +41,7 @@ DONE, MORE_STARTS, MORE_SNAPSHOTS = 0, 1, 2
 @compiled
 def run(
     ts: Wide, slots: Ints, rows: Ints, starts: Wide, lost: Bits,
-    kinds: Table, nodes: Table, ending: Wide, chains: Table, links: Table, cells: Table,
+    kinds: Table, nodes: Table, ending: Wide, chains: Table, links: Table, legs: Table,
     sources: Table, values: Wide, reals: Floats, keep: int,
     queries: Table, trees: Table, room: int, x: Wide, f: Floats, born: Wide, kept: Table,
     snaps: Wide, wide: int, f_snaps: Floats, f_wide: int, cursor: Wide,
@@ -62,7 +62,7 @@ def run(
         ending: See there.
         chains: See there.
         links: See there.
-        cells: See there.
+        legs: See there.
         sources: See there.
         values: See there.
         reals: See there.
@@ -137,7 +137,7 @@ def run(
                     if live_from < room >> 1 or known - live_from + end - i > room:
                         cursor[0], cursor[1] = key, i
                         return MORE_STARTS
-                    _move_up(t, size, trees, nodes, links, cells, x, f, born, kept)
+                    _move_up(t, size, trees, nodes, links, legs, x, f, born, kept)
             # No START sees what is of its own time: snapshots are taken before that is.
             starting = False
             for op in range(i, end if links.size > 1 else i):
@@ -158,8 +158,8 @@ def run(
                 if kinds[slot].absent:
                     for at in range(row + lo, row + hi):
                         x[at] = 0
-                    for c in range(nodes[node].cells, nodes[node + one].cells):
-                        _clear(cells[c].kind, uintp(cells[c].row) * size, lo, hi, x, f)
+                    for c in range(nodes[node].legs, nodes[node + one].legs):
+                        _clear(legs[c].kind, uintp(legs[c].row) * size, lo, hi, x, f)
                     continue
                 for entry in range(nodes[node].ending, nodes[node + one].ending):
                     q = uintp(ending[uintp(entry)])
@@ -177,9 +177,7 @@ def run(
                     found = 1
                     if above >= 0 and link < 0:
                         before = uintp(above) * size
-                        found = 0
-                        for at in range(before + uintp(place), before + hi):
-                            found += x[at]
+                        found = _total(x, before + uintp(place), before + hi)
                     elif above >= 0:
                         found = _dot(
                             x, uintp(above) * size, lo, hi, snaps, wide, 0, kept,
@@ -202,9 +200,9 @@ def run(
                     queries[q].waiting += 1
                 if above >= 0:
                     come = uintp(above) * size
-                    if nodes[node].cells < nodes[node + one].cells:
+                    if nodes[node].legs < nodes[node + one].legs:
                         _extend(
-                            node, come, rows[op], lo, hi, size, nodes, cells, values, reals, x, f
+                            node, come, rows[op], lo, hi, size, nodes, legs, values, reals, x, f
                         )
                     for at in range(lo, hi):
                         x[row + at] += x[come + at]
@@ -214,15 +212,15 @@ def run(
                     for v in range(nodes.size - 1):
                         if uintp(nodes[v].tree) == tree:
                             x[uintp(v) * size + hi] = 0
-                    for c in range(cells.size):
-                        if uintp(cells[c].tree) == tree:
-                            _clear(cells[c].kind, uintp(cells[c].row) * size, hi, hi + one, x, f)
+                    for c in range(legs.size):
+                        if uintp(legs[c].tree) == tree:
+                            _clear(legs[c].kind, uintp(legs[c].row) * size, hi, hi + one, x, f)
                     hi += one
                     trees[tree].hi += 1
                     trees[tree].staged -= trees[tree].staged > 0
                 x[row + hi - one] += 1
-                if nodes[node].cells < nodes[node + one].cells:
-                    _start(node, hi - one, rows[op], size, nodes, cells, values, reals, x, f)
+                if nodes[node].legs < nodes[node + one].legs:
+                    _start(node, hi - one, rows[op], size, nodes, legs, values, reals, x, f)
             # All events of this time are taken: what is live at its triggers.
             for op in range(i, end if asked > 0 else i):
                 slot = uintp(slots[op])
@@ -236,18 +234,7 @@ def run(
                     if waiting == 0 or only_new:
                         continue
                     done = queries[q].done
-                    chain = uintp(queries[q].chain)
-                    link, tree = chains[chain].link, uintp(chains[chain].last)
-                    row = node * size
-                    lo, hi = uintp(trees[tree].lo), uintp(trees[tree].hi)
-                    if link < 0:
-                        oldest = uintp(max(0, queries[q].oldest - trees[tree].moved))
-                        found = 0
-                        for at in range(row + max(lo, oldest), row + hi):
-                            found += x[at]
-                    else:
-                        mine = uintp(link) * size
-                        found = _dot(x, row, lo, hi, snaps, wide, 0, kept, mine, queries[q].oldest)
+                    found = _live(q, chains, queries, trees, size, x, kept, snaps, wide)
                     for to in range(done - waiting, done):
                         count[queries[q].triggers + to] = found
                     if queries[q].sources < queries[q + one].sources:
@@ -312,25 +299,25 @@ def _save_all(
 @lent
 def _extend(
     node: np.uintp, come: np.uintp, event: int, lo: np.uintp, hi: np.uintp, size: np.uintp,
-    nodes: Table, cells: Table, values: Wide, reals: Floats, x: Wide, f: Floats,
+    nodes: Table, legs: Table, values: Wide, reals: Floats, x: Wide, f: Floats,
 ) -> None:  # fmt: skip
     """Carry the lanes of a node on from the node before, whose counts begin at `come`."""
-    for c in range(nodes[node].cells, nodes[node + uintp(1)].cells):
-        kind, to, before = cells[c].kind, uintp(cells[c].row) * size, cells[c].before
+    for c in range(nodes[node].legs, nodes[node + uintp(1)].legs):
+        kind, to, before = legs[c].kind, uintp(legs[c].row) * size, legs[c].before
         known = uintp(max(0, before)) * size
         if kind == SUM and before >= 0:
             _add(x, to, known, lo, hi)
         elif kind == SUM:
-            _add_times(x, to, x, come, lo, hi, values[cells[c].values, event])
+            _add_times(x, to, x, come, lo, hi, values[legs[c].values, event])
         elif kind == FLOAT and before >= 0:
             _add(f, to, known, lo, hi)
         elif kind == FLOAT:
-            _add_times(f, to, x, come, lo, hi, reals[cells[c].values, event])
+            _add_times(f, to, x, come, lo, hi, reals[legs[c].values, event])
         elif before >= 0:
             for at in range(lo, hi):
                 x[to + at] = min(x[to + at], x[known + at])
         else:
-            least = values[cells[c].values, event]
+            least = values[legs[c].values, event]
             for at in range(lo, hi):
                 if x[come + at] != 0:
                     x[to + at] = min(x[to + at], least)
@@ -338,23 +325,23 @@ def _extend(
 
 @lent
 def _start(
-    node: np.uintp, place: np.uintp, event: int, size: np.uintp, nodes: Table, cells: Table,
+    node: np.uintp, place: np.uintp, event: int, size: np.uintp, nodes: Table, legs: Table,
     values: Wide, reals: Floats, x: Wide, f: Floats,
 ) -> None:  # fmt: skip
     """Write the lanes of a START: its node is the first, so that all are of its own values."""
-    for c in range(nodes[node].cells, nodes[node + uintp(1)].cells):
-        at = uintp(cells[c].row) * size + place
-        if cells[c].kind == SUM:
-            x[at] += values[cells[c].values, event]
-        elif cells[c].kind == FLOAT:
-            f[at] += reals[cells[c].values, event]
+    for c in range(nodes[node].legs, nodes[node + uintp(1)].legs):
+        at = uintp(legs[c].row) * size + place
+        if legs[c].kind == SUM:
+            x[at] += values[legs[c].values, event]
+        elif legs[c].kind == FLOAT:
+            f[at] += reals[legs[c].values, event]
         else:
-            x[at] = min(x[at], values[cells[c].values, event])
+            x[at] = min(x[at], values[legs[c].values, event])
 
 
 @called
 def _move_up(
-    tree: int, size: np.uintp, trees: Table, nodes: Table, links: Table, cells: Table, x: Wide,
+    tree: int, size: np.uintp, trees: Table, nodes: Table, links: Table, legs: Table, x: Wide,
     f: Floats, born: Wide, kept: Table,
 ) -> None:  # fmt: skip
     """Forget the STARTs of a tree that are live no more: the others move to the beginning."""
@@ -363,11 +350,11 @@ def _move_up(
     for v in range(nodes.size - 1):
         if nodes[v].tree == tree:
             _move(x, uintp(v) * size, by, hi)
-            for c in range(nodes[v].cells, nodes[v + 1].cells):
-                if cells[c].kind == FLOAT:
-                    _move(f, uintp(cells[c].row) * size, by, hi)
+            for c in range(nodes[v].legs, nodes[v + 1].legs):
+                if legs[c].kind == FLOAT:
+                    _move(f, uintp(legs[c].row) * size, by, hi)
                 else:
-                    _move(x, uintp(cells[c].row) * size, by, hi)
+                    _move(x, uintp(legs[c].row) * size, by, hi)
     for link in range(links.size - 1):
         if links[link].tree == tree:
             row = uintp(link) * size
@@ -414,7 +401,7 @@ def _add_times(
         rows[to + at] += value * x[come + at] if x[come + at] != 0 else rows.dtype.type(0)
 
 
-@called
+@lent
 def _total(rows: npt.NDArray[Any], begin: np.uintp, end: np.uintp) -> Any:
     whole = rows.dtype.type(0)
     for at in range(begin, end):
@@ -449,8 +436,7 @@ def _dot(
         mark = kept[mine + place]
         skip = max(0, oldest - mark.base)
         if skip < mark.size:
-            saved = snaps[uintp(mark.at * wide + slot * mark.size + skip)]
-            whole += value * saved
+            whole += value * snaps[uintp(mark.at * wide + slot * mark.size + skip)]
     return whole
 
 
@@ -544,29 +530,13 @@ def _write(
 ) -> None:  # fmt: skip
     """Write what the lanes of a sequence hold of its matches, or of those that an event completes.
 
-    Args:
+    Args, beside those of `run`:
         q: The sequence.
         node: How far the matches' last piece has come; -1: to its next START.
         event: The event that completes them; -1: they are complete.
         found: How many there are.
         to: Which moment of the sequence it is.
-        chains: As of `run`, the rest as well.
-        sources: See there.
-        queries: See there.
-        trees: See there.
-        size: The room.
-        x: See there.
-        f: See there.
-        kept: See there.
-        snaps: See there.
-        wide: See there.
-        f_snaps: See there.
-        f_wide: See there.
-        values: See there.
-        reals: See there.
         expiry: Whether it is a moment of expiry.
-        out: See there.
-        f_out: See there.
     """
     one = uintp(1)
     chain, oldest = queries[q].chain, queries[q].oldest
@@ -670,23 +640,11 @@ def _save(
 ) -> None:  # fmt: skip
     """Write what the chain before a link has for each live START and those after it.
 
-    Args:
+    Args, beside those of `run`:
         link: The link.
         mine: Where it is noted.
         top: Where the snapshot begins.
         live: How many live STARTs of the whole there are.
-        chains: As of `run`, the rest as well.
-        links: See there.
-        sources: See there.
-        trees: See there.
-        size: The room.
-        x: See there.
-        f: See there.
-        kept: See there.
-        snaps: See there.
-        wide: See there.
-        f_snaps: See there.
-        f_wide: See there.
     """
     chain = links[link].chain
     first, before, last = chains[chain].tree, chains[chain].link, chains[chain].last
@@ -705,15 +663,13 @@ def _save(
         _connect(x, row, begin, end, snaps, wide, 0, kept, older, oldest, snaps, to, live)
     for w in range(links[link].sources, links[link + 1].sources):
         kind, slot = sources[w].kind, sources[w].slot
-        cell = uintp(max(0, sources[w].row)) * size
+        leg = uintp(max(0, sources[w].row)) * size
         if kind == FLOAT:
             to = top * f_wide + sources[w].out * live
             if before < 0:
-                _suffix_sums(f, cell + lo, f_snaps, to, live)
+                _suffix_sums(f, leg + lo, f_snaps, to, live)
             elif slot < 0:
-                _connect(
-                    f, cell, begin, end, snaps, wide, 0, kept, older, oldest, f_snaps, to, live
-                )
+                _connect(f, leg, begin, end, snaps, wide, 0, kept, older, oldest, f_snaps, to, live)
             else:
                 _connect(
                     x, row, begin, end, f_snaps, f_wide, slot, kept, older, oldest, f_snaps, to,
@@ -722,19 +678,19 @@ def _save(
             continue
         to = top * wide + sources[w].out * live
         if kind == SUM and before < 0:
-            _suffix_sums(x, cell + lo, snaps, to, live)
+            _suffix_sums(x, leg + lo, snaps, to, live)
         elif kind == SUM and slot < 0:
-            _connect(x, cell, begin, end, snaps, wide, 0, kept, older, oldest, snaps, to, live)
+            _connect(x, leg, begin, end, snaps, wide, 0, kept, older, oldest, snaps, to, live)
         elif kind == SUM:
             _connect(x, row, begin, end, snaps, wide, slot, kept, older, oldest, snaps, to, live)
         elif before < 0:
             least = NOBODY
             for nth in range(live - 1, -1, -1):
-                least = min(least, x[cell + lo + uintp(nth)])
+                least = min(least, x[leg + lo + uintp(nth)])
                 snaps[to + nth] = least
         else:
             _connect_leasts(
-                x, cell, row, begin, end, snaps, wide, max(0, slot), kept, older, oldest, to, live
+                x, leg, row, begin, end, snaps, wide, max(0, slot), kept, older, oldest, to, live
             )
 
 
@@ -772,7 +728,7 @@ def _connect(
 
 @called
 def _connect_leasts(
-    x: Wide, cell: np.uintp, row: np.uintp, begin: np.uintp, end: np.uintp, snaps: Wide,
+    x: Wide, leg: np.uintp, row: np.uintp, begin: np.uintp, end: np.uintp, snaps: Wide,
     wide: int, slot: int, kept: Table, mine: np.uintp, oldest: int, to: int, live: int,
 ) -> None:  # fmt: skip
     """Write the least of a piece (slot 0) or of those before it, from each live START on."""
@@ -788,7 +744,7 @@ def _connect_leasts(
             if slot > 0:
                 snaps[to + nth] = min(snaps[to + nth], snaps[come + slot * some])
             elif snaps[come] != 0:
-                snaps[to + nth] = min(snaps[to + nth], x[cell + place])
+                snaps[to + nth] = min(snaps[to + nth], x[leg + place])
 
 
 @compiled

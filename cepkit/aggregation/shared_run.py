@@ -59,7 +59,7 @@ def run(
     while True:
         reason = shared_loops.run(
             operations.ts, operations.codes, operations.rows, operations.starts, lost,
-            w.kinds, w.nodes, w.ending, w.chains, w.links, w.cells, w.sources, w.values, w.reals,
+            w.kinds, w.nodes, w.ending, w.chains, w.links, w.legs, w.sources, w.values, w.reals,
             keep, w.queries, s.trees, s.room, s.x, s.f, s.born, s.kept, s.snaps, s.wide,
             s.f_snaps, s.f_wide, s.cursor, only_new, expiries,
             completed.at, completed.count, completed.x, completed.f,

@@ -31,8 +31,8 @@ class State:
             `moved` out of the rows, and how many of this moment have a snapshot (`staged`).
         room: The length of a row.
         x: Rows of integers: how many matches of its prefix each START begins, of each node; then
-            the cells of integer and least lanes.
-        f: Rows of floats: the cells of float lanes.
+            the legs of integer and least lanes.
+        f: Rows of floats: the legs of float lanes.
         born: A row for each tree: the operation that was its START.
         kept: A row for each link: of each START of the piece after where its snapshot begins
             (`at`), the START of the whole that it begins with (`base`), and how many it holds

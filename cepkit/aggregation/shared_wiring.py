@@ -1,7 +1,7 @@
 """How a forest is laid out for its loop: tables of its nodes, and of its lanes (`shared_lanes`).
 
-A cell is a row of numbers, one for each live START of its tree. What a sequence asks for has its
-*source* in a cell where its variable is in the last piece, in a slot of snapshots elsewhere.
+A leg is a row of numbers, one for each live START of its tree. What a sequence asks for has its
+*source* in a leg where its variable is in the last piece, in a slot of snapshots elsewhere.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class Wiring:
     Attributes:
         kinds: For each event of the forest its `node`, and whether it must be `absent` after it.
         nodes: The `parent` (-1: the piece begins) and the `tree` of each node, where the sequences
-            that end there begin in `ending`, and its cells in `cells`.
+            that end there begin in `ending`, and its legs in `legs`.
         ending: The sequences that end at nodes.
         chains: The last node (`end`) of each chain of pieces, the `link` of its last piece to
             those before (-1: none), the `tree` of its first piece and that of its `last`.
         links: The `chain` before each link, the `tree` of the piece after, and where the slots of
             its snapshots begin in `sources`.
-        cells: The `kind` and the `tree` of each cell, its `row`, the row of the same lane at the
+        legs: The `kind` and the `tree` of each leg, its `row`, the row of the same lane at the
             node `before` (-1: the events of this node have its `values`), and which of the values
             these are.
-        sources: What sequences and slots hold: `kind`, `row` of the cell at the end of the chain
+        sources: What sequences and slots hold: `kind`, `row` of the leg at the end of the chain
             (-1: a slot), the row at the node `before`, `values`, `slot`, and where it is written:
             `out` for triggers, `left` for expiries; of a slot `out` is its number.
         queries: The `chain` and the `window` of each sequence (-1: none), where its `sources`,
@@ -62,7 +62,7 @@ class Wiring:
     ending: Wide
     chains: Table
     links: Table
-    cells: Table
+    legs: Table
     sources: Table
     queries: Table
     values: Wide
@@ -99,7 +99,7 @@ def wiring_of(
         _numbers(q for some in tables.ending for q in some),
         tables.chains(),
         tables.links(begins[queries:]),
-        tables.cells(),
+        tables.legs(),
         _table(
             ("kind", "row", "before", "values", "slot", "out", "left"),
             (source for some in sources for source in some),
@@ -123,7 +123,7 @@ class _Tables:
         ]
         self._trees = list(dict.fromkeys(node.tree for node in forest.nodes))
         row, value = _Numbers(len(forest.nodes)), _Numbers()
-        self._row = {(node, lane): row.take(lane.kind) for node, lane in lanes.cells}
+        self._row = {(node, lane): row.take(lane.kind) for node, lane in lanes.legs}
         self._values = {lane: value.take(lane.kind) for lane in lanes.values}
         self.rows = row.whole, row.floats
         self._slot: list[dict[PieceLane, int]] = []
@@ -135,14 +135,14 @@ class _Tables:
 
     def nodes(self) -> Table:
         """Return the table of nodes."""
-        cells = [[c for c in self.lanes.cells if c[0] == v] for v in range(len(self.ending))]
+        legs = [[c for c in self.lanes.legs if c[0] == v] for v in range(len(self.ending))]
         columns = (
             [*parents_of(self.forest), -1],
             [*(self._tree(node) for node in range(len(self.ending))), -1],
             _begins(self.ending),
-            _begins(cells),
+            _begins(legs),
         )
-        return _table(("parent", "tree", "ending", "cells"), zip(*columns, strict=True))
+        return _table(("parent", "tree", "ending", "legs"), zip(*columns, strict=True))
 
     def chains(self) -> Table:
         """Return the table of chains."""
@@ -159,13 +159,13 @@ class _Tables:
         rows = zip([*links, (-1, -1)], begins, strict=True)
         return _table(("chain", "tree", "sources"), ((*link, begin) for link, begin in rows))
 
-    def cells(self) -> Table:
-        """Return the table of cells."""
+    def legs(self) -> Table:
+        """Return the table of legs."""
         return _table(
             ("kind", "tree", "row", "before", "values"),
             (
                 (lane.kind, self._tree(node), self._row[node, lane], *self._known(node, lane))
-                for node, lane in self.lanes.cells
+                for node, lane in self.lanes.legs
             ),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from cepkit.api.arguments import Pattern, checked, measured, order_matters
+from cepkit.api.arguments import Pattern, check_stream, checked, measured, order_matters
 from cepkit.api.asked import check_functions, check_list, check_sharing, telling
 from cepkit.errors import StreamError
 from cepkit.pattern.query import Query
@@ -122,6 +122,7 @@ def aggregate(
     check_list(pattern)
     check_sharing(sharing)
     check_functions(functions)
+    check_stream(stream)
     several = isinstance(pattern, list | tuple)
     patterns = list(pattern) if isinstance(pattern, list | tuple) else [pattern]
     queries, asked = [], []

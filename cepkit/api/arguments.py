@@ -23,14 +23,23 @@ def checked(stream: Stream, pattern: Pattern) -> Query:
         StreamError: The stream is none.
         PatternError: The pattern is none, or reads a column that the stream does not have.
     """
+    check_stream(stream)
+    query = as_query(pattern)
+    check_attributes(query, stream.column_names)
+    return query
+
+
+def check_stream(stream: Stream) -> None:
+    """Check that a stream is one.
+
+    Raises:
+        StreamError: It is none.
+    """
     if not isinstance(stream, Stream):
         raise StreamError(
             f"a {type(stream).__name__} where a stream belongs",
             hint="cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path",
         )
-    query = as_query(pattern)
-    check_attributes(query, stream.column_names)
-    return query
 
 
 def statistics_given(statistics: Statistics) -> Statistics:

@@ -277,6 +277,13 @@ def test_an_error_says_which_query_it_is_about(
     assert "query" not in str(caught.value)
 
 
+def test_what_is_no_stream_is_no_fault_of_a_query() -> None:
+    frame: Any = pd.DataFrame({"ts": [1], "kind": ["A"]})
+    with pytest.raises(StreamError) as caught:
+        ck.aggregate(frame, asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)"))
+    assert str(caught.value).startswith("a DataFrame where a stream belongs")
+
+
 def test_costs_are_explained_where_there_are_any() -> None:
     events = stream("a b c " * 20)
     shared = ck.aggregate(events, asked("SEQ(A a, B b)", "SEQ(A a, B b)"), sharing="prefix")
