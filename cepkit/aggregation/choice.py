@@ -1,9 +1,8 @@
 """Which method is the fastest for some operations.
 
 Prefix counters touch every live START at each event, a window product a matrix as wide as the
-sequence. Where the product can be divided by what expires, or carries sums or least values, it is
-always faster; for numbers of matches, and for functions of one's own, what decides is how many
-STARTs live at once. Without a window prefix counters need a single row.
+sequence. Where the product can be divided by what expires, it is always faster; else what decides
+is how many STARTs live at once. Without a window prefix counters need a single row.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from cepkit.aggregation.elements import Method
-from cepkit.aggregation.functions import Count, CountValues, Function, Least, Sum
+from cepkit.aggregation.functions import Count, CountValues, Function, Sum
 from cepkit.aggregation.operations import Interleaved
 from cepkit.stream.columns import EventColumns
 
@@ -52,11 +51,10 @@ def choose_method(
     """
     if operations.window is None:
         return "prefix-counters", "without a window one row of counters is enough"
-    asked = list(functions)
-    if not operations.absences and all(_whole(function, columns) for function in asked):
+    if not operations.absences and all(_whole(function, columns) for function in functions):
         return "window-product", "whole numbers are subtracted as events expire"
     live = live_starts(operations)
-    if live <= FEW and not any(isinstance(function, Sum | Least) for function in asked):
+    if live <= FEW:
         return "prefix-counters", f"about {live:.3g} STARTs live at once, which are few"
     return "window-product", f"about {live:.3g} STARTs live at once"
 
