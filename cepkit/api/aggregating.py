@@ -100,6 +100,7 @@ def aggregate(
         DataFrame from one pass over the stream, and `persist`, after which the results share it.
 
     Raises:
+        StreamError: The stream is none, or an option has no such value.
         PlanError: A sharing plan that is not one of these queries.
         PatternError: There is no AGG, the pattern reads a column that the stream does not have, or
             an aggregate is of what it cannot take.

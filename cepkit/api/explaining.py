@@ -25,7 +25,7 @@ def why_not(
     /,
     *,
     plan: Plan | OrderPlan | Sequence[str] | None = None,
-    id: str | None = None,  # noqa: A002 - the word for it
+    id: str | None = None,  # noqa: A002 - as users write it
     violations: int = 1,
     limit: int = 10,
     bindings: Mapping[str, Any] | None = None,

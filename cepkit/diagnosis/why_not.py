@@ -26,7 +26,7 @@ def why_not(
     named: Mapping[str, Any],
     *,
     plan: Plan,
-    id: str | None = None,  # noqa: A002 - the word for it
+    id: str | None = None,  # noqa: A002 - as users write it
     violations: int = 1,
     limit: int = 10,
     budget: int = BUDGET,
