@@ -45,32 +45,28 @@ class _Table:
 def aggregate(given: argparse.Namespace) -> None:
     """Aggregate the matches of a pattern: into a file, or the first rows onto the terminal."""
     query = read_pattern(given)
-    target = None
-    if given.out:
-        target = check_target(given.out, overwrite=given.overwrite, source=given.events)
+    target = check_target(given)
     stream = open_stream(given)
     begin = perf_counter()
 
-    def work() -> tuple[Any, list[str], list[dict[str, Any]], int]:
+    def work() -> tuple[Any, list[dict[str, Any]], int]:
         found: Any = ck.aggregate(stream, query, method=given.method, emit=given.emit)
         if stream.place == "spark":
-            names = list(found.columns)
             if target:
-                return found, names, [], write(found, target)
+                return found, [], write(found, target)
             rows = found.select("*").limit(_SHOWN).toArrow().to_pylist()
-            return found, names, rows, found.count()
-        names = list(found.columns)
+            return found, rows, found.count()
         if target:
-            return found, names, [], write(_Table(found.to_arrow()), target)
+            return found, [], write(_Table(found.to_arrow()), target)
         shown = found.to_pandas().head(_SHOWN).astype(object)
         rows = shown.where(shown.notna(), None).to_dict("records")
-        return found, names, rows, len(found)
+        return found, rows, len(found)
 
-    found, names, rows, number = run(work, "aggregating", on_spark=given.spark)
+    found, rows, number = run(work, "aggregating", on_spark=given.spark)
     spent = perf_counter() - begin
     if given.json != "-":
         if rows:
-            say(table_of(names, rows))
+            say(table_of(list(found.columns), rows))
             if number > len(rows):
                 say(f"... and {whole(number - len(rows))} more; --out FILE writes them all")
             say()

@@ -78,9 +78,7 @@ def plan(given: argparse.Namespace) -> None:
 def detect(given: argparse.Namespace) -> None:
     """Find the matches of a pattern: into a file, or the first ones onto the terminal."""
     query = read_pattern(given)
-    target = None
-    if given.out:
-        target = check_target(given.out, overwrite=given.overwrite, source=given.events)
+    target = check_target(given)
     stream = open_stream(given)
     ck.check_detectable(stream, query)
     begin = perf_counter()

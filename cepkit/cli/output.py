@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import tempfile
@@ -18,17 +19,18 @@ _SUFFIXES = (".parquet", ".pq", ".csv")
 _SPARK_IS_DONE = "_SUCCESS"
 
 
-def check_target(name: str, *, overwrite: bool, source: str | None = None) -> Path:
-    """Return the path to write to, before anything is computed.
+def check_target(given: argparse.Namespace) -> Path | None:
+    """Return the path to write to, before anything is computed; None: nothing is written.
 
     Args:
-        name: What `--out` says.
-        overwrite: Whether what is there may be replaced.
-        source: The events, which must not be.
+        given: With `out`, `overwrite`, and `events`, which must not be replaced.
 
     Raises:
         CepkitError: It cannot, or must not, be written.
     """
+    if not given.out:
+        return None
+    name = given.out
     target = Path(name).expanduser()
     if target.suffix.casefold() not in _SUFFIXES:
         raise CepkitError(
@@ -40,11 +42,11 @@ def check_target(name: str, *, overwrite: bool, source: str | None = None) -> Pa
         raise CepkitError(f"'{name}' cannot be written", hint=f"there is no folder '{folder}'")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise CepkitError(f"'{name}' cannot be written: no permission in '{folder}'")
-    if source is not None and _touches(target, Path(source).expanduser()):
+    if _touches(target, Path(given.events).expanduser()):
         raise CepkitError(
             f"'{name}' is the file of the events, or lies among them", hint="name another place"
         )
-    if target.exists() and not overwrite:
+    if target.exists() and not given.overwrite:
         raise CepkitError(f"'{name}' exists already", hint="--overwrite replaces it")
     if target.is_dir() and not (target / _SPARK_IS_DONE).exists():
         raise CepkitError(
