@@ -80,7 +80,8 @@ def compile_branch(
         earlier: The branches before it in the normal form.
     """
     same = [other for other in earlier if set(other.variables) == set(branch.variables)]
-    repeated = repeated_of(branch, same, [p for one in (branch, *same) for p in _all_parts(one)])
+    conditions = [c for one in (branch, *same) for c in one.conditions]
+    repeated = repeated_of(branch, same, parts_of(conditions))
     if not isinstance(plan, OrderPlan | TreePlan):
         plan = OrderPlan(tuple(plan))
     compiler = _Compiler(branch, plan, same, repeated)
@@ -89,7 +90,6 @@ def compile_branch(
     absences, inner = compiler.placed(compiler.absences(branch), compiler.units)
     steps = _with_absences(steps, inner)
     otherwise = tuple(compiler.absences(other) for other in same)
-    conditions = [c for one in (branch, *same) for c in one.conditions]
     single = [v for v in branch.variables if v not in listed]
     if branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         single += [r.last for r in repeated if r.last is not None]
@@ -385,10 +385,6 @@ class _Compiler:
             return False
         first, second = self._events[x].types, self._events[y].types
         return first is None or second is None or bool(first & second)
-
-
-def _all_parts(branch: Branch) -> list[Expression]:
-    return parts_of(branch.conditions)
 
 
 def _with_absences(

@@ -10,8 +10,8 @@ consumed. So the result does not depend on the plan. Two roads lead there:
   its window, O(window^(variables - 1)).
 - batches (next_match_batches.py), in the order of the plan: all matches are found, then chosen
   from. Where searches take long a batch is tried, and where it takes less work batches go on;
-  and they are all there is for sets, functions of the user's between events, integers beyond
-  2^53, and events out of order.
+  and they are all there is for sets, `corr` and functions of the user's between events, integers
+  beyond 2^53, and events out of order.
 
 What is consumed carries over, so slices of the stream follow each other; the walks of a slice
 need memory for its candidates, and the stream one byte for each event.

@@ -294,7 +294,7 @@ class _Flattener:
     def _check(
         self, order: Sequence[str], column: npt.NDArray[np.float64], side: Side
     ) -> list[int]:
-        assert side.variable is not None, "flatten refuses the others"
+        assert side.variable is not None, "walk_programs makes residues of the others"
         return [
             self._floats.add(column),
             order.index(side.variable),

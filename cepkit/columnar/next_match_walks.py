@@ -41,11 +41,7 @@ STRICT = 13  # whether it is before the last event in time; otherwise in stream 
 FINAL = 14  # of what must not be there: whether it rules out all later candidates of its step too
 WAKES = 15  # where what is remembered of its candidates begins
 MEMORY = 16  # whether anything is: nothing between it and the last event decides what comes after
-TAPE, TAPE_LAST, TAPE_END = (
-    17,
-    18,
-    19,
-)  # its part of `tape`, what is about the last event at the end
+TAPE, TAPE_LAST, TAPE_END = 17, 18, 19  # its part of `tape`, at its end those about the last event
 NODE_FIELDS = 20
 
 # Columns of `limits`.

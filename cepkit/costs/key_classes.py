@@ -27,7 +27,7 @@ _Node = tuple[str, tuple[str, ...]]
 """A variable, and those of its attributes that must equal another's."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class KeyClass:
     """Three or more variables whose keys agree.
 

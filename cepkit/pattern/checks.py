@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from cepkit.errors import PatternError, nearest
-from cepkit.pattern.condition_checks import check_condition, check_forms
+from cepkit.pattern.condition_checks import MAX_INTEGER, check_condition, check_forms
 from cepkit.pattern.conditions import Aggregate, Attribute, Expression, children, conjuncts, walk
 from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure, events_of
 from cepkit.pattern.nodes import walk as walk_structure
@@ -17,7 +17,6 @@ from cepkit.pattern.query import Query
 # Functions over nodes are recursive; this keeps all of them far from Python's limit.
 MAX_DEPTH = 100
 MAX_BRANCHES = 10_000
-_MAX_INTEGER = 2**63 - 1
 
 
 def check(query: Query) -> Query:
@@ -179,13 +178,13 @@ def _check_policies(query: Query) -> None:
     match query.window:
         case TimeWindow(microseconds) if microseconds < 0:
             raise PatternError(f"a window of {microseconds} microseconds")
-        case TimeWindow(microseconds) if microseconds > _MAX_INTEGER:
+        case TimeWindow(microseconds) if microseconds > MAX_INTEGER:
             raise PatternError(
                 "a window of more than 292,000 years", hint="for no limit leave WITHIN out"
             )
         case CountWindow(events) if events < 1:
             raise PatternError(f"a window of {events} events", expected="at least one event")
-        case CountWindow(events) if events > _MAX_INTEGER:
+        case CountWindow(events) if events > MAX_INTEGER:
             raise PatternError(
                 "a window of more events than can be counted",
                 hint="for no limit leave WITHIN out",

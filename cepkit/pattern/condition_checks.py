@@ -28,7 +28,8 @@ from cepkit.pattern.nodes import Event, Kleene, Not, Or, events_of
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.query import Query
 
-_MAX_INTEGER = 2**63 - 1
+MAX_INTEGER = 2**63 - 1
+"""The greatest that a column of integers, or of times, can hold."""
 
 
 def check_forms(where: Expression) -> None:
@@ -57,10 +58,10 @@ def check_forms(where: Expression) -> None:
                     hint="a missing value is found by IS NULL" if math.isnan(value) else None,
                     span=node.span,
                 )
-            case Literal(int(value)) if not -_MAX_INTEGER - 1 <= value <= _MAX_INTEGER:
+            case Literal(int(value)) if not -MAX_INTEGER - 1 <= value <= MAX_INTEGER:
                 raise PatternError(
                     "an integer that does not fit into 64 bits",
-                    expected=f"at most {_MAX_INTEGER}",
+                    expected=f"at most {MAX_INTEGER}",
                     hint="as a float, with a decimal point, it may be larger",
                     span=node.span,
                 )
