@@ -19,7 +19,7 @@ from cepkit.aggregation.operations import Operations
 from cepkit.stream.columns import EventColumns
 
 Emit: TypeAlias = Literal["trigger", "changes", "new", "total"]
-"""See `routes.aggregate`."""
+"""See `cepkit.aggregate`."""
 
 Method: TypeAlias = Literal["prefix-counters", "window-product", "two-step"]
 """How A-Seq's queries can be aggregated; two-step is the baseline."""

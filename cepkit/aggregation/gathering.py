@@ -9,13 +9,14 @@ Source: ASEQ, sections 3.3 and 3.4.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from cepkit.aggregation.sequence import EventSequence
-from cepkit.compiling import compiled
+from cepkit.compiling import compiled, inlined
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation import truth
 from cepkit.pattern.keys import dense_keys, partition_keys
@@ -82,14 +83,15 @@ def passing(columns: EventColumns, event: Event, conditions: Sequence[Expression
     wanted = np.array([event.types is None or name in event.types for name in names], np.bool_)
     rows = np.flatnonzero(wanted[columns.types]) if len(names) else np.empty(0, np.int64)
     for condition in conditions:
-
-        def read(_: str, name: str) -> Column:
-            return columns.attributes[name].take(rows)  # noqa: B023 - read at once
-
-        rows = rows[truth(condition, read, len(rows))]
+        rows = rows[truth(condition, partial(_read, columns, rows), len(rows))]
     found = np.zeros(len(columns), dtype=np.bool_)
     found[rows] = True
     return found
+
+
+def _read(columns: EventColumns, rows: npt.NDArray[np.int64], _: str, name: str) -> Column:
+    """Return the attribute of some events, whatever variable they stand for."""
+    return columns.attributes[name].take(rows)
 
 
 @compiled
@@ -118,25 +120,36 @@ def _gather(
             for at in range(begins[types[i]], begins[types[i] + 1]):
                 slot = listed[at]
                 if mask_of[slot] < 0 or masks[mask_of[slot], i]:
-                    times[number] = ts[i]
-                    codes[number] = code_of[slot]
-                    rows[number] = i
-                    if slots.size:
-                        slots[number] = slot
+                    _write(number, i, slot, ts, code_of, times, codes, rows, slots)
                     number += 1
         else:
             for slot in range(mask_of.size):
                 for row in range(i, end):
                     for at in range(begins[types[row]], begins[types[row] + 1]):
                         if listed[at] == slot and (mask_of[slot] < 0 or masks[mask_of[slot], row]):
-                            times[number] = ts[i]
-                            codes[number] = code_of[slot]
-                            rows[number] = row
-                            if slots.size:
-                                slots[number] = slot
+                            _write(number, row, slot, ts, code_of, times, codes, rows, slots)
                             number += 1
         i = end
     return number
+
+
+@inlined
+def _write(
+    number: int,
+    row: int,
+    slot: int,
+    ts: Times,
+    code_of: Ints,
+    times: Times,
+    codes: Ints,
+    rows: Ints,
+    slots: Ints,
+) -> None:
+    times[number] = ts[row]
+    codes[number] = code_of[slot]
+    rows[number] = row
+    if slots.size:
+        slots[number] = slot
 
 
 def needs_slots(sequence: EventSequence) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.functions import Element, Semiring
-from cepkit.aggregation.lanes import NOBODY, SAFE, Lanes, Tracks, tracks_for
+from cepkit.aggregation.lanes import SAFE, Lanes, Tracks, tracks_for
 from cepkit.aggregation.lanes import joined as lanes_joined
 from cepkit.aggregation.moments import Moments
 from cepkit.compiling import compiled
@@ -23,13 +23,16 @@ Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+NEVER = int(np.iinfo(np.int64).max)
+"""The end of what lives for ever."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Matched:
     """Some matches.
 
     Attributes:
-        ends: The first moment at which each is live no more, `NOBODY` if it always is.
+        ends: The first moment at which each is live no more, `NEVER` if it always is.
         last: The row of the last event of each.
         groups: The group of each.
         values: What the lanes hold of each match alone; or its element.
@@ -89,7 +92,7 @@ def aggregate(
     is_trigger = np.ones(len(q_ts), dtype=np.bool_)
     if changes:
         # What ends before it is complete, or never, leaves nothing behind.
-        leaves = (ts[last] < ends) & (ends < NOBODY)
+        leaves = (ts[last] < ends) & (ends < NEVER)
         gone = np.unique(np.stack((groups[leaves].astype(np.int64), ends[leaves])), axis=1)
         known = set(zip(q_groups.tolist(), q_ts.tolist(), strict=True))
         fresh = np.array([pair not in known for pair in zip(*gone.tolist(), strict=True)], bool)

@@ -49,7 +49,7 @@ def aggregate(
         functions: What is asked.
         columns: The stream, with the attributes that the functions read.
         method: How.
-        emit: Which rows; see `routes.aggregate`.
+        emit: Which rows; see `cepkit.aggregate`.
         interpreted: Whether to go without compiled loops, as where there are none.
 
     Raises:

@@ -41,17 +41,15 @@ def run(
     e_ints: Wide,
     e_floats: Floats,
     e_leasts: Wide,
-) -> tuple[int, int]:
+) -> int:
     """Aggregate all keys. As `stack_loops.run`, without `most` and `prime`.
 
     Returns:
-        How many moments of expiry were written, and how many matches were constructed before
-        absences were looked at.
+        How many moments of expiry were written.
     """
     ki, kf, km = int_at.size, float_at.size, least_at.size
     done = 0
     written = 0
-    constructed = 0
     ends = np.zeros(n + 2, dtype=np.int64)  # one past the top of each stack
     first = np.zeros(n + 2, dtype=np.int64)  # its bottom
     alive = np.zeros(n + 2, dtype=np.int64)  # its first event without an absence after it
@@ -135,7 +133,6 @@ def run(
                         at[level - 1] = pointer[at[level]]
                         level -= 1
                         continue
-                constructed += 1
                 good = True
                 for p in range(1, n):
                     good = good and absent[at[p]] >= ts[op[at[p + 1]]]
@@ -181,4 +178,4 @@ def run(
                     out_floats[:, before] = out_floats[:, last]
                     out_leasts[:, before] = out_leasts[:, last]
             run_begin = done
-    return written, constructed
+    return written

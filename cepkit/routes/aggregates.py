@@ -20,7 +20,7 @@ from cepkit.aggregation.tables import check_names, columns_of
 from cepkit.columnar.matches import report
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.query import Query
-from cepkit.routes.asked import carrying
+from cepkit.routes.asked import attributes_of, carrying
 from cepkit.routes.detected import aggregate_detected
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.schema import Schema
@@ -171,8 +171,3 @@ def aggregate_sequence(
         interpreted=interpreted,
     )
     return moments, operations.group_rows, method, reason
-
-
-def attributes_of(functions: Mapping[str, Function]) -> frozenset[str]:
-    """Return the columns that aggregates are of."""
-    return frozenset(a for f in functions.values() for _, a in f.reads if a is not None)

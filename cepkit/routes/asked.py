@@ -58,6 +58,11 @@ def carrying(stream: Stream, query: Query, functions: Mapping[str, Function]) ->
     columns = stream.schema.columns
     if columns is None:
         return stream
-    shown = {*query.group_by, *(a for f in functions.values() for _, a in f.reads if a is not None)}
+    shown = {*query.group_by, *attributes_of(functions)}
     schema = replace(stream.schema, columns=(*columns, *sorted(shown - {*columns})))
     return Stream(stream.source, schema, stream.column_names)
+
+
+def attributes_of(functions: Mapping[str, Function]) -> frozenset[str]:
+    """Return the columns that aggregates are of."""
+    return frozenset(a for f in functions.values() for _, a in f.reads if a is not None)

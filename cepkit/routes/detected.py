@@ -16,6 +16,7 @@ import numpy.typing as npt
 from cepkit.aggregation import matched
 from cepkit.aggregation.elements import Emit, Together, reader
 from cepkit.aggregation.functions import Count, Element, Function, product
+from cepkit.aggregation.gathering import passing
 from cepkit.aggregation.lanes import NOTHING, Lanes, Tracks, lanes_of, tracks_for
 from cepkit.aggregation.matched import Matched, Triggers
 from cepkit.aggregation.moments import Moments
@@ -24,7 +25,6 @@ from cepkit.columnar.blocks import Block, Members
 from cepkit.columnar.matches import Matches
 from cepkit.columnar.program import Program
 from cepkit.pattern.conditions import Aggregate, Expression, variables_of, walk
-from cepkit.pattern.evaluation import truth
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.normal_form import normal_form
@@ -34,9 +34,10 @@ from cepkit.pattern.rewrite import without_not
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.planners.compare import compare_plans
+from cepkit.routes.asked import attributes_of
 from cepkit.routes.lifetimes import Lifetimes
 from cepkit.statistics.estimate import attributes_read, estimate
-from cepkit.stream.columns import Column, EventColumns
+from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
 Groups = npt.NDArray[np.int32]
@@ -64,9 +65,11 @@ def aggregate_detected(
         LimitError: There are too many sets of Kleene variables.
     """
     bare = without_aggregates(query)
-    read = {a for f in functions.values() for _, a in f.reads if a is not None}
     matches = Matches(
-        stream, bare, _plan(stream, bare), attributes=read | set(attributes_read(bare))
+        stream,
+        bare,
+        _plan(stream, bare),
+        attributes=attributes_of(functions) | set(attributes_read(bare)),
     )
     if emit == "total" and not query.group_by and only_counts(functions.values()):
         total = matches.count()  # exact, and sets are counted without being made
@@ -148,27 +151,17 @@ def triggers_of(query: Query, columns: EventColumns, groups: Groups) -> Triggers
         for event in branch.positive:
             if branch.after(event.variable) & set(branch.variables):
                 continue
-            names = columns.type_names
-            wanted = np.array([event.types is None or t in event.types for t in names], np.bool_)
-            rows = np.flatnonzero(wanted[columns.types]) if len(names) else np.empty(0, np.int64)
-            for condition in branch.conditions:
-                if variables_of(condition) != {event.variable} or _of_sets(condition):
-                    continue
-                held = truth(without_not(condition), _Reader(columns, rows), len(rows))
-                rows = rows[held]
-            found[rows] = True
+            found |= passing(
+                columns,
+                event,
+                [
+                    without_not(condition)
+                    for condition in branch.conditions
+                    if variables_of(condition) == {event.variable} and not _of_sets(condition)
+                ],
+            )
     rows = np.flatnonzero(found)
     return Triggers(rows, columns.ts[rows], groups[rows])
-
-
-class _Reader:
-    """Gives the attributes of some events."""
-
-    def __init__(self, columns: EventColumns, rows: npt.NDArray[np.integer]) -> None:
-        self._columns, self._rows = columns, rows
-
-    def __call__(self, _: str, attribute: str, /) -> Column:
-        return self._columns.attributes[attribute].take(self._rows)
 
 
 def _of_sets(condition: Expression) -> bool:

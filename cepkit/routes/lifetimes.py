@@ -16,6 +16,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.aggregation.matched import NEVER
 from cepkit.columnar.blocks import Members
 from cepkit.columnar.clocks import with_numbers
 from cepkit.columnar.program import Clock
@@ -25,9 +26,6 @@ from cepkit.stream.columns import EventColumns
 
 Wide = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.integer]
-
-NEVER = int(np.iinfo(np.int64).max)
-"""The end of what lives for ever."""
 
 
 class Lifetimes:

@@ -39,8 +39,8 @@ from cepkit.aggregation.tables import check_names, columns_of
 from cepkit.columnar.matches import report
 from cepkit.errors import PlanError
 from cepkit.pattern.query import Query
-from cepkit.routes.aggregates import aggregate, aggregate_columns, attributes_of, way_of
-from cepkit.routes.asked import carrying
+from cepkit.routes.aggregates import aggregate, aggregate_columns, way_of
+from cepkit.routes.asked import attributes_of, carrying
 from cepkit.statistics.tables import html_table, number, text_table
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream

@@ -29,7 +29,8 @@ from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
-from cepkit.routes.aggregates import Way, attributes_of
+from cepkit.routes.aggregates import Way
+from cepkit.routes.asked import attributes_of
 from cepkit.routes.detected import without_aggregates
 from cepkit.spark.asked import Asked
 from cepkit.spark.batch import check_kinds
