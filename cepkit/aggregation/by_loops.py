@@ -22,7 +22,9 @@ from cepkit.aggregation.operations import Operations
 from cepkit.aggregation.remainders import joined, primes_for
 from cepkit.aggregation.shared_run import run_alone
 
+Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 def run(operations: Operations, lanes: Lanes, method: Method, emit: Emit) -> Moments:
@@ -34,40 +36,22 @@ def run(operations: Operations, lanes: Lanes, method: Method, emit: Emit) -> Mom
         method: How.
         emit: Which rows.
     """
-    only_new = emit in ("new", "total")
-    triggers = np.flatnonzero(operations.codes == 0)
-    expiries = wants_expiries(operations, emit)
-    new = np.zeros(len(triggers), dtype=np.int64)
-    tracks = tracks_for(lanes, len(triggers))
-    starts = int((operations.codes == operations.start_code).sum()) if expiries else 0
-    op = np.empty(starts, dtype=np.int64)
-    left = tracks_for(lanes, starts)
-    window = -1 if operations.window is None else operations.window
-    given = (
-        operations.ts, operations.codes, operations.rows, operations.starts, operations.length,
-        window,
-    )  # fmt: skip
     by_stacks = method == "window-product"
     if method == "prefix-counters" and not lanes.empty:
         return run_alone(operations, lanes, emit)
-    if lanes.empty and method != "two-step":
+    if by_stacks and not lanes.empty:
+        return _by_stacks(operations, lanes, emit)
+    out = _Output(operations, lanes, emit)
+    if method == "two-step":
+        written = two_step_loops.run(*out.given, *out.carried, out.only_new, out.expiries, *out.to)
+    else:
         counting = count_loops.by_stacks if by_stacks else count_loops.by_prefix_counters
         written = counting(
-            operations.ts, operations.codes, operations.starts, operations.length, window,
-            most_live(operations), only_new, expiries, new, tracks.count, op, left.count,
+            operations.ts, operations.codes, operations.starts, operations.length,
+            out.window, most_live(operations), out.only_new, out.expiries,
+            out.new, out.tracks.count, out.op, out.left.count,
         )  # fmt: skip
-    else:
-        carried = (
-            lanes.int_at, lanes.ints, lanes.float_at, lanes.floats, lanes.least_at, lanes.leasts,
-        )  # fmt: skip
-        out: tuple[Any, ...] = (new, *tracks.arrays, op, *left.arrays)
-        if by_stacks:
-            most = most_live(operations)
-            written = stack_loops.run(*given, most, *carried, 0, only_new, int(expiries), *out)
-        else:
-            written, _ = two_step_loops.run(*given, *carried, only_new, expiries, *out)
-    left = left.take(np.arange(written))
-    return finished(operations, lanes, triggers, new, tracks, op[:written], left, emit)
+    return out.moments(written)
 
 
 def run_remainders(operations: Operations, lanes: Lanes, most: float, emit: Emit) -> Moments:
@@ -82,33 +66,15 @@ def run_remainders(operations: Operations, lanes: Lanes, most: float, emit: Emit
         most: An upper bound on whole numbers in the result.
         emit: Which rows.
     """
-    triggers = np.flatnonzero(operations.codes == 0)
-    expiries = wants_expiries(operations, emit)
-    starts = int((operations.codes == operations.start_code).sum()) if expiries else 0
     primes = primes_for(most)
-    runs = []
-    carried = lanes
-    for prime in primes:
-        new, op = np.zeros(len(triggers), np.int64), np.empty(starts, np.int64)
-        tracks, left = tracks_for(carried, len(triggers)), tracks_for(carried, starts)
-        written = stack_loops.run(
-            operations.ts, operations.codes, operations.rows, operations.starts,
-            operations.length, -1 if operations.window is None else operations.window,
-            most_live(operations), carried.int_at, carried.ints % prime, carried.float_at,
-            carried.floats, carried.least_at, carried.leasts, prime, emit in ("new", "total"),
-            2 * expiries, new, *tracks.arrays, op, *left.arrays,
-        )  # fmt: skip
-        left = left.take(np.arange(written))
-        runs.append(
-            finished(
-                operations, carried, triggers, new, tracks, op[:written], left, emit, whole=True
-            )
-        )
-        carried = replace(
-            lanes, float_at=lanes.float_at[:0], floats=lanes.floats[:0],
-            least_at=lanes.least_at[:0], leasts=lanes.leasts[:0],
-        )  # fmt: skip
-    rest = runs[0]
+    only_whole = replace(
+        lanes, float_at=lanes.float_at[:0], floats=lanes.floats[:0],
+        least_at=lanes.least_at[:0], leasts=lanes.leasts[:0],
+    )  # fmt: skip
+    runs = [
+        _by_stacks(operations, only_whole if number else lanes, emit, prime)
+        for number, prime in enumerate(primes)
+    ]
     several = [run.values for run in runs if isinstance(run.values, Tracks)]
     values = Tracks(
         joined([each.count for each in several], primes),
@@ -116,8 +82,71 @@ def run_remainders(operations: Operations, lanes: Lanes, most: float, emit: Emit
         several[0].floats,
         several[0].leasts,
     )
-    moments = replace(rest, new=joined([run.new for run in runs], primes), values=values)
+    new = joined([run.new for run in runs], primes)
+    moments = replace(runs[0], new=new, values=values, lanes=lanes)
     return moments.take(_telling(moments, values.count, emit, grouped=operations.grouped))
+
+
+def _by_stacks(operations: Operations, lanes: Lanes, emit: Emit, prime: int = 0) -> Moments:
+    """Return the rows by two stacks; with a prime remainders, and what says nothing stays in."""
+    if prime:
+        lanes = replace(lanes, ints=lanes.ints % prime)
+    out = _Output(operations, lanes, emit)
+    written = stack_loops.run(
+        *out.given, most_live(operations), *out.carried, prime, out.only_new,
+        (2 if prime else 1) * out.expiries, *out.to,
+    )  # fmt: skip
+    return out.moments(written, whole=bool(prime))
+
+
+class _Output:
+    """What loops are given, and where they write.
+
+    Attributes:
+        only_new: Whether the output is about what triggers complete.
+        expiries: Whether moments of expiry are written.
+        window: Of the operations, -1 for none.
+        new: How many matches each trigger completes.
+        tracks: What lanes hold at each.
+        op: The last START of each moment of expiry.
+        left: What lanes hold then.
+    """
+
+    def __init__(self, operations: Operations, lanes: Lanes, emit: Emit) -> None:
+        self._operations, self._lanes, self._emit = operations, lanes, emit
+        self._triggers = np.flatnonzero(operations.codes == 0)
+        self.only_new = emit in ("new", "total")
+        self.expiries = wants_expiries(operations, emit)
+        self.window = -1 if operations.window is None else operations.window
+        starts = int((operations.codes == operations.start_code).sum()) if self.expiries else 0
+        self.new = np.zeros(len(self._triggers), dtype=np.int64)
+        self.tracks = tracks_for(lanes, len(self._triggers))
+        self.op = np.empty(starts, dtype=np.int64)
+        self.left = tracks_for(lanes, starts)
+
+    @property
+    def given(self) -> tuple[Wide, Ints, Ints, Wide, int, int]:
+        """The operations, as loops take them."""
+        of = self._operations
+        return of.ts, of.codes, of.rows, of.starts, of.length, self.window
+
+    @property
+    def carried(self) -> tuple[Ints, Wide, Ints, Floats, Ints, Wide]:
+        """The lanes, as loops take them."""
+        of = self._lanes
+        return of.int_at, of.ints, of.float_at, of.floats, of.least_at, of.leasts
+
+    @property
+    def to(self) -> tuple[Any, ...]:
+        """What loops write into."""
+        return self.new, *self.tracks.arrays, self.op, *self.left.arrays
+
+    def moments(self, written: int, *, whole: bool = False) -> Moments:
+        """Return the rows, after so many moments of expiry; `whole` as in `finished`."""
+        return finished(
+            self._operations, self._lanes, self._triggers, self.new, self.tracks,
+            self.op[:written], self.left.take(np.arange(written)), self._emit, whole=whole,
+        )  # fmt: skip
 
 
 def _telling(moments: Moments, count: npt.NDArray[Any], emit: Emit, *, grouped: bool) -> Wide:

@@ -30,8 +30,8 @@ Bits = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Interleaved:
-    """What the events of a stream do to the prefixes of a sequence, in the order of the stream.
+class _Ordered:
+    """What the events of a stream do to the prefixes of a sequence, in some order.
 
     Attributes:
         length: How many positions the sequence has.
@@ -40,7 +40,6 @@ class Interleaved:
         codes: What each does: 2 (length - p) extends to position p, and one less than that,
             an odd number, ends the prefixes of length p.
         rows: The event of each.
-        keys: The key of each; empty where all have the same.
         groups: The group of each key.
         group_rows: An event of each group.
         grouped: Whether there is GROUP BY.
@@ -51,7 +50,6 @@ class Interleaved:
     ts: Times
     codes: Ints
     rows: Ints
-    keys: Ints
     groups: Ints
     group_rows: Ints
     grouped: bool
@@ -61,13 +59,24 @@ class Interleaved:
         """The code of a START: an event at position 1."""
         return 2 * (self.length - 1)
 
+    def __len__(self) -> int:
+        return len(self.ts)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Interleaved(_Ordered):
+    """Operations in the order of the stream.
+
+    Attributes:
+        keys: The key of each; empty where all have the same.
+    """
+
+    keys: Ints
+
     @property
     def absences(self) -> bool:
         """Whether anything must be absent."""
         return bool((self.codes & 1).any())
-
-    def __len__(self) -> int:
-        return len(self.ts)
 
     def by_key(self) -> Operations:
         """Return the operations sorted by key; those of a key stay in their order."""
@@ -78,44 +87,20 @@ class Interleaved:
             ts, codes, rows = np.empty_like(ts), np.empty_like(codes), np.empty_like(rows)
             _sort(self.keys, self.ts, self.codes, self.rows, starts, ts, codes, rows)
         return Operations(
-            self.length, self.window, ts, codes, rows, starts, self.groups, self.group_rows,
-            self.grouped,
+            self.length, self.window, ts, codes, rows, self.groups, self.group_rows,
+            self.grouped, starts,
         )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Operations:
-    """The same, sorted by key.
+class Operations(_Ordered):
+    """Operations sorted by key.
 
     Attributes:
-        length: As in `Interleaved`, like all that follows.
-        window: See there.
-        ts: See there.
-        codes: See there.
-        rows: See there.
         starts: Where the operations of each key begin, and the end.
-        groups: See there.
-        group_rows: See there.
-        grouped: See there.
     """
 
-    length: int
-    window: int | None
-    ts: Times
-    codes: Ints
-    rows: Ints
     starts: Times
-    groups: Ints
-    group_rows: Ints
-    grouped: bool
-
-    @property
-    def start_code(self) -> int:
-        """The code of a START: an event at position 1."""
-        return 2 * (self.length - 1)
-
-    def __len__(self) -> int:
-        return len(self.ts)
 
 
 def operations_of(sequence: EventSequence, columns: EventColumns) -> Interleaved:
@@ -185,7 +170,7 @@ def _operations(
         ts, codes, rows = ts[stays], codes[stays], rows[stays]
     grouped = bool(sequence.group_by)
     return (
-        Interleaved(length, sequence.window, ts, codes, rows, keys, groups, group_rows, grouped),
+        Interleaved(length, sequence.window, ts, codes, rows, groups, group_rows, grouped, keys),
         lost,
     )
 
