@@ -11,8 +11,6 @@ query's text is not.
 from __future__ import annotations
 
 import argparse
-import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +19,7 @@ from typing import Any, get_args
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.measured import least_seconds
 from benchmarks.results import show, write
 from cepkit.aggregation import running, shared
 from cepkit.aggregation.elements import Method
@@ -221,12 +220,7 @@ def _shared(
 def _best(work: Callable[[], object], runs: int = RUNS) -> float:
     """Return the least CPU time of several runs after one that compiles, in nanoseconds."""
     work()
-    best = math.inf
-    for _ in range(runs):
-        began = time.process_time()
-        work()
-        best = min(best, time.process_time() - began)
-    return best * 1e9
+    return least_seconds(work, runs) * 1e9
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

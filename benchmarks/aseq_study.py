@@ -12,9 +12,7 @@ would construct too many matches is not made, and the table is empty there.
 from __future__ import annotations
 
 import argparse
-import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.datasets import absent, trades
+from benchmarks.measured import least_seconds
 from benchmarks.results import show, write
 from cepkit.api import aggregate, events, parse
 from cepkit.pattern.nodes import events_of
@@ -62,8 +61,9 @@ class Loaded(Stream):
     __slots__ = ("loaded",)
     loaded: EventColumns
 
-    def columns(self, attributes: Any = None) -> EventColumns:  # noqa: ARG002 - all are loaded
-        """Return the columns."""
+    def columns(self, attributes: Iterable[str] | None = None) -> EventColumns:
+        """Return the columns, which have whatever is asked for."""
+        assert self.loaded.attributes.keys() >= set(attributes or ())
         return self.loaded
 
 
@@ -97,16 +97,6 @@ def _loaded(stream: Stream) -> Stream:
     found = Loaded(stream.source, stream.schema, stream.column_names)
     object.__setattr__(found, "loaded", stream.columns(()))  # the class of it is frozen
     return found
-
-
-def seconds(work: Callable[[], Any], runs: int) -> float:
-    """Return the CPU time of some work, the least of several runs."""
-    best = math.inf
-    for _ in range(runs):
-        began = time.process_time()
-        work()
-        best = min(best, time.process_time() - began)
-    return best
 
 
 def objects(data: Data, types: Sequence[str], window: int, live: int) -> tuple[int, int]:
@@ -156,7 +146,7 @@ def methods(data: Data, text: str, runs: int, most: int = MOST_MATCHES) -> dict[
         long = method == "two-step" and matches > 10_000_000
         if not long:
             work()
-        row[method] = seconds(work, 1 if long else runs) / count * 1e9
+        row[method] = least_seconds(work, 1 if long else runs) / count * 1e9
     best = min(row["prefix-counters"], row["window-product"])
     row["two-step / best"] = None if row["two-step"] is None else row["two-step"] / best
     return row
@@ -221,7 +211,7 @@ def sharings(data: Data, texts: Sequence[str], runs: int) -> dict[str, Any]:
     ways |= {sharing: partial(by_sharing, sharing) for sharing in SHARINGS}
     for name, work in ways.items():
         counts.append([result.to_pandas()["count"].tolist() for result in work()])
-        row[name] = seconds(work, runs) * 1e3
+        row[name] = least_seconds(work, runs) * 1e3
     assert all(each == counts[0] for each in counts)
     for sharing in ("prefix", "chop-connect", "auto"):
         row[f"counters / {sharing}"] = row["counters"] / row[sharing]

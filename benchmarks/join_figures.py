@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from benchmarks.join_tables import gains
+from benchmarks.join_tables import gains, means_by_alpha
 from cepkit.figures.style import COLOURS, GRID, SIZE, TEXT, figure, symbol_of
 
 _SHAPES = ("circle", "square", "diamond", "x", "star")
@@ -54,6 +54,13 @@ def _panels(title: str, names: Sequence[str], height: int = _PANEL, **axes: Any)
     return made
 
 
+def _add(made: go.Figure, column: int, name: str, **trace: Any) -> None:
+    """Add dots or a line to a panel; the legend has a name once, for all panels."""
+    made.add_scatter(
+        name=name, legendgroup=name, showlegend=column == 1, row=1, col=column, **trace
+    )
+
+
 def _mark(number: int) -> dict[str, Any]:
     return {"color": COLOURS[number % len(COLOURS)], "symbol": symbol_of(number), "size": 9}
 
@@ -73,16 +80,14 @@ def _gain(frame: pd.DataFrame, value: str, title: str, by: str) -> go.Figure:
     for column, panel in enumerate(panels, start=1):
         here = table[table[by] == panel]
         for number, (_, row) in enumerate(here.iterrows()):
-            made.add_scatter(
+            _add(
+                made,
+                column,
+                row["set"],
                 x=[row[planner] for planner in planners],
                 y=planners,
                 mode="markers",
                 marker=_mark(number) | {"symbol": _SHAPES[number]},
-                name=row["set"],
-                legendgroup=row["set"],
-                showlegend=column == 1,
-                row=1,
-                col=column,
             )
     made.update_xaxes(type="log", title="by-frequency / this planner", dtick="D2")
     made.update_yaxes(autorange="reversed")
@@ -96,16 +101,14 @@ def _costs(frame: pd.DataFrame, value: str, title: str, by: str, names: Any = st
     made = _panels(title, [names(panel) for panel in panels])
     for column, panel in enumerate(panels, start=1):
         for number, (kind, points) in enumerate(run[run[by] == panel].groupby("set", sort=False)):
-            made.add_scatter(
+            _add(
+                made,
+                column,
+                str(kind),
                 x=10 ** points["log partial matches"].clip(upper=300),
                 y=points[value],
                 mode="markers",
                 marker=_mark(number) | {"symbol": _SHAPES[number], "size": 6, "opacity": 0.75},
-                name=str(kind),
-                legendgroup=str(kind),
-                showlegend=column == 1,
-                row=1,
-                col=column,
             )
     made.update_xaxes(type="log", title="cost, partial matches", dtick="D2")
     made.update_yaxes(type="log", title=value, dtick="D2")
@@ -130,12 +133,7 @@ def _of_mechanisms(frame: pd.DataFrame) -> Iterator[go.Figure]:
 
 def _of_alpha(frame: pd.DataFrame) -> Iterator[go.Figure]:
     made = _panels("Alpha from 0 to 100: work against latency (figure 18)", ["sequences, bars"])
-    whole = frame.groupby(["size", "pattern"])["not run"].transform(lambda why: (why == "").all())
-    mean = (
-        frame[whole]
-        .groupby(["planner", "alpha"], sort=False)[["evaluations", "evaluated at last"]]
-        .mean()
-    )
+    mean = means_by_alpha(frame)
     for number, (planner, points) in enumerate(mean.groupby(level="planner", sort=False)):
         made.add_scatter(
             x=points["evaluated at last"],
@@ -158,16 +156,14 @@ def _of_strategies(frame: pd.DataFrame) -> Iterator[go.Figure]:
         here = frame[frame["stream"] == stream]
         for number, (strategy, points) in enumerate(here.groupby("strategy", sort=False)):
             median = points.groupby("planner", sort=False)["ms"].median()
-            made.add_scatter(
+            _add(
+                made,
+                column,
+                str(strategy),
                 x=median.to_numpy(),
                 y=list(median.index),
                 mode="markers",
                 marker=_mark(number) | {"symbol": _SHAPES[number]},
-                name=str(strategy),
-                legendgroup=str(strategy),
-                showlegend=column == 1,
-                row=1,
-                col=column,
             )
     made.update_xaxes(type="log", title="ms", dtick="D2")
     made.update_yaxes(autorange="reversed")
@@ -192,16 +188,14 @@ def _of_large(frame: pd.DataFrame) -> Iterator[go.Figure]:
             for window in windows
         ]
         for column, line in enumerate(lines, start=1):
-            made.add_scatter(
+            _add(
+                made,
+                column,
+                str(planner),
                 x=line.index,
                 y=line.clip(lower=1e-5),
                 mode="lines",
                 line=_line(number),
-                name=str(planner),
-                legendgroup=str(planner),
-                showlegend=column == 1,
-                row=1,
-                col=column,
             )
     made.update_xaxes(title="variables")
     made.update_yaxes(type="log", exponentformat="power")

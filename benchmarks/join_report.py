@@ -14,6 +14,7 @@ from benchmarks.join_tables import (
     bushy_against_order,
     correlations,
     gains,
+    means_by_alpha,
     not_run,
     ratios,
 )
@@ -95,12 +96,7 @@ def _expected(frame: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataF
 
 
 def _of_alpha(frame: pd.DataFrame) -> Tables:
-    columns = ["evaluations", "ms", "evaluated at last"]
-    # Only sequences of which every plan was run: means of others would compare different ones.
-    whole = frame.groupby(["size", "pattern"])["not run"].transform(lambda why: (why == "").all())
-    done = frame[whole].astype(dict.fromkeys(columns, float))
-    mean = done.groupby(["planner", "alpha"], sort=False)[columns].mean()
-    yield "Means over the sequences", mean.reset_index()
+    yield "Means over the sequences", means_by_alpha(frame).reset_index()
 
 
 def _of_strategies(frame: pd.DataFrame) -> Tables:

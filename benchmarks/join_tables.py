@@ -163,3 +163,12 @@ def bushy_against_order(frame: pd.DataFrame, value: str) -> pd.DataFrame:
     each = (ratio["dp-order"] / ratio["dp-tree"]).groupby(shapes.reindex(ratio.index))
     table = each.agg(patterns="size", least="min", median="median", greatest="max")
     return table.rename_axis("best tree").reset_index()
+
+
+def means_by_alpha(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return for each planner and alpha the means over the sequences."""
+    columns = ["evaluations", "ms", "evaluated at last"]
+    # Only sequences of which every plan was run: means of others would compare different ones.
+    whole = frame.groupby(["size", "pattern"])["not run"].transform(lambda why: (why == "").all())
+    done = frame[whole].astype(dict.fromkeys(columns, float))
+    return done.groupby(["planner", "alpha"], sort=False)[columns].mean()
