@@ -1,6 +1,7 @@
 """How great whole numbers may get, said before they are counted: 64 bits must hold them.
 
-Counters of floats over windows somewhat too long. Cost: O(1) for an operation.
+Prefixes are counted as floats, over windows somewhat longer than that of the query: so a bound is
+never too low. Cost: O(1) for an operation.
 """
 
 from __future__ import annotations
