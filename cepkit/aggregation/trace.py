@@ -11,10 +11,8 @@ Source: ASEQ, figures 4, 6, 7 and 10.
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cepkit.aggregation.trace_records import CountedEvents, CounterCounts, Step, counts_of
@@ -94,11 +92,9 @@ class CounterTrace:
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the trace as JSON (docs/trace.md), and write it to `path` if one is given."""
         from cepkit.aggregation.trace_json import encode
+        from cepkit.stream.json_text import write_json
 
-        text = json.dumps(encode(self), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return write_json(encode(self), path)
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str]) -> CounterTrace:
@@ -111,9 +107,9 @@ class CounterTrace:
             TraceError: It is no trace of a version that is known.
         """
         from cepkit.aggregation.trace_json import SCHEMA, decode
-        from cepkit.stream.json_text import json_object
+        from cepkit.stream.json_text import read_json
 
-        return decode(json_object(source, SCHEMA))
+        return read_json(source, SCHEMA, decode)
 
     def __repr__(self) -> str:
         from cepkit.aggregation.trace_table import to_text

@@ -5,12 +5,17 @@ A trace has all counters after each step; the JSON has what each step changed, a
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from cepkit.aggregation.trace import CounterTrace
-from cepkit.aggregation.trace_records import CountedEvents, Saved, StartCounters, Step
-from cepkit.errors import TraceError
+from cepkit.aggregation.trace_records import (
+    CountedEvents,
+    CounterCounts,
+    Saved,
+    StartCounters,
+    Step,
+)
+from cepkit.stream.json_text import decode_columns, encode_columns
 
 SCHEMA = "cepkit.counters/1"
 
@@ -32,10 +37,7 @@ def encode(trace: CounterTrace) -> dict[str, Any]:
             "name": list(events.name),
             "time": list(events.time),
             "type": list(events.type),
-            "attributes": {
-                name: [_finite(value) for value in column]
-                for name, column in events.attributes.items()
-            },
+            "attributes": encode_columns(events.attributes),
         },
         "moments": {
             "time": [step.ts for step in steps],
@@ -47,8 +49,7 @@ def encode(trace: CounterTrace) -> dict[str, Any]:
         },
         "steps": _changes(steps),
         "counters": {
-            name: [getattr(counts, name) for counts in counters]
-            for name in ("matches", "new", "rows", "saved", "updates")
+            name: [getattr(counts, name) for counts in counters] for name in CounterCounts._fields
         },
         "looked_at": trace.looked_at,
     }
@@ -108,25 +109,14 @@ def _changed(
 
 
 def decode(data: dict[str, Any]) -> CounterTrace:
-    """Return the trace that `encode` made an object of.
-
-    Raises:
-        TraceError: Something is missing.
-    """
-    try:
-        return _decode(data)
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-        raise TraceError(f"this trace lacks something: {error}") from error
-
-
-def _decode(data: dict[str, Any]) -> CounterTrace:
+    """Return the trace that `encode` made an object of."""
     given = data["events"]
     events = CountedEvents(
         tuple(given["row"]),
         tuple(given["name"]),
         tuple(given["time"]),
         tuple(given["type"]),
-        {name: tuple(map(_value, column)) for name, column in given["attributes"].items()},
+        decode_columns(given["attributes"]),
     )
     pieces = tuple(map(tuple, data["pieces"]))
     return CounterTrace(
@@ -195,14 +185,3 @@ def _done(
         case "drop", (whole,):
             snapshot = tuple(one for one in snapshot if one.start != opened[whole].start)
     return StartCounters(row.key, row.piece, row.start, row.expires, tuple(counts), snapshot)
-
-
-def _finite(value: Any) -> Any:
-    """Return a value that JSON has: no infinities, lists for arrays."""
-    if isinstance(value, float) and math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _value(item: Any) -> Any:
-    return tuple(item) if isinstance(item, list) else item

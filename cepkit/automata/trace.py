@@ -6,12 +6,10 @@ the first steps are kept, and the totals are those of the whole run. docs/trace.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cepkit.automata.clauses import Clause
@@ -201,11 +199,9 @@ class Trace(Printed):
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the trace as JSON (docs/trace.md), and write it to `path` if one is given."""
         from cepkit.automata.trace_json import encode
+        from cepkit.stream.json_text import write_json
 
-        text = json.dumps(encode(self), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return write_json(encode(self), path)
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str]) -> Trace:
@@ -218,6 +214,6 @@ class Trace(Printed):
             TraceError: It is no trace of a version that is known.
         """
         from cepkit.automata.trace_json import SCHEMA, decode
-        from cepkit.stream.json_text import json_object
+        from cepkit.stream.json_text import read_json
 
-        return decode(json_object(source, SCHEMA))
+        return read_json(source, SCHEMA, decode)

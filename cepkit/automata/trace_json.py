@@ -5,7 +5,7 @@ Columns instead of records, and operations as short lists: a step is some hundre
 
 from __future__ import annotations
 
-import math
+from dataclasses import asdict
 from typing import Any
 
 from cepkit.automata.chart import Edge, Node
@@ -15,7 +15,7 @@ from cepkit.automata.journal import Counts
 from cepkit.automata.operations_json import decode_operation, encode_operation
 from cepkit.automata.records import EventTable, Step, Totals, TracedMatch, Truncated
 from cepkit.automata.trace import Trace
-from cepkit.errors import TraceError
+from cepkit.stream.json_text import decode_columns, encode_columns
 
 SCHEMA = "cepkit.trace/1"
 
@@ -26,18 +26,13 @@ def encode(trace: Trace) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "pattern": trace.pattern,
-        "clauses": [
-            {"kind": c.kind, "begin": c.begin, "end": c.end, "text": c.text} for c in trace.clauses
-        ],
+        "clauses": [asdict(clause) for clause in trace.clauses],
         "variables": list(trace.variables),
         "events": {
             "id": list(events.id),
             "time": list(events.time),
             "type": list(events.type),
-            "attributes": {
-                name: [_finite(value) for value in column]
-                for name, column in events.attributes.items()
-            },
+            "attributes": encode_columns(events.attributes),
         },
         "mechanism": trace.mechanism,
         "plan": trace.plan,
@@ -67,18 +62,7 @@ def encode(trace: Trace) -> dict[str, Any]:
 
 
 def decode(data: dict[str, Any]) -> Trace:
-    """Return the trace that `encode` made an object of.
-
-    Raises:
-        TraceError: Something is missing.
-    """
-    try:
-        return _decode(data)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise TraceError(f"this trace lacks something: {error}") from error
-
-
-def _decode(data: dict[str, Any]) -> Trace:
+    """Return the trace that `encode` made an object of."""
     events = data["events"]
     count = len(events["id"])
     steps = tuple(
@@ -93,7 +77,7 @@ def _decode(data: dict[str, Any]) -> Trace:
             tuple(events["id"]),
             tuple(events["time"]),
             tuple(events["type"]),
-            {name: tuple(map(_value, column)) for name, column in events["attributes"].items()},
+            decode_columns(events["attributes"]),
         ),
         data["mechanism"],
         data["plan"],
@@ -180,14 +164,3 @@ def _decode_diagram(data: dict[str, Any]) -> Diagram:
 
 def _listed(events: int | tuple[int, ...]) -> int | list[int]:
     return list(events) if isinstance(events, tuple) else events
-
-
-def _finite(value: Any) -> Any:
-    """Return a value that JSON has: no infinities, lists for arrays."""
-    if isinstance(value, float) and math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _value(item: Any) -> Any:
-    return tuple(item) if isinstance(item, list) else item

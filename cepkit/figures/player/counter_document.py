@@ -7,6 +7,7 @@ are told as changes; long traces are cut, and the document says so in words.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, Literal
 
 from cepkit.aggregation.trace import CounterTrace
@@ -38,10 +39,7 @@ def counter_document(traces: Sequence[CounterTrace], steps: int) -> dict[str, An
         for n, trace in enumerate(encoded)
     ]
     kept = affordable(operations, min(steps, len(moments)))
-    clauses = [
-        {"kind": c.kind, "begin": c.begin, "end": c.end, "text": c.text}
-        for c in Clauses.of(parse(first.pattern)).rows
-    ]
+    clauses = [asdict(clause) for clause in Clauses.of(parse(first.pattern)).rows]
     left_out = first.looked_at - len(first.events)
     told = [
         cut_in_words(kept, len(moments), len(moments), steps),

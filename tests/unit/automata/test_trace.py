@@ -154,6 +154,18 @@ def test_what_is_no_trace_is_refused(source, said):
         Trace.from_json(source)
 
 
+def test_a_trace_whose_parts_do_not_fit_is_refused():
+    whole = json.loads(run("a b", "PATTERN SEQ(a, b)", "eager-nfa").to_json())
+    short = {**whole["counters"], "matches": []}
+    for wrong, said in (
+        ({**whole, "counters": short}, "lacks something"),
+        ({**whole, "steps": [[[]]]}, "lacks something"),
+        ({**whole, "steps": [[["match", 0]]]}, "not known"),
+    ):
+        with pytest.raises(TraceError, match=said):
+            Trace.from_json(json.dumps(wrong))
+
+
 def test_a_long_trace_says_what_it_left_out():
     trace = run("a b " * 50, "PATTERN SEQ(a, b) WITHIN 3 seconds", "eager-nfa", max_steps=10)
     assert (len(trace), trace.truncated.shown, trace.truncated.of) == (10, 10, 101)
