@@ -67,6 +67,23 @@ function icon(name) {
     s("path", { d: ICONS[name], fill: "currentColor" }));
 }
 
+/** The line that stands for a trace in charts. */
+function lineSample(number) {
+  const line = LINES[number % LINES.length];
+  return s("svg", { class: `sample line${number % LINES.length}`, viewBox: "0 0 28 10", width: 28, height: 10, "aria-hidden": "true" },
+    s("path", { d: "M1,5 L27,5", "stroke-dasharray": line.dash }));
+}
+
+/** A way to the end of a step: they are numbered from 0, step n leads from position n to n + 1. */
+function stepLink(position, seek) {
+  return h("button", { type: "button", class: "link", onclick: () => seek(position) }, `step ${position - 1}`);
+}
+
+/** The heading of what is told about something chosen, which is an interval of positions. */
+function chosenHead(title, { born }, p, close) {
+  return h("h4", {}, `${title}${born > p ? ", not yet there" : ""}`, h("button", { type: "button", class: "link close", onclick: close }, "close"));
+}
+
 const counted = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 /** A count of any size, as the document has it: a number or, where that is not exact, a text. */
 function big(value) {
@@ -141,3 +158,21 @@ function clockOf(times) {
   return (time) => new Date(time / 1e3).toISOString().slice(11, fine ? 23 : 19);
 }
 
+// ---------------------------------------------------------------- the traces
+
+/** What traces of all kinds are read by: operations and counters at a position. */
+class Recording {
+  constructor(trace, number, tape) {
+    Object.assign(this, { trace, number, tape });
+  }
+
+  /** What happened in the step that leads to a position. */
+  ops(p) {
+    return p > 0 ? this.trace.steps[p - 1] ?? [] : [];
+  }
+
+  /** A counter at a position; a trace that ends before it stays as it was. */
+  counter(name, p) {
+    return p > 0 ? this.trace.counters[name]?.[Math.min(p, this.trace.steps.length) - 1] ?? 0 : 0;
+  }
+}

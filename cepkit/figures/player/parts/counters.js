@@ -25,9 +25,10 @@ function listed(texts, most = MOST_TOLD) {
 }
 
 /** A trace of counters, indexed: a row is an interval of positions, a counter a list of changes. */
-class CounterTrack {
+class CounterTrack extends Recording {
   constructor(trace, number, tape) {
-    Object.assign(this, { trace, number, tape, pieces: trace.pieces, keyed: trace.keys.some(Boolean) });
+    super(trace, number, tape);
+    Object.assign(this, { pieces: trace.pieces, keyed: trace.keys.some(Boolean) });
     this.variables = trace.pieces.flat();
     this.rows = new Map();
     this.ofPiece = this.pieces.map(() => []);
@@ -51,16 +52,8 @@ class CounterTrack {
     else if (name === "drop") row.saved.find((one) => one.of.id === rest[0]).died = at;
   }
 
-  ops(p) {
-    return p > 0 ? this.trace.steps[p - 1] ?? [] : [];
-  }
-
   moment(p) {
     return this.tape.moments[p - 1];
-  }
-
-  counter(name, p) {
-    return p > 0 ? this.trace.counters[name]?.[Math.min(p, this.trace.steps.length) - 1] ?? 0 : 0;
   }
 
   matchTexts() {
@@ -436,14 +429,14 @@ class CounterCard {
     const row = this.chosen === null ? undefined : track.rows.get(this.chosen);
     this.history.hidden = !row;
     if (!row) return this.history.replaceChildren();
-    const jump = (at) => h("button", { type: "button", class: "link", onclick: () => seek(at) }, `step ${at - 1}`);
+    const jump = (at) => stepLink(at, seek);
     const changes = row.cells.flatMap((cell, place) => cell.map((one) => ({ ...one, place }))).sort((a, b) => a.at - b.at || a.place - b.place);
     const told = changes.slice(0, 4 * MOST_ROWS);
     const items = told.map((one) => h("li", { class: one.at > p ? "soft" : "" }, jump(one.at), `, ${track.moment(one.at).name}: ${track.prefix(row.piece, one.place)} `,
       h("b", {}, track.changeText(one))));
     const end = row.died === NEVER ? "It is live at the end of what is shown." : ["It expires in ", jump(row.died), "."];
-    this.history.replaceChildren(h("h4", {}, `${row.event === null ? "The row of all" : row.name}${track.ofKey(row.key)}${row.born > p ? ", not yet there" : ""}`,
-      h("button", { type: "button", class: "link close", onclick: () => this.choose(row.id) }, "close")),
+    const title = `${row.event === null ? "The row of all" : row.name}${track.ofKey(row.key)}`;
+    this.history.replaceChildren(chosenHead(title, row, p, () => this.choose(row.id)),
     h("ol", {}, ...items), ...(changes.length > told.length ? [h("p", { class: "rest" }, `and ${counted(changes.length - told.length, "change")} more`)] : []), h("p", {}, end));
   }
 }

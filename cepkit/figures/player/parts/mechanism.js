@@ -3,9 +3,10 @@
 const COUNTERS = [["instances", "instances alive"], ["stored", "events stored"], ["evaluations", "evaluations"], ["matches", "matches"]];
 
 /** A trace, indexed: what lives when, what happens in which step. */
-class Track {
+class Track extends Recording {
   constructor(trace, number, tape, doc) {
-    Object.assign(this, { trace, number, tape, reasons: doc.reasons ?? {}, clauses: doc.clauses ?? [] });
+    super(trace, number, tape);
+    Object.assign(this, { reasons: doc.reasons ?? {}, clauses: doc.clauses ?? [] });
     this.nodes = trace.diagram.nodes;
     this.edges = trace.diagram.edges;
     this.nodeAt = new Map(this.nodes.map((node, i) => [node.id, i]));
@@ -68,13 +69,9 @@ class Track {
     return this.index.get(id) ?? this.add({ id, node: start?.id, variable: null, event: null, born: 0 });
   }
 
-  ops(p) {
-    return p > 0 ? this.trace.steps[p - 1] ?? [] : [];
-  }
-
   counter(name, p) {
     if (p === 0 && name === "instances") return this.instances.filter((one) => one.born === 0).length;
-    return p > 0 ? this.trace.counters[name]?.[Math.min(p, this.trace.steps.length) - 1] ?? 0 : 0;
+    return super.counter(name, p);
   }
 
   /** Instances alive at a position, by node, oldest first. */
@@ -352,8 +349,7 @@ class Card {
     const one = this.chosen === null ? undefined : track.index.get(this.chosen);
     this.lineage.hidden = !one;
     if (!one) return this.lineage.replaceChildren();
-    // Steps are numbered from 0, as in Python: step n leads from position n to n + 1.
-    const jump = (position) => h("button", { type: "button", class: "link", onclick: () => seek(position) }, `step ${position - 1}`);
+    const jump = (position) => stepLink(position, seek);
     const items = track.lineage(one.id).map((each) => {
       const what = each.event === null || each.event === undefined
         ? each.parents.length > 1 ? `joins ${each.parents.join(" and ")}` : "is there from the beginning"
@@ -363,8 +359,7 @@ class Card {
     });
     const end = one.died === NEVER ? "It is alive at the end of what is shown." : [`It ends in `, jump(one.died), `: ${track.reason(one.reason)}${this.breaker(one)}.`];
     const children = track.instances.filter((other) => other.parents.includes(one.id)).length;
-    this.lineage.replaceChildren(h("h4", {}, `Instance ${one.id}${one.born > p ? ", not yet there" : ""}`,
-      h("button", { type: "button", class: "link close", onclick: () => this.choose(one.id) }, "close")),
+    this.lineage.replaceChildren(chosenHead(`Instance ${one.id}`, one, p, () => this.choose(one.id)),
     h("ol", {}, ...items), h("p", {}, end, ` From it came ${counted(children, "instance")}.`));
   }
 
@@ -390,11 +385,5 @@ function pane(title, name) {
   const body = h("div", { class: "body", role: "region", tabindex: 0, "aria-label": `${title}: ${name}` });
   h("div", { class: "pane" }, h("h4", {}, title, h("span", { class: "soft" }, count)), body);
   return [body, count];
-}
-
-function lineSample(number) {
-  const line = LINES[number % LINES.length];
-  return s("svg", { class: `sample line${number % LINES.length}`, viewBox: "0 0 28 10", width: 28, height: 10, "aria-hidden": "true" },
-    s("path", { d: "M1,5 L27,5", "stroke-dasharray": line.dash }));
 }
 
