@@ -23,6 +23,9 @@ from typing import TYPE_CHECKING, Any
 import nbformat
 import pytest
 
+from cepkit.figures import draw
+from tests.browser.reading import Reading
+
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
 
@@ -96,6 +99,20 @@ def page(
     opened.close()
     assert not elsewhere
     assert not [error for error in errors if not HARMLESS.search(error)]
+
+
+@pytest.fixture
+def opened(context: BrowserContext, page: Page, tmp_path: Path) -> Iterator[Callable[..., Reading]]:
+    """Open traces as a saved page, with the network off."""
+
+    def open_(traces: Any, **options: Any) -> Reading:
+        path = draw(traces, **options).save_html(tmp_path / "player.html")
+        context.set_offline(True)
+        page.goto(path.as_uri())
+        return Reading(page).wait()
+
+    yield open_
+    context.set_offline(False)
 
 
 class Lab:

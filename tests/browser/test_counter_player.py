@@ -4,26 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cepkit.figures import draw
 from cepkit.figures.player.moments import counts_at, moments_of
 from tests.browser import cases
-from tests.browser.reading import Reading
 
 pytest.importorskip("playwright.sync_api", reason="make test-browser installs it")
-
-
-@pytest.fixture
-def opened(context, page, tmp_path):
-    """Open traces of counters as a saved page, with the network off."""
-
-    def open_(traces, **options):
-        path = draw(traces, **options).save_html(tmp_path / "player.html")
-        context.set_offline(True)
-        page.goto(path.as_uri())
-        return Reading(page).wait()
-
-    yield open_
-    context.set_offline(False)
 
 
 @pytest.mark.parametrize("name", ["figure_6", "figure_7", "figure_10"])

@@ -4,25 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cepkit.figures import draw
 from tests.browser import cases
-from tests.browser.reading import Reading
 
 expect = pytest.importorskip("playwright.sync_api", reason="make test-browser installs it").expect
-
-
-@pytest.fixture
-def opened(context, page, tmp_path):
-    """Open traces as a saved page, with the network off."""
-
-    def open_(traces, **options):
-        path = draw(traces, **options).save_html(tmp_path / "player.html")
-        context.set_offline(True)
-        page.goto(path.as_uri())
-        return Reading(page).wait()
-
-    yield open_
-    context.set_offline(False)
 
 
 def test_keys_step_through_the_example(opened):
