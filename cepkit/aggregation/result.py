@@ -14,7 +14,7 @@ from cepkit.aggregation.elements import Emit
 from cepkit.aggregation.tables import Values
 from cepkit.errors import LimitError
 from cepkit.pattern.query import Query
-from cepkit.statistics.tables import html_table, number, text_table, whole
+from cepkit.statistics.tables import html_table, text_table, value_text
 
 _SHOWN = 10
 _NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
@@ -78,7 +78,7 @@ class Aggregates:
 
     def _cells(self) -> list[list[str]]:
         shown = [_first(values) for values in self.columns.values()]
-        return [[_text(value) for value in row] for row in zip(*shown, strict=True)]
+        return [[value_text(value) for value in row] for row in zip(*shown, strict=True)]
 
     def _left(self) -> int:
         """Return how many columns before the first aggregate are aligned to the left."""
@@ -89,20 +89,6 @@ class Aggregates:
 def _first(values: Values) -> list[Any]:
     first: list[Any] = values[:_SHOWN] if isinstance(values, list) else values[:_SHOWN].to_pylist()
     return first
-
-
-def _text(value: object) -> str:
-    match value:
-        case None:
-            return ""
-        case bool():
-            return str(value)
-        case int():
-            return whole(value)
-        case float():
-            return number(value)
-        case _:
-            return str(value)
 
 
 def _series(values: Values) -> pd.Series[Any]:

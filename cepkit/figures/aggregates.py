@@ -13,10 +13,11 @@ import plotly.graph_objects as go
 
 from cepkit.aggregation.result import Aggregates
 from cepkit.errors import CepkitError, LimitError
+from cepkit.figures.panels import stacked
 from cepkit.figures.scales import Scale, log10
-from cepkit.figures.style import COLOURS, SIZE, SMALL, TEXT, colour_of, figure, message
+from cepkit.figures.style import COLOURS, SIZE, SMALL, TEXT, axis_of, colour_of, figure, message
 from cepkit.figures.texts import cut, shown
-from cepkit.statistics.tables import number, whole
+from cepkit.statistics.tables import value_text
 
 _PANEL, _GAP = 150, 36
 _ABOVE, _BELOW = 64, 52
@@ -184,13 +185,11 @@ def _keys(result: Aggregates) -> pd.DataFrame:
 def _over_time(
     found: dict[str, tuple[Line, ...]], title: str, *, step: bool, joined: bool
 ) -> go.Figure:
-    plot = len(found) * _PANEL + (len(found) - 1) * _GAP
+    plot, domains = stacked([_PANEL] * len(found), _GAP)
     made = figure(shown(title), plot + _ABOVE + _BELOW)
-    style = {key: made.layout.yaxis[key] for key in ("gridcolor", "linecolor", "zeroline")}
     notes = []
-    for place, (name, some) in enumerate(found.items()):
+    for place, (domain, (name, some)) in enumerate(zip(domains, found.items(), strict=True)):
         suffix = "" if place == 0 else str(place + 1)
-        top = 1 - place * (_PANEL + _GAP) / plot
         scale = _scale([value for line in some for value in line.values])
         for i, line in enumerate(some):
             made.add_scatter(
@@ -216,18 +215,13 @@ def _over_time(
                 yaxis=f"y{suffix}",
             )  # fmt: skip
         empty = all(value is None for line in some for value in line.values)
-        axis = {
-            **style,
-            "domain": [max(0.0, top - _PANEL / plot), top],
-            "automargin": True,
-            "anchor": "x",
-        }
+        axis = {**axis_of(made), "domain": domain, "automargin": True, "anchor": "x"}
         if scale is not None:
             axis |= scale.axis()
         made.update_layout({f"yaxis{suffix}": axis})
         notes.append(
             {
-                "x": 0, "y": top, "xref": "paper", "yref": "paper", "xanchor": "left",
+                "x": 0, "y": domain[1], "xref": "paper", "yref": "paper", "xanchor": "left",
                 "yanchor": "bottom", "text": shown(cut(name, 60)) + (": no value" if empty else ""),
                 "showarrow": False,
                 "font": {"size": SIZE, "color": TEXT},
@@ -276,7 +270,6 @@ def _bars(result: Aggregates, wanted: Sequence[str], title: str) -> go.Figure:
         parts = parts[:_MOST_BARS]
     names = [shown(cut(group, _NAME_LENGTH)) for group, _ in parts]
     made = figure(shown(title), len(parts) * _ROW + _ABOVE + _BELOW + _ROW)
-    style = {key: made.layout.xaxis[key] for key in ("gridcolor", "linecolor", "zeroline")}
     width = 1 / len(wanted)
     notes = []
     for place, name in enumerate(wanted):
@@ -306,7 +299,7 @@ def _bars(result: Aggregates, wanted: Sequence[str], title: str) -> go.Figure:
             yaxis="y",
         )  # fmt: skip
         axis = {
-            **style,
+            **axis_of(made),
             "domain": [place * width + (0.03 if place else 0), min(1.0, (place + 1) * width)],
             "anchor": "y",
         }
@@ -333,16 +326,5 @@ def _bars(result: Aggregates, wanted: Sequence[str], title: str) -> go.Figure:
 
 
 def _text(value: Any) -> str:
-    match value:
-        case None:
-            return "none"
-        case bool():
-            return str(value)
-        case int():
-            return whole(value)
-        case float() if math.isnan(value):
-            return "none"
-        case float():
-            return number(value)
-        case _:
-            return str(value)
+    missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return "none" if missing else value_text(value)

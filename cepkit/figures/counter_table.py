@@ -118,7 +118,7 @@ def layout(trace: CounterTrace, moments: Sequence[Moment], place: int) -> Canvas
 
 
 def sum_text(trace: CounterTrace, moments: Sequence[Moment], place: int) -> str:
-    """Return what the live matches are the sum of: "a1 2 + a2 0 = 2 live matches, 2 new"."""
+    """Return what the live matches are the sum of: "live matches: a1 2 + a2 0 = 2, 2 new"."""
     last = len(trace.pieces) - 1
     rows = [row for row in _counters(trace, moments, place) if row.piece == last]
     if len(rows) > _MOST_TERMS:
@@ -183,7 +183,11 @@ def _row(
     for old, new in zip(before, row.counts, strict=True):
         text = whole(new)
         if known is not None and old != new:
-            text = f"{whole(old)} + {whole(new - old)} = {text}" if new > old else f"{old} → {text}"
+            text = (
+                f"{whole(old)} + {whole(new - old)} = {text}"
+                if new > old
+                else f"{whole(old)} → {text}"
+            )
         cells.append(Cell((text,), old != new))
     return tuple(cells)
 

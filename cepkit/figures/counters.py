@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from cepkit.aggregation.trace import CounterTrace
 from cepkit.automata.trace import Trace
 from cepkit.errors import TraceError
+from cepkit.figures.panels import stacked
 from cepkit.figures.player import Traces
 from cepkit.figures.player.moments import counts_at, moments_of
 from cepkit.figures.style import (
@@ -21,6 +22,7 @@ from cepkit.figures.style import (
     SIZE,
     SKY,
     VERMILLION,
+    axis_of,
     figure,
     message,
 )
@@ -136,28 +138,25 @@ def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> g
     names = list(dict.fromkeys(one.counter for one in series))
     titles_of = _titles(traces)
     panels = len(names)
-    plot = panels * _PANEL + (panels - 1) * _GAP
+    plot, domains = stacked([_PANEL] * panels, _GAP)
     made = figure("counters over the steps", plot + _ABOVE + _BELOW)
     made.update_layout(margin={"t": _ABOVE, "b": _BELOW}, hovermode="x unified")
-    first = {key: made.layout.xaxis[key] for key in ("gridcolor", "linecolor", "zeroline")}
     axes: dict[str, Any] = {}
     titles = []
-    for place, name in enumerate(names):
+    for place, (name, domain) in enumerate(zip(names, domains, strict=True)):
         number = "" if place == 0 else str(place + 1)
-        top = 1 - place * (_PANEL + _GAP) / plot
-        bottom = max(0.0, top - _PANEL / plot)
         axes[f"yaxis{number}"] = {
-            **first, "domain": [bottom, top], "anchor": f"x{number}", "automargin": True,
+            **axis_of(made), "domain": domain, "anchor": f"x{number}", "automargin": True,
             "rangemode": "tozero",
         }  # fmt: skip
         axes[f"xaxis{number}"] = {
-            **first, "anchor": f"y{number}", "showticklabels": place == panels - 1,
+            **axis_of(made), "anchor": f"y{number}", "showticklabels": place == panels - 1,
         }  # fmt: skip
         if place:
             axes[f"xaxis{number}"]["matches"] = "x"
         titles.append(
             {
-                "text": f"<b>{shown(titles_of[name])}</b>", "x": 0, "y": top, "xref": "paper",
+                "text": f"<b>{shown(titles_of[name])}</b>", "x": 0, "y": domain[1], "xref": "paper",
                 "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False,
                 "font": {"size": SIZE},
             }

@@ -11,7 +11,7 @@ from cepkit.errors import CepkitError
 from cepkit.figures.scales import Scale, log10
 from cepkit.figures.stream_keys import draw_keys
 from cepkit.figures.stream_times import draw_over_time
-from cepkit.figures.style import BLUE, ORANGE, SIZE, SKY, TEXT, at_the_top, figure, message
+from cepkit.figures.style import BLUE, ORANGE, SIZE, SKY, TEXT, at_the_top, axis_of, figure, message
 from cepkit.figures.texts import cut, shown
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import number
@@ -99,11 +99,14 @@ def _draw_overview(statistics: Statistics) -> go.Figure:
     made.update_yaxes(domain=[1 - upper / plot, 1])
     if fitting:
         _add_shares(made, fitting)
-        # The second pair of axes is new: it gets the style of the first.
-        first = {key: made.layout.xaxis[key] for key in ("gridcolor", "linecolor", "zeroline")}
         made.update_layout(
-            xaxis2={**first, "anchor": "y2", "automargin": True},
-            yaxis2={**first, "anchor": "x2", "automargin": True, "domain": [0, lower / plot]},
+            xaxis2={**axis_of(made), "anchor": "y2", "automargin": True},
+            yaxis2={
+                **axis_of(made),
+                "anchor": "x2",
+                "automargin": True,
+                "domain": [0, lower / plot],
+            },
         )
     made.update_yaxes(showgrid=False)
     return made

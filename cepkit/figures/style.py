@@ -7,6 +7,8 @@ the colour-blind; wherever one carries a meaning, a shape, a dash or a letter ca
 
 from __future__ import annotations
 
+from typing import Any
+
 import plotly.graph_objects as go
 
 TEXT = "#767676"
@@ -74,6 +76,11 @@ def figure(title: str, height: int, width: int | None = None) -> go.Figure:
     made.update_xaxes(title={"standoff": 8, "font": {"size": SIZE}})
     made.update_yaxes(gridcolor=GRID, zeroline=False, linecolor=GRID, automargin=True)
     return made
+
+
+def axis_of(made: go.Figure) -> dict[str, Any]:
+    """Return the look of a figure's first axes, which plotly does not give to further ones."""
+    return {key: made.layout.xaxis[key] for key in ("gridcolor", "linecolor", "zeroline")}
 
 
 def at_the_top(lines: int = 1) -> dict[str, object]:

@@ -24,6 +24,21 @@ def whole(count: int) -> str:
     return f"{'-' if count < 0 else ''}{digits:g}e+{exponent}"
 
 
+def value_text(value: object) -> str:
+    """Return a value as a cell of a table: numbers as `whole` and `number` have them."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value)
+        case int():
+            return whole(value)
+        case float():
+            return number(value)
+        case _:
+            return str(value)
+
+
 def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """Return the rows below the head, columns aligned.
 
