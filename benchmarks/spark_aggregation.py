@@ -13,7 +13,6 @@ themselves where they may; from `rows` the same file stands behind a filter that
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -25,7 +24,8 @@ import pyarrow.parquet as pq
 
 import cepkit as ck
 from benchmarks.results import show, write
-from benchmarks.spark_batch import THREE, processor_seconds, worker_seconds
+from benchmarks.spark_batch import THREE
+from benchmarks.spark_runs import OF_ALL, options, processor_seconds, spent, worker_seconds
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.spark.batch import detect
 from cepkit.spark.session import get_session
@@ -34,16 +34,12 @@ from cepkit.stream.generators import zipf_events
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TYPES = [f"T{rank:02d}" for rank in range(1, 51)]
-_SETS = [", ".join(_TYPES[i::3]) for i in range(3)]
 _OF_THREE = "PATTERN SEQ(T01 a, T02 b, T50 c) WITHIN 10 seconds AGG "
-_OF_ALL = (
-    f"PATTERN SEQ(a IN ({_SETS[0]}), b IN ({_SETS[1]}), c IN ({_SETS[2]})) WITHIN 1 second AGG "
-)
 
 COUNT = f"{_OF_THREE}COUNT"
 SUMS = f"{_OF_THREE}COUNT, SUM(a.price), MIN(b.price), MAX(b.diff)"
 GROUPED = f"{COUNT} GROUP BY key"
+COUNT_ALL = f"{OF_ALL}WITHIN 1 second AGG COUNT"
 SEVERAL = [
     COUNT,
     "PATTERN SEQ(T01 a, T02 b, T03 c) WITHIN 10 seconds AGG COUNT",
@@ -88,18 +84,14 @@ CASES = (
     Case("three types, COUNT by 1,000 keys, in total", _asked(GROUPED, "total")),
     Case("three queries, together", _together),
     Case("three queries, one by one", _one_by_one),
-    Case("all types, COUNT", _asked(f"{_OF_ALL}COUNT")),
-    Case("all types, COUNT, in total", _asked(f"{_OF_ALL}COUNT", "total")),
+    Case("all types, COUNT", _asked(COUNT_ALL)),
+    Case("all types, COUNT, in total", _asked(COUNT_ALL, "total")),
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure the cases, print a table and write it as CSV."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_aggregation")
-    parser.add_argument("--events", type=int, default=10_000_000)
-    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
-    parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--runs", type=int, default=2)
+    parser = options("spark_aggregation")
     parser.add_argument("--only", default="", help="cases whose names contain this")
     given = parser.parse_args(arguments)
     session = get_session(cores=given.cores, memory="4g")
@@ -127,12 +119,10 @@ def _measure(frame: DataFrame, case: Case) -> dict[str, Any]:
     for rows in case.frames(stream):
         rows.write.format("noop").mode("overwrite").save()
     seconds = time.perf_counter() - began
-    after, of_workers_after = processor_seconds(), worker_seconds()
-    spent = None if before is None or after is None else after - before
-    python = None
-    if of_workers is not None and of_workers_after is not None and spent:
-        python = (of_workers_after - of_workers) / spent
-    return {"seconds": seconds, "processor": spent, "in Python": python}
+    processor = spent(before, processor_seconds())
+    python = spent(of_workers, worker_seconds())
+    share = python / processor if python is not None and processor else None
+    return {"seconds": seconds, "processor": processor, "in Python": share}
 
 
 if __name__ == "__main__":

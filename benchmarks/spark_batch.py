@@ -9,16 +9,15 @@ Spark. Windows in events count rows, or what a column says of the order of arriv
 consecutive whole numbers, `an order` any other numbers, which have to be shuffled and sorted.
 
     python -m benchmarks.spark_batch [--events N] [--out FOLDER] [--cores N] [--runs N]
+                                     [--only TEXT]
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.results import show, write
+from benchmarks.spark_runs import OF_ALL, options, processor_seconds, spent
 from cepkit.pattern.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.spark.batch import detect
@@ -38,29 +38,21 @@ from cepkit.stream.stream import events
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TYPES = [f"T{rank:02d}" for rank in range(1, 51)]
-_SETS = [", ".join(_TYPES[i::3]) for i in range(3)]
-
 THREE = (
     "PATTERN SEQ(T01 a, T02 b, T50 c) "
     "WHERE a.price < b.price AND b.price < c.price AND c.diff > 1 WITHIN 1 second"
 )
 ALL = (
-    f"PATTERN SEQ(a IN ({_SETS[0]}), b IN ({_SETS[1]}), c IN ({_SETS[2]})) "
-    "WHERE a.price < 1 AND b.price < 1 AND c.price < 1 AND a.diff < b.diff AND b.diff < c.diff "
-    "WITHIN 10 seconds"
+    f"{OF_ALL}WHERE a.price < 1 AND b.price < 1 AND c.price < 1 "
+    "AND a.diff < b.diff AND b.diff < c.diff WITHIN 10 seconds"
 )
-ALL_KEYED = (
-    f"PATTERN SEQ(a IN ({_SETS[0]}), b IN ({_SETS[1]}), c IN ({_SETS[2]})) "
-    "WHERE a.diff < b.diff AND b.diff < c.diff WITHIN 10 seconds PARTITION BY key"
-)
+ALL_KEYED = f"{OF_ALL}WHERE a.diff < b.diff AND b.diff < c.diff WITHIN 10 seconds PARTITION BY key"
 COUNTED = (
     "PATTERN SEQ(T01 a, T02 b, T50 c) "
     "WHERE a.price < b.price AND b.price < c.price AND c.diff > 1 WITHIN 200 EVENTS"
 )
 COUNTED_KEYED = (
-    f"PATTERN SEQ(a IN ({_SETS[0]}), b IN ({_SETS[1]}), c IN ({_SETS[2]})) "
-    "WHERE a.diff < b.diff AND b.diff < c.diff WITHIN 10 EVENTS PARTITION BY key"
+    f"{OF_ALL}WHERE a.diff < b.diff AND b.diff < c.diff WITHIN 10 EVENTS PARTITION BY key"
 )
 SIDE_BY_SIDE = (
     "PATTERN SEQ(T01 a, T02 b, T03 c) "
@@ -102,11 +94,7 @@ CASES = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure the cases, print a table and write it as CSV."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_batch")
-    parser.add_argument("--events", type=int, default=10_000_000)
-    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
-    parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--runs", type=int, default=2)
+    parser = options("spark_batch")
     parser.add_argument("--only", default="", help="cases whose names contain this")
     given = parser.parse_args(arguments)
     session = get_session(cores=given.cores, memory="4g")
@@ -164,41 +152,8 @@ def _measure(
         "route": matches.route.split(",")[0],
         "matches": matches.count(),
         "seconds": seconds,
-        "processor": None if before is None or after is None else after - before,
+        "processor": spent(before, after),
     }
-
-
-def processor_seconds() -> float | None:
-    """Return the processor time of this process and all below it; None where /proc has none."""
-    return _seconds(lambda _, __: True)
-
-
-def worker_seconds() -> float | None:
-    """Return that of the Python processes below this one."""
-    return _seconds(lambda process, name: process != os.getpid() and name != "java")
-
-
-def _seconds(wanted: Callable[[int, str], bool]) -> float | None:
-    if not Path("/proc/self/stat").exists():
-        return None
-    parents: dict[int, int] = {}
-    ticks: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        try:
-            head, _, rest = (entry / "stat").read_text().rpartition(")")
-            fields = rest.split()
-            parents[int(entry.name)] = int(fields[1])
-            if wanted(int(entry.name), head.partition("(")[2]):
-                ticks[int(entry.name)] = sum(map(int, fields[11:15]))
-        except (OSError, ValueError, IndexError):
-            continue
-
-    def is_ours(process: int) -> bool:
-        while process and process != os.getpid():
-            process = parents.get(process, 0)
-        return bool(process)
-
-    return sum(t for p, t in ticks.items() if is_ours(p)) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

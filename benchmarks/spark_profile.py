@@ -10,7 +10,6 @@ and all workers together (Linux only): on a machine that is busy with other thin
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from benchmarks.results import show, write
-from benchmarks.spark_batch import processor_seconds
+from benchmarks.spark_runs import options, processor_seconds, spent
 from cepkit.pattern.parser import parse
 from cepkit.spark.profile import profile
 from cepkit.spark.session import get_session
@@ -51,11 +50,7 @@ _TARGET_SECONDS = 60.0
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure the cases, print a table and write it as CSV."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_profile")
-    parser.add_argument("--events", type=int, default=10_000_000)
-    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
-    parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--runs", type=int, default=2)
+    parser = options("spark_profile")
     given = parser.parse_args(arguments)
     session = get_session(cores=given.cores, memory="4g")
     with tempfile.TemporaryDirectory() as folder:
@@ -86,7 +81,7 @@ def _measured(frame: DataFrame, text: str, *, details: bool) -> tuple[float, flo
     stream = events(frame, time="ts", type="type")
     profile(stream, parse(text), details=details, progress=False)
     seconds, after = time.perf_counter() - began, processor_seconds()
-    return seconds, None if before is None or after is None else after - before
+    return seconds, spent(before, after)
 
 
 if __name__ == "__main__":
