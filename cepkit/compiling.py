@@ -1,8 +1,8 @@
 """Compiles loops with Numba, which keeps them on disk; where Numba is not, they are Python.
 
-What is on disk serves as long as the files of all functions that a loop may call are the same.
-Numba itself looks at the file of the loop alone, so that after an update of a helper beside it a
-loop would go on with the old one.
+What is on disk serves as long as the files of all functions that a loop may call are the same, and
+the constants that it imports. Numba itself looks at the file of the loop alone, so that after an
+update of a helper beside it a loop would go on with the old one.
 
 What the loops learned the hard way (`python -m benchmarks.aggregation`): arrays made anew inside of
 a loop have their references counted on every turn, some 15 ns; and a loop that is as long for every
@@ -15,6 +15,7 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
+from zlib import crc32
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,18 +59,26 @@ def _loop(function: F, **options: Any) -> F:
     return cast("F", loop)
 
 
-def _stamp(names: dict[str, Any]) -> tuple[float, int]:
-    """Return the last change and the size of a module's file and of those of loops in its names."""
+def _stamp(names: dict[str, Any]) -> tuple[float, int, int]:
+    """Return what tells whether a loop on disk is still the one that its source says.
+
+    That is the last change and the size of the files of a module and of the loops in its names, and
+    the constants in these names, which loops take over as they are.
+    """
     files = {str(names["__file__"])}
+    constants: list[tuple[str, Any]] = []
     seen: list[dict[str, Any]] = []
     todo = [names]
     while todo:
         at = todo.pop()
         seen.append(at)
-        for value in list(at.values()):
+        for name, value in sorted(at.items()):
             function = getattr(value, "py_func", None)
             if function is not None and not any(function.__globals__ is known for known in seen):
                 files.add(str(function.__globals__["__file__"]))
                 todo.append(function.__globals__)
+            elif isinstance(value, int | float) or (isinstance(value, str) and name.isupper()):
+                constants.append((name, value))
     found = [Path(file).stat() for file in files]
-    return max(each.st_mtime for each in found), sum(each.st_size for each in found)
+    last, size = max(each.st_mtime for each in found), sum(each.st_size for each in found)
+    return last, size, crc32(repr(constants).encode())

@@ -19,6 +19,7 @@ def more(x):
 """
 LOOP = """from cepkit.compiling import compiled
 from helper_of_loop import more
+from words_of_loop import FACTOR
 
 @compiled
 def run(x):
@@ -26,7 +27,7 @@ def run(x):
 
 @compiled
 def twice(x):
-    return more(more(x))
+    return FACTOR * more(more(x))
 
 print(run(1), sum(run.stats.cache_hits.values()))
 """
@@ -49,9 +50,25 @@ def test_a_loop_is_compiled_anew_where_a_helper_in_another_file_has_changed(tmp_
     (tmp_path / "loop.py").write_text(LOOP)
     helper = tmp_path / "helper_of_loop.py"
     helper.write_text(HELPER.format(more=1))
+    (tmp_path / "words_of_loop.py").write_text("FACTOR = 1\n")
     assert ran(tmp_path) == "3 0"
     assert ran(tmp_path) == "3 1"
     helper.write_text(HELPER.format(more=10))
     later = helper.stat().st_mtime + 10
     os.utime(helper, (later, later))
+    assert ran(tmp_path) == "21 0"
+
+
+@pytest.mark.skipif(not HAS_NUMBA, reason="without Numba nothing is kept on disk")
+def test_a_loop_is_compiled_anew_where_a_constant_of_another_file_has_changed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "loop.py").write_text(LOOP)
+    (tmp_path / "helper_of_loop.py").write_text(HELPER.format(more=1))
+    words = tmp_path / "words_of_loop.py"
+    words.write_text("FACTOR = 1\n")
+    assert ran(tmp_path) == "3 0"
+    words.write_text("FACTOR = 7\n")
+    later = words.stat().st_mtime + 10
+    os.utime(words, (later, later))
     assert ran(tmp_path) == "21 0"
