@@ -21,12 +21,13 @@ import pyarrow as pa
 
 from benchmarks.measured import least_seconds
 from benchmarks.results import show, write
-from cepkit.aggregation import running, shared
-from cepkit.aggregation.elements import Method
-from cepkit.aggregation.operations import operations_of
-from cepkit.aggregation.sequence import sequence_of
-from cepkit.aggregation.shared_plan import forest_of, positions_of
-from cepkit.aggregation.sharing import choose
+from cepkit.aggregation.methods import running
+from cepkit.aggregation.sequence.definition import sequence_of
+from cepkit.aggregation.sequence.elements import Method
+from cepkit.aggregation.sequence.operations import operations_of
+from cepkit.aggregation.sharing import together as shared
+from cepkit.aggregation.sharing.plan import forest_of, positions_of
+from cepkit.aggregation.sharing.planner import choose
 from cepkit.pattern.parser import parse
 from cepkit.pattern.query import Query
 from cepkit.routes.asked import functions_of

@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 from benchmarks.results import show, write
-from cepkit.columnar.backend import Backend
-from cepkit.columnar.compiler import compile_branch
-from cepkit.columnar.counters import StepCounters
-from cepkit.columnar.detection import counters_for, detect_columns
-from cepkit.columnar.next_match import next_matches
-from cepkit.columnar.program import Program
+from cepkit.columnar.compile.branch import compile_branch
+from cepkit.columnar.compile.program import Program
+from cepkit.columnar.detector import counters_for, detect_columns
+from cepkit.columnar.kernels.backend import Backend
+from cepkit.columnar.skip_till_next.detection import next_matches
+from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 from cepkit.stream.columns import EventColumns

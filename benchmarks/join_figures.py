@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from benchmarks.join_tables import gains, means_by_alpha
-from cepkit.figures.style import COLOURS, GRID, SIZE, TEXT, figure, symbol_of
+from cepkit.figures.kit.style import COLOURS, GRID, SIZE, TEXT, figure, symbol_of
 
 _SHAPES = ("circle", "square", "diamond", "x", "star")
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")

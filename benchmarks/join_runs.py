@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.join_patterns import KINDS, Draw, Kind, Market
 from cepkit.api import parse, profile
-from cepkit.columnar.matches import Matches
+from cepkit.columnar.results.matches import Matches
 from cepkit.costs import COSTS
 from cepkit.costs.contract import query_cost
 from cepkit.errors import LimitError

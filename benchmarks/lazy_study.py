@@ -34,7 +34,7 @@ from cepkit.automata import MECHANISMS
 from cepkit.automata.events import Event
 from cepkit.automata.machine import Machine
 from cepkit.automata.simulation import attributes_read, machine_for
-from cepkit.figures.style import colour_of, figure
+from cepkit.figures.kit.style import colour_of, figure
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.stream.stream import Stream

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cepkit.columnar.matches import Matches
+from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.stream import Stream

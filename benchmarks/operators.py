@@ -21,10 +21,10 @@ from typing import Any
 
 from benchmarks.engine import GAP, RUNS, columns, status
 from benchmarks.results import show, write
-from cepkit.columnar.compiler import compile_branch
-from cepkit.columnar.counters import StepCounters
-from cepkit.columnar.detection import counters_for, detect_columns
-from cepkit.columnar.set_limits import SetChoice
+from cepkit.columnar.compile.branch import compile_branch
+from cepkit.columnar.detector import counters_for, detect_columns
+from cepkit.columnar.kleene.limits import SetChoice
+from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, TreePlan

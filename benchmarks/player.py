@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.results import show, write
-from cepkit.aggregation.trace import CounterTrace
+from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.api import aggregate_trace, simulate
 from cepkit.automata.trace import Trace
 from cepkit.figures.player import Player, script

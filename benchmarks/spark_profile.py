@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from benchmarks.results import show, write
 from benchmarks.spark_runs import options, processor_seconds, spent
 from cepkit.pattern.parser import parse
-from cepkit.spark.profile import profile
-from cepkit.spark.session import get_session
+from cepkit.spark.profile.statistics import profile
+from cepkit.spark.session.local import get_session
 from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events
 

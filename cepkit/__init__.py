@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from cepkit.api import why_not as why_not
     from cepkit.automata.trace import Trace as Trace
     from cepkit.errors import CepkitError as CepkitError
-    from cepkit.spark.session import get_session as get_session
+    from cepkit.spark.session.local import get_session as get_session
     from cepkit.statistics.model import Statistics as Statistics
 
 _HOMES = {
@@ -65,7 +65,7 @@ _HOMES = {
     ),
     "cepkit.automata.trace": ("Trace",),
     "cepkit.errors": ("CepkitError",),
-    "cepkit.spark.session": ("get_session",),
+    "cepkit.spark.session.local": ("get_session",),
     "cepkit.statistics.model": ("Statistics",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -27,7 +27,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The session of all tests: on two cores, so that data really is split."""
-    from cepkit.spark.session import get_session
+    from cepkit.spark.session.local import get_session
 
     session = get_session(cores=2, memory="2g", app_name="cepkit tests")
     yield session

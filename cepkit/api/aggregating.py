@@ -14,11 +14,11 @@ from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from cepkit.aggregation.elements import Emit
-    from cepkit.aggregation.functions import Function
-    from cepkit.aggregation.result import Aggregates
+    from cepkit.aggregation.rows.result import Aggregates
+    from cepkit.aggregation.semirings.functions import Function
+    from cepkit.aggregation.sequence.elements import Emit
     from cepkit.routes.several import SeveralAggregates, Shared
-    from cepkit.spark.aggregated import SeveralSparkAggregates, SparkAggregates
+    from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
 
 
 @overload
@@ -81,7 +81,7 @@ def aggregate(
             any type, with which the match would not fit into it. "new": at each trigger the
             aggregates of the matches that it completes. "total": one row of all matches of the
             stream; with GROUP BY one for each group that has matches.
-        functions: Further aggregates by the name of their column (`cepkit.aggregation.functions`
+        functions: Further aggregates by the name of their column (`aggregation.semirings.functions`
             tells what one is). On Spark they also say, in an attribute `arrow_type`, which type
             their values have.
         sharing: Of several queries what is counted once for all: "prefix" what they begin with,
@@ -108,7 +108,7 @@ def aggregate(
         LimitError: Detection would make too many sets. When rows are asked for on Spark: an
             integer beyond 64 bits.
     """
-    from cepkit.aggregation.tables import check_names
+    from cepkit.aggregation.rows.tables import check_names
     from cepkit.routes.aggregates import EMITS, METHODS, way_of
     from cepkit.routes.aggregates import aggregate as aggregate_locally
     from cepkit.routes.asked import functions_of
@@ -136,7 +136,7 @@ def aggregate(
         queries.append(query)
         asked.append(columns)
     if stream.place == "spark":
-        from cepkit.spark import aggregate as on_spark
+        from cepkit.spark.aggregates import aggregate as on_spark
 
         plans = _plans_on_spark(stream, queries, method)
         if several:

@@ -66,7 +66,7 @@ def measured(stream: Stream, query: Query, seed: int, *, details: bool = False) 
         details: Whether to count what plans do not need as well.
     """
     if stream.place == "spark":
-        from cepkit.spark.profile import profile as profile_on_spark
+        from cepkit.spark.profile.statistics import profile as profile_on_spark
 
         return profile_on_spark(stream, query, seed=seed, details=details)
     from cepkit.statistics.estimate import attributes_read, estimate

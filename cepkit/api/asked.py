@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from cepkit.errors import CepkitError, PatternError, PlanError, StreamError
 
 _FUNCTION = ("zero", "one", "plus", "times", "reads", "lift", "result")
-_HINT = "cepkit.aggregation.functions tells what an aggregate is"
+_HINT = "cepkit.aggregation.semirings.functions tells what an aggregate is"
 
 
 @contextmanager

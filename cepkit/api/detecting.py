@@ -12,9 +12,9 @@ from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from cepkit.columnar.matches import Matches
+    from cepkit.columnar.results.matches import Matches
     from cepkit.plan.nodes import OrderPlan, Plan
-    from cepkit.spark.result import SparkMatches
+    from cepkit.spark.results.matches import SparkMatches
 
 
 def detect(
@@ -83,7 +83,7 @@ def detect(
             limit=limit,
             sets=sets,
         )
-    from cepkit.columnar.matches import Matches
+    from cepkit.columnar.results.matches import Matches
 
     return Matches(stream, query, chosen, limit=limit, sets=sets)
 

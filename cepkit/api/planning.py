@@ -23,7 +23,7 @@ from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from cepkit.columnar.matches import Matches
+    from cepkit.columnar.results.matches import Matches
     from cepkit.plan.nodes import Plan
     from cepkit.planners.compare import PlanComparison
     from cepkit.planners.tradeoff import Tradeoff
@@ -130,7 +130,7 @@ def compare_plans(
     )
     if not run or stream is None:
         return found
-    from cepkit.columnar.measuring import run_plans
+    from cepkit.columnar.results.measuring import run_plans
 
     check_detectable(stream, query)
     return run_plans(found, stream.head(events))
@@ -157,7 +157,7 @@ def weigh_plans(
     query = as_query(pattern)
     output = NOTHING_KNOWN
     if matches is not None:
-        from cepkit.columnar.output_profile import output_profile
+        from cepkit.columnar.results.output_profile import output_profile
 
         output = output_profile(matches)
     return tradeoff.weigh(query, statistics_given(statistics), planners, alphas, output)

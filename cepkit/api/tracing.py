@@ -11,7 +11,7 @@ from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from cepkit.aggregation.trace import CounterTrace
+    from cepkit.aggregation.tracing.trace import CounterTrace
     from cepkit.automata.trace import Trace
     from cepkit.plan.nodes import OrderPlan, Plan
 
@@ -109,8 +109,8 @@ def aggregate_trace(
         UnsupportedError: The pattern is no sequence; or events in Spark without a `limit`.
         LimitError: More than 2,000 steps.
     """
-    from cepkit.aggregation.sequence import sequence_of
-    from cepkit.aggregation.tracing import trace
+    from cepkit.aggregation.sequence.definition import sequence_of
+    from cepkit.aggregation.tracing.recorder import trace
     from cepkit.stream.warnings import warn_of_dropped
 
     query = checked(stream, pattern)

@@ -16,8 +16,8 @@ from cepkit.cli.inputs import open_stream, read_pattern, read_statistics
 from cepkit.cli.output import check_target, write
 from cepkit.cli.rows import first_rows, match_table
 from cepkit.cli.terminal import counted, quiet_streams, run, say, seconds, working
-from cepkit.columnar.measuring import run_plans
-from cepkit.columnar.set_limits import MOST_SETS
+from cepkit.columnar.kleene.limits import MOST_SETS
+from cepkit.columnar.results.measuring import run_plans
 from cepkit.costs import get_cost_model
 from cepkit.pattern.nodes import repeated_in
 from cepkit.pattern.query import Query

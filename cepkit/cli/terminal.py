@@ -111,7 +111,7 @@ def run(action: Callable[[], Result], what: str, *, on_spark: bool) -> Result:
         on_spark: Whether it starts Spark jobs.
     """
     if on_spark:
-        from cepkit.spark.progress import run_with_progress
+        from cepkit.spark.session.progress import run_with_progress
 
         return run_with_progress(action, what)
     with working(what):

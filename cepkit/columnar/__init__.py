@@ -1,7 +1,7 @@
 """The engine that data goes through: partial matches as columns of row numbers.
 
-A branch and an order become a program (compiler.py, program.py), the program is bound to the
-events of a slice (candidates.py, binding.py), and the bound steps run over it in chunks (run.py,
-join.py). The inner loops are compiled (compiled.py), written for one step where its conditions
-demand it (generated.py), or plain NumPy (plain.py). docs/architecture.md tells the whole way.
+`compile/` makes a program of a branch and a plan, `slices/` binds it to the events of a slice,
+`join/` and `kleene/` run its steps with the loops of `kernels/`, `detector.py` goes from slice to
+slice, `skip_till_next/` is the one strategy that needs a search of its own, and `results/` is what
+a user gets. docs/architecture.md tells the whole way.
 """

@@ -13,14 +13,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepkit.columnar.backend import Loops
-from cepkit.columnar.binding import BoundProgram
-from cepkit.columnar.blocks import Block
-from cepkit.columnar.bound import BoundStep
-from cepkit.columnar.counters import StepCounters
-from cepkit.columnar.program import Step
+from cepkit.columnar.compile.program import Step
+from cepkit.columnar.kernels.backend import Loops
+from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.run import Run
-from cepkit.columnar.set_limits import SetChoice
+from cepkit.columnar.slices.binding import BoundProgram
+from cepkit.columnar.slices.blocks import Block
+from cepkit.columnar.slices.bound import BoundStep
+from cepkit.columnar.slices.counters import StepCounters
 
 LEAST = 2
 """Steps that are worth sharing: the first alone only names its candidates."""

@@ -13,17 +13,17 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.backend import Loops
-from cepkit.columnar.binding import BoundProgram
-from cepkit.columnar.blocks import Block, PairBlock
-from cepkit.columnar.bound import BoundAbsence, BoundStep, Subtree
-from cepkit.columnar.counters import StepCounters
-from cepkit.columnar.join import Ints, Join, Partials
-from cepkit.columnar.pipeline import Check, Mask, Pipeline, Rows
-from cepkit.columnar.program import AnyStep, GroupStep
-from cepkit.columnar.set_conditions import is_late
-from cepkit.columnar.set_limits import SetChoice, Tries
-from cepkit.columnar.sets import Offers, Sets
+from cepkit.columnar.compile.program import AnyStep, GroupStep
+from cepkit.columnar.join.pipeline import Check, Mask, Pipeline, Rows
+from cepkit.columnar.join.step import Ints, Join, Partials
+from cepkit.columnar.kernels.backend import Loops
+from cepkit.columnar.kleene.conditions import is_late
+from cepkit.columnar.kleene.limits import SetChoice, Tries
+from cepkit.columnar.kleene.sets import Offers, Sets
+from cepkit.columnar.slices.binding import BoundProgram
+from cepkit.columnar.slices.blocks import Block, PairBlock
+from cepkit.columnar.slices.bound import BoundAbsence, BoundStep, Subtree
+from cepkit.columnar.slices.counters import StepCounters
 
 GROUP_ROWS = 1 << 22
 """Partial matches of a subtree that are held at a time."""

@@ -16,7 +16,7 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.program import Clock
+from cepkit.columnar.compile.program import Clock
 from cepkit.diagnosis.requirements import (
     Before,
     Distinct,

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.program import Clock
+from cepkit.columnar.compile.program import Clock
 from cepkit.diagnosis.sets import function_named, of_members, of_single
 from cepkit.pattern.evaluation import Read
 from cepkit.statistics.sampling import partition_of

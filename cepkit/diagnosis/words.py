@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from cepkit.columnar.shown import moment_text
+from cepkit.columnar.results.shown import moment_text
 from cepkit.pattern.names import string_text
 from cepkit.stream.columns import Column
 

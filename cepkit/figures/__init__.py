@@ -11,33 +11,33 @@ from typing import Any, Literal
 
 import plotly.graph_objects as go
 
-from cepkit.aggregation.result import Aggregates
-from cepkit.aggregation.trace import CounterTrace
+from cepkit.aggregation.rows.result import Aggregates
+from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.automata.trace import Trace
-from cepkit.columnar.explanation import Explanation
-from cepkit.columnar.matches import Matches
+from cepkit.columnar.results.explanation import Explanation
+from cepkit.columnar.results.matches import Matches
 from cepkit.diagnosis.result import WhyNot
 from cepkit.diagnosis.tables import Funnel, NearMisses
 from cepkit.errors import CepkitError, TraceError
-from cepkit.figures.aggregates import draw_aggregates, draw_from_spark, is_from_spark
-from cepkit.figures.counter_table import draw_counter_table
-from cepkit.figures.counters import draw_counters
-from cepkit.figures.explained import draw_explanation
-from cepkit.figures.found import draw_matches, is_matches
-from cepkit.figures.funnel import draw_funnel
-from cepkit.figures.measured_plans import draw_measured
-from cepkit.figures.mechanism import draw_mechanism
-from cepkit.figures.near_misses import draw_near_misses
-from cepkit.figures.plan_comparison import draw_costs
-from cepkit.figures.plan_figure import draw_plan, draw_plans, draw_query
+from cepkit.figures.charts.aggregates import draw_aggregates, draw_from_spark, is_from_spark
+from cepkit.figures.charts.counter_table import draw_counter_table
+from cepkit.figures.charts.counters import draw_counters
+from cepkit.figures.charts.explained import draw_explanation
+from cepkit.figures.charts.funnel import draw_funnel
+from cepkit.figures.charts.matches import draw_matches, is_matches
+from cepkit.figures.charts.measured_plans import draw_measured
+from cepkit.figures.charts.mechanism import draw_mechanism
+from cepkit.figures.charts.near_misses import draw_near_misses
+from cepkit.figures.charts.plan import draw_plan, draw_plans, draw_query
+from cepkit.figures.charts.plan_comparison import draw_costs
+from cepkit.figures.charts.rate_curves import draw_what_if
+from cepkit.figures.charts.search_traces import draw_searches
+from cepkit.figures.charts.sharing import draw_several, draw_sharing
+from cepkit.figures.charts.stream_profile import draw_statistics
+from cepkit.figures.charts.verdict import draw_verdict
+from cepkit.figures.charts.weighed_plans import draw_tradeoff
 from cepkit.figures.player import Player, Traces
-from cepkit.figures.rate_curves import draw_what_if
 from cepkit.figures.report import write_report
-from cepkit.figures.search_traces import draw_searches
-from cepkit.figures.sharing import draw_several, draw_sharing
-from cepkit.figures.stream_profile import draw_statistics
-from cepkit.figures.verdict import draw_verdict
-from cepkit.figures.weighed_plans import draw_tradeoff
 from cepkit.pattern.builder import Pattern, as_query
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from cepkit.figures.texts import plain
+from cepkit.figures.kit.texts import plain
 
 # No scripts, nothing from anywhere: the browser itself holds the page to that.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"

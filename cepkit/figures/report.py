@@ -12,19 +12,20 @@ from pathlib import Path
 
 import pandas as pd
 
-from cepkit.columnar import shown as showing
-from cepkit.columnar.explanation import Explanation
-from cepkit.columnar.output import END, START
+from cepkit.columnar.results import shown as showing
+from cepkit.columnar.results.explanation import Explanation
+from cepkit.columnar.results.output import END, START
 from cepkit.errors import CepkitError
-from cepkit.figures import page, plan_canvas, timeline_canvas
-from cepkit.figures.explained import Counted, counted
-from cepkit.figures.files import write_whole
-from cepkit.figures.found import tidy_frame
-from cepkit.figures.pictures import notes_in_words, pictures, steps_in_words
-from cepkit.figures.plan_comparison import bars
-from cepkit.figures.stream_profile import rates, shares
-from cepkit.figures.svg import to_svg
-from cepkit.figures.timeline import timeline
+from cepkit.figures import page
+from cepkit.figures.charts.explained import Counted, counted
+from cepkit.figures.charts.matches import tidy_frame
+from cepkit.figures.charts.plan_comparison import bars
+from cepkit.figures.charts.stream_profile import rates, shares
+from cepkit.figures.diagrams import plan_canvas, timeline_canvas
+from cepkit.figures.diagrams.pictures import notes_in_words, pictures, steps_in_words
+from cepkit.figures.diagrams.timeline import timeline
+from cepkit.figures.kit.files import write_whole
+from cepkit.figures.kit.svg import to_svg
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query

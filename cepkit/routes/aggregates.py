@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation import running
-from cepkit.aggregation.choice import choose_method
-from cepkit.aggregation.elements import Emit, Method
-from cepkit.aggregation.functions import Function
-from cepkit.aggregation.moments import Moments
-from cepkit.aggregation.operations import operations_of
-from cepkit.aggregation.result import Aggregates
-from cepkit.aggregation.sequence import EventSequence, sequence_of
-from cepkit.aggregation.tables import check_names, columns_of
-from cepkit.columnar.matches import report
+from cepkit.aggregation.methods import running
+from cepkit.aggregation.methods.choice import choose_method
+from cepkit.aggregation.rows.moments import Moments
+from cepkit.aggregation.rows.result import Aggregates
+from cepkit.aggregation.rows.tables import check_names, columns_of
+from cepkit.aggregation.semirings.functions import Function
+from cepkit.aggregation.sequence.definition import EventSequence, sequence_of
+from cepkit.aggregation.sequence.elements import Emit, Method
+from cepkit.aggregation.sequence.operations import operations_of
+from cepkit.columnar.results.matches import report
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.query import Query
 from cepkit.routes.asked import attributes_of, carrying

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cepkit.aggregation.functions import Function, function_of
-from cepkit.aggregation.tables import CAUSE, NEW, TIME
+from cepkit.aggregation.rows.tables import CAUSE, NEW, TIME
+from cepkit.aggregation.semirings.functions import Function, function_of
 from cepkit.errors import PatternError
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.printer import aggregate_text

@@ -13,17 +13,17 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation import matched
-from cepkit.aggregation.elements import Emit, Together, reader
-from cepkit.aggregation.functions import Count, Element, Function, product
-from cepkit.aggregation.gathering import passing
-from cepkit.aggregation.lanes import NOTHING, Lanes, Tracks, lanes_of, tracks_for
-from cepkit.aggregation.matched import Matched, Triggers
-from cepkit.aggregation.moments import Moments
-from cepkit.aggregation.tables import Values, columns_of
-from cepkit.columnar.blocks import Block, Members
-from cepkit.columnar.matches import Matches
-from cepkit.columnar.program import Program
+from cepkit.aggregation.rows import matched
+from cepkit.aggregation.rows.matched import Matched, Triggers
+from cepkit.aggregation.rows.moments import Moments
+from cepkit.aggregation.rows.tables import Values, columns_of
+from cepkit.aggregation.semirings.functions import Count, Element, Function, product
+from cepkit.aggregation.semirings.lanes import NOTHING, Lanes, Tracks, lanes_of, tracks_for
+from cepkit.aggregation.sequence.elements import Emit, Together, reader
+from cepkit.aggregation.sequence.gathering import passing
+from cepkit.columnar.compile.program import Program
+from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.slices.blocks import Block, Members
 from cepkit.pattern.conditions import Aggregate, Expression, variables_of, walk
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.nodes import bound_events_of

@@ -16,10 +16,10 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation.matched import NEVER
-from cepkit.columnar.blocks import Members
-from cepkit.columnar.clocks import with_numbers
-from cepkit.columnar.program import Clock
+from cepkit.aggregation.rows.matched import NEVER
+from cepkit.columnar.compile.program import Clock
+from cepkit.columnar.slices.blocks import Members
+from cepkit.columnar.slices.clocks import with_numbers
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 from cepkit.stream.columns import EventColumns

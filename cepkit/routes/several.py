@@ -19,14 +19,15 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation import shared
-from cepkit.aggregation.elements import Emit
-from cepkit.aggregation.functions import Count, Function
-from cepkit.aggregation.moments import Moments
-from cepkit.aggregation.operations import can_match
-from cepkit.aggregation.result import Aggregates
-from cepkit.aggregation.sequence import EventSequence
-from cepkit.aggregation.shared_plan import (
+from cepkit.aggregation.rows.moments import Moments
+from cepkit.aggregation.rows.result import Aggregates
+from cepkit.aggregation.rows.tables import check_names, columns_of
+from cepkit.aggregation.semirings.functions import Count, Function
+from cepkit.aggregation.sequence.definition import EventSequence
+from cepkit.aggregation.sequence.elements import Emit
+from cepkit.aggregation.sequence.operations import can_match
+from cepkit.aggregation.sharing import together as shared
+from cepkit.aggregation.sharing.plan import (
     Cuts,
     Forest,
     Position,
@@ -34,9 +35,8 @@ from cepkit.aggregation.shared_plan import (
     positions_of,
     sorted_keys,
 )
-from cepkit.aggregation.sharing import Rates, Sharing, choose, cost_of
-from cepkit.aggregation.tables import check_names, columns_of
-from cepkit.columnar.matches import report
+from cepkit.aggregation.sharing.planner import Rates, Sharing, choose, cost_of
+from cepkit.columnar.results.matches import report
 from cepkit.errors import PlanError
 from cepkit.pattern.query import Query
 from cepkit.routes.aggregates import aggregate, aggregate_columns, way_of

@@ -1,7 +1,7 @@
 """Detection over a Spark DataFrame, as a Spark DataFrame.
 
 Types that the query does not name and columns that nobody reads are left behind in the JVM. The
-others reach Python workers as rows, or are read there from files (`delivery.py`).
+others reach Python workers as rows, or are read there from files (`cells/delivery.py`).
 
 Workers need cepkit installed, as they need pyarrow.
 """
@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from cepkit.columnar.backend import loops
-from cepkit.columnar.binding import bind
-from cepkit.columnar.detection import cutting_clock
-from cepkit.columnar.matches import programs
-from cepkit.columnar.program import Program
+from cepkit.columnar.compile.program import Program
+from cepkit.columnar.detector import cutting_clock
+from cepkit.columnar.kernels.backend import loops
+from cepkit.columnar.results.matches import programs
+from cepkit.columnar.slices.binding import bind
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.nodes import repeated_in
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.spark import worker
-from cepkit.spark.counters import Reports, TaskReport, new_reports
-from cepkit.spark.delivery import (
+from cepkit.spark.cells import worker
+from cepkit.spark.cells.counters import Reports, TaskReport, new_reports
+from cepkit.spark.cells.delivery import (
     Batches,
     Chosen,
     Route,
@@ -35,10 +35,10 @@ from cepkit.spark.delivery import (
     numbers_for,
     taken_in_turn,
 )
-from cepkit.spark.layout import common_key
-from cepkit.spark.result import SparkMatches
-from cepkit.spark.result_frame import Telling
-from cepkit.spark.schemas import arrow_columns, match_columns
+from cepkit.spark.cells.layout import common_key
+from cepkit.spark.cells.schemas import arrow_columns, match_columns
+from cepkit.spark.results.frame import Telling
+from cepkit.spark.results.matches import SparkMatches
 from cepkit.stream.columns import Dropped
 from cepkit.stream.ingest import event_columns
 from cepkit.stream.schema import Schema

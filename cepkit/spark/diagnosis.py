@@ -13,8 +13,8 @@ from cepkit.errors import LimitError, StreamError, UnsupportedError
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.spark.batch import batch_frame
-from cepkit.spark.extent import has_type, seconds_of, types_of
-from cepkit.spark.failures import plain_errors
+from cepkit.spark.cells.extent import has_type, seconds_of, types_of
+from cepkit.spark.session.failures import plain_errors
 from cepkit.stream.stream import Stream
 
 FIRST = 200_000

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cepkit.aggregation.trace import CounterTrace
+from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.api import aggregate_trace, simulate
 from cepkit.automata import MECHANISMS
 from cepkit.automata.trace import Trace

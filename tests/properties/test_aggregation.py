@@ -13,9 +13,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cepkit.aggregation import running, subtraction
-from cepkit.aggregation.running import STATES
-from cepkit.aggregation.sequence import sequence_of
+from cepkit.aggregation.methods import running, subtraction
+from cepkit.aggregation.methods.running import STATES
+from cepkit.aggregation.sequence.definition import sequence_of
 from cepkit.errors import UnsupportedError
 from cepkit.pattern import conditions as c
 from cepkit.pattern.checks import check

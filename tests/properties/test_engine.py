@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.columnar.backend import Backend
-from cepkit.columnar.matches import Matches
+from cepkit.columnar.kernels.backend import Backend
+from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.nodes import OrderPlan, Pair, Plan, Tree, TreePlan

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.columnar import next_match, next_match_batches, next_match_searches
-from cepkit.columnar.backend import Backend
+from cepkit.columnar.kernels.backend import Backend
+from cepkit.columnar.skip_till_next import batches as next_match_batches
+from cepkit.columnar.skip_till_next import detection as next_match
+from cepkit.columnar.skip_till_next import searches as next_match_searches
 from cepkit.pattern.policies import Strategy
 from tests.properties.test_engine import CONDITIONS, found, plans, tree_plans
 from tests.strategies import cases

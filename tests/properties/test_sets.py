@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.columnar.backend import Backend
-from cepkit.columnar.matches import Matches
+from cepkit.columnar.kernels.backend import Backend
+from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.checks import as_plan
 from cepkit.stream.stream import events

@@ -19,7 +19,7 @@ from benchmarks.attacks import (
 from benchmarks.datasets import absent
 from benchmarks.intrusion import crossed, found, stream
 from cepkit.api import detect
-from cepkit.columnar.matches import Matches
+from cepkit.columnar.results.matches import Matches
 
 REASON = absent("windows-intrusion")
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))

@@ -10,8 +10,8 @@ from benchmarks.attacks import PSEXEC, WMIC, Attack, pattern
 from benchmarks.datasets import absent, intrusion, trades
 from benchmarks.stock_patterns import ASEQ_2, TRADES
 from cepkit.api import detect, events
-from cepkit.columnar.matches import Matches
-from cepkit.spark.result import SparkMatches
+from cepkit.columnar.results.matches import Matches
+from cepkit.spark.results.matches import SparkMatches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -30,7 +30,7 @@ from benchmarks.stock_patterns import (
     Case,
 )
 from cepkit.api import detect, parse
-from cepkit.columnar.matches import Matches
+from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.normal_form import normal_form
 from cepkit.stream.stream import Stream, events
 from tests.judge import Event, judge

@@ -19,7 +19,7 @@ import cepkit as ck
 from cepkit.errors import LimitError, PatternError, UnsupportedError
 from cepkit.routes.aggregates import EMITS
 from cepkit.routes.asked import functions_of
-from cepkit.spark.aggregate import aggregate
+from cepkit.spark.aggregates.aggregate import aggregate
 from cepkit.stream.stream import events
 from tests.properties.test_aggregation import ANYTHING, SEQUENCES, _plain, expected
 from tests.strategies import as_table
@@ -129,7 +129,7 @@ def test_all_emits_and_types_are_those_of_a_local_stream(spark, emit, clauses, r
 
 
 def test_keys_and_groups_are_dealt_out_by_bucket(spark, monkeypatch):
-    monkeypatch.setattr("cepkit.spark.layout.LEAST_EVENTS", 100)
+    monkeypatch.setattr("cepkit.spark.cells.layout.LEAST_EVENTS", 100)
     pattern = "PATTERN SEQ(A a, B b) WHERE a.user = b.user WITHIN 9 s AGG COUNT, SUM(a.x)"
     for emit in ("new", "total"):
         local, on_spark = both(spark, clicks(2000), pattern, emit=emit)
@@ -240,7 +240,7 @@ def test_what_cannot_be_asked_is_refused_before_any_job(spark):
     ],
 )
 def test_a_window_in_events_sees_those_of_every_type(spark, monkeypatch, emit, group, route):
-    monkeypatch.setattr("cepkit.spark.layout.LEAST_EVENTS", 100)
+    monkeypatch.setattr("cepkit.spark.cells.layout.LEAST_EVENTS", 100)
     pattern = f"PATTERN SEQ(A a, B b) WITHIN 7 EVENTS AGG COUNT, MIN(b.n){group}"
     local, on_spark = both(spark, clicks(900), pattern, emit=emit)
     there = on_spark.toPandas()
@@ -280,6 +280,6 @@ def test_it_is_drawn_as_a_local_result(spark, monkeypatch):
         drawn, alike = (ck.draw(ck.aggregate(each, query, emit=emit)) for each in (there, here))
         assert [list(trace.y) for trace in drawn.data] == [list(trace.y) for trace in alike.data]
         assert [list(trace.x) for trace in drawn.data] == [list(trace.x) for trace in alike.data]
-    monkeypatch.setattr("cepkit.figures.aggregates._MOST_ROWS", 5)
+    monkeypatch.setattr("cepkit.figures.charts.aggregates._MOST_ROWS", 5)
     with pytest.raises(LimitError, match="too many rows"):
         ck.draw(ck.aggregate(there, query))

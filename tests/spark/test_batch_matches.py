@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cepkit.columnar.matches import Matches
+from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 from cepkit.pattern.policies import Strategy
@@ -158,7 +158,7 @@ def test_events_that_take_part_once_are_taken_as_the_judge_takes_them(spark, dat
     frame = spark.createDataFrame(table).repartition(data.draw(st.sampled_from([1, 3])))
     stream = events(frame, time="ts", type="kind", arrival="id")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cepkit.spark.layout.LEAST_EVENTS", 5)  # so that there are buckets
+        patch.setattr("cepkit.spark.cells.layout.LEAST_EVENTS", 5)  # so that there are buckets
         matches = found(stream, case.query, slice_seconds=data.draw(st.sampled_from([None, 1])))
     rows = matches.collect()
     assert result_of(rows, case.variables) == case.matches, matches.route
@@ -166,7 +166,7 @@ def test_events_that_take_part_once_are_taken_as_the_judge_takes_them(spark, dat
 
 
 def test_only_keys_part_what_is_taken_in_turn(spark, monkeypatch):
-    monkeypatch.setattr("cepkit.spark.layout.LEAST_EVENTS", 100)
+    monkeypatch.setattr("cepkit.spark.cells.layout.LEAST_EVENTS", 100)
     frame = spark.range(4000).selectExpr("id AS ts", "if(id % 2 = 0, 'A', 'B') AS kind", "id AS k")
     stream = events(frame, time="ts", type="kind", unit="s")
     text = "PATTERN SEQ(A a, B b) WITHIN 5 s STRATEGY skip-till-next-match"
@@ -202,7 +202,7 @@ LINKED = parse("PATTERN AND(A a, B b, A c) WHERE a.y = b.y AND b.y = c.y AND a.s
 @pytest.mark.parametrize("query", [KEYED, LINKED], ids=["partition by", "chain of equalities"])
 @pytest.mark.parametrize("seconds", [None, 3], ids=["buckets", "buckets x slices"])
 def test_keys_are_kept_together(spark, query, seconds, monkeypatch):
-    monkeypatch.setattr("cepkit.spark.layout.LEAST_EVENTS", 5)  # so that there are buckets
+    monkeypatch.setattr("cepkit.spark.cells.layout.LEAST_EVENTS", 5)  # so that there are buckets
     nan, zero = float("nan"), -0.0
     ys = [1.0, None, nan, 0.0, zero, 2.0] * 20
     table = pa.table(

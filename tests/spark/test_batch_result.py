@@ -11,8 +11,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from cepkit.columnar.explanation import Explanation
-from cepkit.columnar.matches import Matches
+from cepkit.columnar.results.explanation import Explanation
+from cepkit.columnar.results.matches import Matches
 from cepkit.errors import LimitError, PatternError, StreamError, UnsupportedError
 from cepkit.pattern.functions import register_function
 from cepkit.pattern.parser import parse

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cepkit.columnar.matches import Matches
+from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.parser import parse
 from cepkit.spark.batch import detect
 from cepkit.stream.stream import events

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cepkit.columnar.matches import Matches
+from cepkit.columnar.results.matches import Matches
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.parser import parse
-from cepkit.spark.numbering import Source, numbered
+from cepkit.spark.cells.numbering import Source, numbered
 from cepkit.stream.columns import Dropped
 from cepkit.stream.stream import events
 from tests.spark.test_batch_matches import found, plan_of
@@ -49,7 +49,7 @@ def stream_of(source, arrival=None):
 @pytest.mark.parametrize(("arrival", "size"), [(None, 40), ("id", None), ("gaps", 40)])
 @pytest.mark.parametrize("query", [COUNTED, KEYED, BESIDE, NEIGHBOURS, BOTH], ids=str)
 def test_cells_of_every_kind_find_what_one_does(spark, monkeypatch, query, arrival, size):
-    monkeypatch.setattr("cepkit.spark.layout.LEAST_EVENTS", 50)  # so that there are some
+    monkeypatch.setattr("cepkit.spark.cells.layout.LEAST_EVENTS", 50)  # so that there are some
     rows = table()
     expected = Matches(stream_of(rows, arrival), query, plan_of(query))
     assert expected.count() > 0

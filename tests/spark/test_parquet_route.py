@@ -10,7 +10,7 @@ import pytest
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.parser import parse
 from cepkit.spark.batch import detect
-from cepkit.spark.parquet_route import scanned_files
+from cepkit.spark.cells.parquet import scanned_files
 from cepkit.stream.columns import Dropped
 from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from cepkit.pattern.parser import parse
-from cepkit.spark.profile import profile
+from cepkit.spark.profile.statistics import profile
 from cepkit.statistics.estimate import attributes_read, estimate
 from cepkit.stream.columns import Dropped
 from cepkit.stream.generators import zipf_events

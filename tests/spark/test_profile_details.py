@@ -12,7 +12,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.pattern.parser import parse
-from cepkit.spark.profile import profile
+from cepkit.spark.profile.statistics import profile
 from cepkit.statistics.model import Statistics
 from cepkit.stream.generators import zipf_events
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from cepkit.errors import StreamError
-from cepkit.spark.progress import run_with_progress
+from cepkit.spark.session.progress import run_with_progress
 
 
 def slow(spark, seconds: float):

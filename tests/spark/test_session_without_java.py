@@ -15,8 +15,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 QUERY = """
 import json, os
 import pyarrow as pa
-from cepkit.spark.java import find_java
-from cepkit.spark.session import get_session
+from cepkit.spark.session.java import find_java
+from cepkit.spark.session.local import get_session
 
 spark = get_session(cores=2, memory="1g")
 assert get_session() is spark
@@ -38,7 +38,7 @@ print(json.dumps({
 ERRORS = """
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from cepkit.spark.session import get_session
+from cepkit.spark.session.local import get_session
 
 spark = get_session(cores=2, memory="1g")
 

@@ -21,7 +21,7 @@ from cepkit.routes.aggregates import EMITS
 from cepkit.routes.aggregates import aggregate as aggregate_locally
 from cepkit.routes.asked import functions_of
 from cepkit.routes.several import SHARINGS, Shared
-from cepkit.spark.aggregate import aggregate_several
+from cepkit.spark.aggregates.aggregate import aggregate_several
 from cepkit.stream.stream import events
 from tests.properties.test_aggregation import _plain
 from tests.properties.test_sharing import cuts, sequences
@@ -133,7 +133,7 @@ def test_a_plan_is_made_on_the_driver_from_a_sample(spark):
 def test_a_sample_is_of_all_events_and_of_what_filters_let_through(
     spark, monkeypatch, tmp_path, files
 ):
-    monkeypatch.setattr("cepkit.spark.rates.SAMPLE", 1500)
+    monkeypatch.setattr("cepkit.spark.profile.rates.SAMPLE", 1500)
     frame = clicks(9000)
     queries = [query.replace(" WITHIN", " WHERE b.x > 12 WITHIN") for query in FUNNEL]
     local = ck.aggregate(ck.events(frame, **ROLES), queries, sharing="chop-connect").plan

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
-from cepkit.aggregation.trace import CounterTrace
-from cepkit.aggregation.trace_json import encode
-from cepkit.aggregation.trace_records import Action, CounterCounts
+from cepkit.aggregation.tracing.codec import encode
+from cepkit.aggregation.tracing.records import Action, CounterCounts
+from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.automata.clauses import Clauses
 from cepkit.figures.player.moments import Moment, counts_at, moments_of
 from cepkit.figures.player.shared import SCHEMA, affordable, cut_in_words, exact, types_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from cepkit.aggregation.trace import CounterTrace
+from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.automata.trace import Trace
 from cepkit.errors import TraceError
 from cepkit.figures.player.counter_document import counter_document

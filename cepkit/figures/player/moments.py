@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cepkit.aggregation.trace import CounterTrace
-from cepkit.aggregation.trace_records import CounterCounts
+from cepkit.aggregation.tracing.records import CounterCounts
+from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.errors import TraceError
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
-from cepkit.figures.texts import plain
+from cepkit.figures.kit.texts import plain
 
 # The browser itself holds the page to it: no request leaves it.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"

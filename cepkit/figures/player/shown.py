@@ -9,11 +9,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from cepkit.figures.files import write_whole
+from cepkit.figures.kit.files import write_whole
+from cepkit.figures.kit.texts import plain
 from cepkit.figures.player import page
 from cepkit.figures.player.document import Traces, player_document
 from cepkit.figures.player.shared import DEFAULT_STEPS
-from cepkit.figures.texts import plain
 from cepkit.statistics.tables import html_table, text_table
 
 _TITLES = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import cepkit as ck
-from cepkit.aggregation.functions import Count, Element, Function, Reads
+from cepkit.aggregation.semirings.functions import Count, Element, Function, Reads
 from cepkit.errors import PatternError
 from tests.unit.aggregation.cases import METHODS, stream, values
 

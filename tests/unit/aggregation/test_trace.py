@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepkit as ck
-from cepkit.aggregation.sequence import sequence_of
-from cepkit.aggregation.trace import CounterTrace
-from cepkit.aggregation.tracing import trace
+from cepkit.aggregation.sequence.definition import sequence_of
+from cepkit.aggregation.tracing.recorder import trace
+from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.errors import LimitError, PatternError, TraceError, UnsupportedError
 from cepkit.stream.stream import events
 from tests.properties.test_aggregation import SEQUENCES, expected

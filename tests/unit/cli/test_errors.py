@@ -165,7 +165,7 @@ def test_a_write_that_fails_leaves_nothing_and_keeps_the_old(refused, monkeypatc
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device", "m.parquet")
 
-    monkeypatch.setattr("cepkit.columnar.matches.Matches.write_parquet", full)
+    monkeypatch.setattr("cepkit.columnar.results.matches.Matches.write_parquet", full)
     error = refused("detect", "--out", "m.parquet", "--overwrite")
     assert error == "error: 'm.parquet': No space left on device\n"
     assert Path("m.parquet").read_text(encoding="utf-8") == "old"

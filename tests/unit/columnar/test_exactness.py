@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cepkit.columnar import sources
-from cepkit.columnar.backend import Backend
-from cepkit.columnar.matches import Matches
+from cepkit.columnar.join import sources
+from cepkit.columnar.kernels.backend import Backend
+from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.keys import dense_keys, partition_keys
 from cepkit.pattern.parser import parse
 from cepkit.plan.checks import as_plan
@@ -127,7 +127,7 @@ def test_names_and_constants_of_a_pattern_never_reach_generated_source(
     written = []
     load = sources.load.__wrapped__
     monkeypatch.setattr(
-        "cepkit.columnar.generated.load",
+        "cepkit.columnar.join.generated.load",
         lambda loop, compiled: written.append(loop) or load(loop, compiled=compiled),
     )
     evil = "__import__('os').system('true')"

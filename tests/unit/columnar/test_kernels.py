@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.columnar import compiled, plain
+from cepkit.columnar.kernels import compiled, plain
 
 SMALL = st.integers(0, 12)
 

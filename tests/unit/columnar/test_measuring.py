@@ -3,8 +3,8 @@
 import pytest
 
 import cepkit as ck
-from cepkit.columnar.measuring import run_plans
-from cepkit.columnar.output_profile import output_profile
+from cepkit.columnar.results.measuring import run_plans
+from cepkit.columnar.results.output_profile import output_profile
 from cepkit.errors import PlanError, StreamError
 
 TEXT = """PATTERN SEQ(MSFT a, GOOG b, AAPL c)

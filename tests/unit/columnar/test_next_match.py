@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.columnar import next_match_searches
-from cepkit.columnar.backend import Backend
-from cepkit.columnar.matches import Matches
-from cepkit.columnar.next_match_walks import walk_programs
+from cepkit.columnar.kernels.backend import Backend
+from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.skip_till_next import searches as next_match_searches
+from cepkit.columnar.skip_till_next.walks import walk_programs
 from cepkit.pattern import functions
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse

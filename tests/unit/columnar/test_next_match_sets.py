@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.columnar import next_match_batches
-from cepkit.columnar.backend import Backend
-from cepkit.columnar.matches import Matches
+from cepkit.columnar.kernels.backend import Backend
+from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.skip_till_next import batches as next_match_batches
 from cepkit.errors import LimitError
 from cepkit.pattern.parser import parse
 from cepkit.plan.checks import as_plan

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cepkit.columnar.compiler import compile_branch
-from cepkit.columnar.program import Bound, Program
+from cepkit.columnar.compile.branch import compile_branch
+from cepkit.columnar.compile.program import Bound, Program
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.columnar.compiler import compile_branch
-from cepkit.columnar.program import Program
+from cepkit.columnar.compile.branch import compile_branch
+from cepkit.columnar.compile.program import Program
 from cepkit.errors import LimitError, PatternError, StreamError
 from cepkit.pattern.normal_form import normal_form
 
@@ -43,7 +43,7 @@ def test_bounds_and_conditions_on_the_size() -> None:
 
 def test_a_set_that_ends_the_match_is_found_across_slices() -> None:
     text = "PATTERN SEQ(A a, KL(B b)) WITHIN 2 s"
-    from cepkit.columnar.matches import Matches
+    from cepkit.columnar.results.matches import Matches
     from cepkit.plan.checks import as_plan
 
     query = ck.parse(text)
@@ -149,7 +149,7 @@ def test_what_the_ends_weigh_counts_as_well() -> None:
 
 
 def test_only_sets_that_conditions_are_about_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cepkit.columnar.sets.MOST_TRIED", 10)
+    monkeypatch.setattr("cepkit.columnar.kleene.sets.MOST_TRIED", 10)
     free = ck.detect(stream("ABBBBC"), "PATTERN SEQ(A a, KL(B b), C c) WITHIN 9 s")
     assert len(free.to_arrow()) == 15
     text = "PATTERN SEQ(A a, KL(B b), C c) WHERE avg(b.x) > 0 WITHIN 9 s"

@@ -2,7 +2,7 @@
 
 from itertools import combinations, pairwise
 
-from cepkit.figures.canvas import Canvas, Card, Circle, Line, Text
+from cepkit.figures.kit.canvas import Canvas, Card, Circle, Line, Text
 
 
 def overlap(first, second):

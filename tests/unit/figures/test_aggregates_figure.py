@@ -7,7 +7,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.errors import CepkitError
-from cepkit.figures.aggregates import draw_aggregates, groups, lines
+from cepkit.figures.charts.aggregates import draw_aggregates, groups, lines
 from cepkit.stream.stream import Stream
 from tests.unit.figures.cases import SCRIPT
 

@@ -3,11 +3,11 @@ from itertools import combinations
 import pytest
 
 from cepkit.errors import PlanError
-from cepkit.figures import plan_canvas
-from cepkit.figures.canvas import Circle
-from cepkit.figures.pictures import pictures
-from cepkit.figures.plan_figure import draw_plan, draw_query
-from cepkit.figures.svg import to_svg
+from cepkit.figures.charts.plan import draw_plan, draw_query
+from cepkit.figures.diagrams import plan_canvas
+from cepkit.figures.diagrams.pictures import pictures
+from cepkit.figures.kit.canvas import Circle
+from cepkit.figures.kit.svg import to_svg
 from cepkit.pattern.parser import parse
 from cepkit.plan.checks import as_plan
 from cepkit.planners.choose import choose_plan

@@ -5,12 +5,12 @@ import plotly.graph_objects as go
 import plotly.io as pio
 import pytest
 
-from cepkit.columnar.counters import StepCounters
-from cepkit.columnar.explanation import Explanation
-from cepkit.figures.explained import counted, draw_explanation
-from cepkit.figures.plan_comparison import bars, draw_costs
-from cepkit.figures.scales import Scale, log10
-from cepkit.figures.stream_profile import draw_statistics, rates, shares
+from cepkit.columnar.results.explanation import Explanation
+from cepkit.columnar.slices.counters import StepCounters
+from cepkit.figures.charts.explained import counted, draw_explanation
+from cepkit.figures.charts.plan_comparison import bars, draw_costs
+from cepkit.figures.charts.stream_profile import draw_statistics, rates, shares
+from cepkit.figures.kit.scales import Scale, log10
 from cepkit.plan.checks import as_plan
 from cepkit.planners import Greedy
 from cepkit.planners.choose import choose_plan

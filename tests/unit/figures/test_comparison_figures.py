@@ -4,14 +4,14 @@ from dataclasses import replace
 import pytest
 
 from cepkit import api
-from cepkit.columnar.measuring import run_plans
+from cepkit.columnar.results.measuring import run_plans
 from cepkit.costs import Blend
 from cepkit.errors import CepkitError
 from cepkit.figures import draw
-from cepkit.figures.measured_plans import measured_plans, rank_correlation
-from cepkit.figures.rate_curves import cheapest_at, cross_overs, rate_curves
-from cepkit.figures.search_traces import traces
-from cepkit.figures.weighed_plans import ways
+from cepkit.figures.charts.measured_plans import measured_plans, rank_correlation
+from cepkit.figures.charts.rate_curves import cheapest_at, cross_overs, rate_curves
+from cepkit.figures.charts.search_traces import traces
+from cepkit.figures.charts.weighed_plans import ways
 from cepkit.planners import DpTree, IterativeImprovement
 from cepkit.planners.compare import compare_plans
 from cepkit.planners.tradeoff import weigh

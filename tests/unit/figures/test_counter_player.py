@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 
 import cepkit as ck
-from cepkit.aggregation.sequence import sequence_of
-from cepkit.aggregation.tracing import trace
+from cepkit.aggregation.sequence.definition import sequence_of
+from cepkit.aggregation.tracing.recorder import trace
 from cepkit.errors import CepkitError, TraceError
-from cepkit.figures.counters import counted
+from cepkit.figures.charts.counters import counted
 from cepkit.figures.player import Player, player_document, shared
 from cepkit.figures.player.moments import counts_at, moments_of
 from cepkit.stream.stream import events

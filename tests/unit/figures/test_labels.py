@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.figures.key import KeyRow, add_key, mark_of
-from cepkit.figures.labels import GAP, HEIGHT, RADIUS, Point, shifts, spread
-from cepkit.figures.scales import Scale, log10
-from cepkit.figures.style import figure
+from cepkit.figures.kit.key import KeyRow, add_key, mark_of
+from cepkit.figures.kit.labels import GAP, HEIGHT, RADIUS, Point, shifts, spread
+from cepkit.figures.kit.scales import Scale, log10
+from cepkit.figures.kit.style import figure
 from tests.unit.figures.cases import SCRIPT
 
 PLOT = 300

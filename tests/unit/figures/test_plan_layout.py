@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.figures import plan_canvas
-from cepkit.figures.canvas import Card
-from cepkit.figures.pictures import pictures
-from cepkit.figures.tidy import Node, arranged, width_of_tree
+from cepkit.figures.diagrams import plan_canvas
+from cepkit.figures.diagrams.pictures import pictures
+from cepkit.figures.kit.canvas import Card
+from cepkit.figures.kit.tidy import Node, arranged, width_of_tree
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 from cepkit.plan.nodes import OrderPlan, Pair, Plan, TreePlan

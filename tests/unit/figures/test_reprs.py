@@ -3,10 +3,10 @@
 import pandas as pd
 import pyarrow as pa
 
-from cepkit.columnar import shown
-from cepkit.columnar.frames import to_frame
-from cepkit.figures.texts import cut, fitted, plain, width_of, wrapped
-from cepkit.figures.texts import shown as as_shown
+from cepkit.columnar.results import shown
+from cepkit.columnar.results.frames import to_frame
+from cepkit.figures.kit.texts import cut, fitted, plain, width_of, wrapped
+from cepkit.figures.kit.texts import shown as as_shown
 from cepkit.pattern.parser import parse
 from cepkit.planners.choose import choose_plan
 from cepkit.planners.compare import compare_plans

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.figures.canvas import Circle, Text
-from cepkit.figures.sharing import draw_several, layout
+from cepkit.figures.charts.sharing import draw_several, layout
+from cepkit.figures.kit.canvas import Circle, Text
 from tests.unit.aggregation.test_sharing import VIEWS, asked
 from tests.unit.figures.cases import NASTY, quoted
 from tests.unit.figures.overlaps import assert_nothing_overlaps

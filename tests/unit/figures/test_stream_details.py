@@ -6,8 +6,8 @@ import pytest
 
 from cepkit.errors import CepkitError
 from cepkit.figures import draw
-from cepkit.figures.stream_keys import key_bars
-from cepkit.figures.stream_times import series
+from cepkit.figures.charts.stream_keys import key_bars
+from cepkit.figures.charts.stream_times import series
 from cepkit.statistics import KeyCounts, OverTime, Statistics
 from tests.unit.figures.cases import SCRIPT
 

@@ -3,13 +3,13 @@ from datetime import UTC, datetime
 import pandas as pd
 import pytest
 
-from cepkit.columnar import shown
+from cepkit.columnar.results import shown
 from cepkit.errors import CepkitError, StreamError
 from cepkit.figures import draw
-from cepkit.figures.canvas import Circle, Text
-from cepkit.figures.style import colour_of
-from cepkit.figures.timeline import letters, names_of, timeline
-from cepkit.figures.timeline_canvas import layout
+from cepkit.figures.diagrams.timeline import letters, names_of, timeline
+from cepkit.figures.diagrams.timeline_canvas import layout
+from cepkit.figures.kit.canvas import Circle, Text
+from cepkit.figures.kit.style import colour_of
 from tests.unit.figures.cases import NONE, ROWS, SCRIPT, THREE, find, measured_like_frame, sequence
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from cepkit.api import draw, simulate
 from cepkit.errors import TraceError
-from cepkit.figures.canvas import Circle, Text
-from cepkit.figures.counters import _decimated, counted
-from cepkit.figures.mechanism import layout, traffic
+from cepkit.figures.charts.counters import _decimated, counted
+from cepkit.figures.charts.mechanism import layout, traffic
+from cepkit.figures.kit.canvas import Circle, Text
 from cepkit.stream.stream import events
 
 PATTERN = (

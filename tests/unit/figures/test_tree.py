@@ -5,13 +5,14 @@ import math
 import pytest
 
 from cepkit.errors import CepkitError, PlanError
-from cepkit.figures import draw, plan_canvas, tree_canvas
-from cepkit.figures.canvas import Card, Line, Text
-from cepkit.figures.chain import Chain
-from cepkit.figures.pictures import notes_in_words, pictures, steps_in_words
-from cepkit.figures.strokes import Strokes
-from cepkit.figures.svg import to_svg
-from cepkit.figures.tree import Leaf, nodes_of
+from cepkit.figures import draw
+from cepkit.figures.diagrams import plan_canvas, tree_canvas
+from cepkit.figures.diagrams.chain import Chain
+from cepkit.figures.diagrams.pictures import notes_in_words, pictures, steps_in_words
+from cepkit.figures.diagrams.tree import Leaf, nodes_of
+from cepkit.figures.kit.canvas import Card, Line, Text
+from cepkit.figures.kit.strokes import Strokes
+from cepkit.figures.kit.svg import to_svg
 from cepkit.pattern.parser import parse
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import OrderPlan, Pair, Plan, TreePlan

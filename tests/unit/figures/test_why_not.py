@@ -4,10 +4,10 @@ import plotly.graph_objects as go
 import pytest
 
 import cepkit as ck
-from cepkit.figures.canvas import Circle, Line, Text
-from cepkit.figures.funnel import draw_funnel, stages
-from cepkit.figures.near_misses import draw_near_misses, missed
-from cepkit.figures.verdict import layout, placed
+from cepkit.figures.charts.funnel import draw_funnel, stages
+from cepkit.figures.charts.near_misses import draw_near_misses, missed
+from cepkit.figures.charts.verdict import layout, placed
+from cepkit.figures.kit.canvas import Circle, Line, Text
 from tests.unit.diagnosis.cases import stream_of
 from tests.unit.figures.cases import SCRIPT, TWELVE, sequence
 

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from cepkit.spark.daemon import polite
+from cepkit.spark.session.daemon import polite
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from cepkit.errors import CepkitError, JavaNotFoundError
-from cepkit.spark import java, java_launcher
-from cepkit.spark.java import JavaHome, find_java, parse_java_version
+from cepkit.spark.session import java, java_launcher
+from cepkit.spark.session.java import JavaHome, find_java, parse_java_version
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the fake Javas are shell scripts")
 

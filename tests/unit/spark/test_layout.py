@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cepkit.columnar.candidates import Owned
-from cepkit.columnar.detection import cutting_clock
-from cepkit.columnar.matches import programs
+from cepkit.columnar.detector import cutting_clock
+from cepkit.columnar.results.matches import programs
+from cepkit.columnar.slices.candidates import Owned
 from cepkit.errors import StreamError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
-from cepkit.spark.layout import (
+from cepkit.spark.cells.layout import (
     LEAST_EVENTS,
     MOST_BYTES,
     Extent,
@@ -21,7 +21,7 @@ from cepkit.spark.layout import (
     choose_layout,
     common_key,
 )
-from cepkit.spark.worker import key_hashes
+from cepkit.spark.cells.worker import key_hashes
 from cepkit.stream.columns import Column
 
 SECOND = 1_000_000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cepkit.spark import session
+from cepkit.spark.session import local as session
 
 
 def test_shuffles_make_as_many_tasks_as_there_are_cores() -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from cepkit.columnar.matches import Matches
+from cepkit.columnar.results.matches import Matches
 from cepkit.errors import StreamError
 from cepkit.pattern.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan

@@ -7,7 +7,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from cepkit.aggregation.trace import CounterTrace
+from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.automata.trace import Trace
 from cepkit.figures.player import DEFAULT_STEPS, Player, Traces, script
 from cepkit_widgets.player.state import PlayerState

@@ -1,0 +1,69 @@
+"""Which method is the fastest for some operations.
+
+Prefix counters touch every live START at each event, a window product a matrix as wide as the
+sequence. Where the product can be divided by what expires, it is always faster; else what decides
+is how many STARTs live at once. Without a window prefix counters need a single row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from cepkit.aggregation.semirings.functions import Count, CountValues, Function, Sum
+from cepkit.aggregation.sequence.elements import Method
+from cepkit.aggregation.sequence.operations import Interleaved
+from cepkit.stream.columns import EventColumns
+
+FEW = 20
+"""Live STARTs up to which prefix counters are faster than two stacks, by the benchmarks."""
+
+
+def live_starts(operations: Interleaved) -> float:
+    """Return how many STARTs of a key live at once, on average over the STARTs."""
+    assert operations.window is not None
+    at = operations.codes == operations.start_code
+    ts = operations.ts[at]
+    if not len(ts):
+        return 0.0
+    keys = np.zeros(len(ts), dtype=np.int32)
+    if len(operations.keys):
+        keys = operations.keys[at]
+        order = np.argsort(keys, kind="stable")
+        keys, ts = keys[order], ts[order]
+    # One number orders by key and time.
+    span = int(operations.ts.max() - operations.ts.min()) + operations.window + 2
+    rank = keys * float(span) + (ts - operations.ts.min())
+    begun = np.searchsorted(rank, rank - operations.window)
+    return float(np.mean(np.arange(len(rank)) - begun + 1))
+
+
+def choose_method(
+    operations: Interleaved, functions: Iterable[Function], columns: EventColumns
+) -> tuple[Method, str]:
+    """Return the method for some operations and functions, and why.
+
+    Args:
+        operations: What the events do.
+        functions: What is asked.
+        columns: The stream, with the attributes that the functions read.
+    """
+    if operations.window is None:
+        return "prefix-counters", "without a window one row of counters is enough"
+    if not operations.absences and all(_whole(function, columns) for function in functions):
+        return "window-product", "whole numbers are subtracted as events expire"
+    live = live_starts(operations)
+    if live <= FEW:
+        return "prefix-counters", f"about {live:.3g} STARTs live at once, which are few"
+    return "window-product", f"about {live:.3g} STARTs live at once"
+
+
+def _whole(function: Function, columns: EventColumns) -> bool:
+    """Return whether a function adds up whole numbers alone."""
+    match function:
+        case Count() | CountValues():
+            return True
+        case Sum(_, str() as attribute):
+            return columns.attributes[attribute].kind == "integer"
+    return False

@@ -1,0 +1,126 @@
+"""Runs a method over operations: compiled where that is exact, over elements otherwise.
+
+What comes back are *moments*, one for each row of the output: when, of which group, for what
+reason, and what the aggregates are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from cepkit.aggregation.methods import by_loops, prefix_counters, two_step, window_product
+from cepkit.aggregation.methods.subtraction import can_subtract, subtract
+from cepkit.aggregation.rows.emission import groups_at
+from cepkit.aggregation.rows.joining import join_elements
+from cepkit.aggregation.rows.moments import Moments, integers
+from cepkit.aggregation.semirings.functions import Element, Function
+from cepkit.aggregation.semirings.lanes import SAFE, Lanes, lanes_of
+from cepkit.aggregation.sequence import elements
+from cepkit.aggregation.sequence.bounds import bounds
+from cepkit.aggregation.sequence.elements import Emit, Method, Together
+from cepkit.aggregation.sequence.operations import Interleaved, Operations, in_stream_order
+from cepkit.compiling import HAS_NUMBA
+from cepkit.stream.columns import EventColumns
+
+STATES: dict[Method, elements.NewState] = {
+    "prefix-counters": prefix_counters.PrefixCounters,
+    "window-product": window_product.WindowProduct,
+    "two-step": two_step.TwoStep,
+}
+
+
+def aggregate(
+    operations: Interleaved,
+    variables: Sequence[str],
+    functions: Sequence[Function],
+    columns: EventColumns,
+    method: Method,
+    emit: Emit,
+    *,
+    interpreted: bool = False,
+) -> Moments:
+    """Return the rows that a method gives.
+
+    Args:
+        operations: What the events do.
+        variables: The variable of each position.
+        functions: What is asked.
+        columns: The stream, with the attributes that the functions read.
+        method: How.
+        emit: Which rows; see `cepkit.aggregate`.
+        interpreted: Whether to go without compiled loops, as where there are none.
+
+    Raises:
+        PatternError: A column holds what its function cannot take.
+    """
+    # Where there can be no match a position is put before the only one.
+    variables = [variables[0]] * (operations.length - len(variables)) + list(variables)
+    positions = {variable: p for p, variable in enumerate(variables, 1)}
+    lanes = lanes_of(functions, positions, columns)
+    if lanes is not None and not interpreted and HAS_NUMBA:
+        moments = _by_loops(operations, lanes, method, emit)
+        if moments is not None:
+            return moments
+    together = Together(functions)
+    read = elements.reader(together, variables, columns)
+    by_key = operations.by_key()
+    records = elements.run(by_key, read, together, STATES[method])
+    return _of_elements(by_key, together, records, emit)
+
+
+def _by_loops(operations: Interleaved, lanes: Lanes, method: Method, emit: Emit) -> Moments | None:
+    """Return the rows; None where they may have numbers for which there is no loop."""
+    most = _greatest(operations, lanes, emit)
+    # Without a window the product's first column is a row of prefix counters.
+    products = method == "window-product" or operations.window is None
+    subtracting = products and method != "two-step" and can_subtract(operations, lanes)
+    if subtracting and most < SAFE:
+        return subtract(operations, lanes, emit)
+    by_key = operations.by_key()
+    if most >= SAFE and len(by_key.groups) > 1:
+        most = _greatest(by_key, lanes, emit)
+    if most >= SAFE:
+        return (
+            by_loops.run_remainders(by_key, lanes, most, emit)
+            if most < math.inf and method != "two-step"
+            else None
+        )
+    if subtracting:
+        return subtract(operations, lanes, emit)
+    return by_loops.run(by_key, lanes, method, emit)
+
+
+def _greatest(operations: Operations | Interleaved, lanes: Lanes, emit: Emit) -> float:
+    """Return an upper bound on whole numbers in the result."""
+    live, total = bounds(operations)
+    return max(live, total if emit == "total" else 0.0) * lanes.greatest
+
+
+def _of_elements(
+    operations: Operations, together: Together, records: elements.Records, emit: Emit
+) -> Moments:
+    triggers = np.flatnonzero(operations.codes == 0)
+    groups = groups_at(operations, triggers)
+    if emit == "total":
+        sums: dict[int, Element] = {} if operations.grouped else {0: together.zero}
+        for group, element in zip(groups, records.new, strict=True):
+            sums[int(group)] = together.plus(sums.get(int(group), together.zero), element)
+        if operations.grouped:
+            sums = {group: element for group, element in sorted(sums.items()) if element[0]}
+        nothing = np.zeros(len(sums), dtype=np.int64)
+        return Moments(
+            nothing, np.array(list(sums), dtype=np.int32), nothing.astype(np.bool_), nothing,
+            list(sums.values()), None,
+        )  # fmt: skip
+    if emit == "new":
+        order = in_stream_order(operations.rows[triggers])
+        at = triggers[order]
+        found = [records.new[i] for i in order]
+        return Moments(
+            operations.ts[at], groups[order], np.ones(len(at), np.bool_),
+            integers([element[0] for element in found]), found, None,
+        )  # fmt: skip
+    return join_elements(operations, together, triggers, records, changes=emit == "changes")

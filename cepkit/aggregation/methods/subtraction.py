@@ -1,0 +1,67 @@
+"""Rows of whole numbers that can be subtracted again: all keys at once, in stream order.
+
+What most queries ask - numbers of matches, sums of integers, without absences - needs no sorting by
+key, no tree over the keys of a group, and no putting back into the order of the stream.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepkit.aggregation.kernels import subtraction as subtraction_loops
+from cepkit.aggregation.rows.joining import merge
+from cepkit.aggregation.rows.moments import Moments
+from cepkit.aggregation.rows.totals import totals
+from cepkit.aggregation.semirings.lanes import Lanes, joined, tracks_for
+from cepkit.aggregation.sequence.elements import Emit
+from cepkit.aggregation.sequence.operations import Interleaved
+
+MOST_NUMBERS = 1 << 25
+"""Numbers in the matrices of all keys, up to which they are kept at the same time."""
+
+
+def can_subtract(operations: Interleaved, lanes: Lanes) -> bool:
+    """Return whether expiring events can be divided from products that are there for each key."""
+    if not lanes.only_integers or operations.absences:
+        return False
+    n = operations.length
+    return len(operations.groups) * n * (n + 1) * (1 + len(lanes.int_at)) <= MOST_NUMBERS
+
+
+def subtract(operations: Interleaved, lanes: Lanes, emit: Emit) -> Moments:
+    """Return the rows of the output.
+
+    Args:
+        operations: What the events do; without absences.
+        lanes: What is carried; whole numbers alone.
+        emit: Which rows.
+    """
+    triggers = np.flatnonzero(operations.codes == 0)
+    size = len(triggers)
+    window = -1 if operations.window is None else operations.window
+    expiries = window >= 0 and emit == "changes"
+    starts = int((operations.codes == operations.start_code).sum()) if expiries else 0
+    groups, new = np.empty(size, np.int32), np.empty(size, np.int64)
+    expired, of = np.empty(starts, np.int64), np.empty(starts, np.int32)
+    tracks, left = tracks_for(lanes, size), tracks_for(lanes, starts)
+    written = subtraction_loops.run(
+        operations.ts, operations.codes, operations.rows, operations.keys, operations.groups,
+        operations.length, window, lanes.int_at, lanes.ints, emit in ("new", "total"), expiries,
+        groups, new, tracks.count, tracks.ints, expired, of, left.count, left.ints,
+    )  # fmt: skip
+    if emit == "total":
+        return totals(lanes, groups, tracks, len(operations.group_rows), operations.grouped)
+    found = Moments(operations.ts[triggers], groups, np.ones(size, np.bool_), new, tracks, lanes)
+    if not written:
+        return found
+    # Of one time the rows of triggers come first.
+    ts = np.concatenate((found.ts, expired[:written]))
+    order = merge(ts, size)
+    return Moments(
+        ts,
+        np.concatenate((groups, of[:written])),
+        np.arange(len(ts)) < size,
+        np.concatenate((new, np.zeros(written, np.int64))),
+        joined([tracks, left.take(np.arange(written))]),
+        lanes,
+    ).take(order)

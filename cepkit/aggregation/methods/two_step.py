@@ -1,0 +1,81 @@
+"""Two steps: first all matches are constructed, then they are aggregated. The baseline.
+
+Each position has a stack of its events; an event points at the top of the stack before it. A
+trigger searches depth first along the pointers for the matches that it completes; what an absence
+forbids is filtered out afterwards. Each match found is added to what its START has. Cost:
+O(matches).
+
+Source: ASEQ, section 2.2 (stack-based evaluation as in SASE).
+"""
+
+from __future__ import annotations
+
+from cepkit.aggregation.semirings.functions import Element, Semiring
+
+
+class TwoStep:
+    """The stacks and the matches of one key over elements of any function.
+
+    Args:
+        function: The aggregate.
+        length: The positions of the sequence.
+        window: As in `EventSequence`.
+    """
+
+    def __init__(self, function: Semiring, length: int, window: int | None) -> None:
+        self._f = function
+        self._n = length
+        self._window = window
+        # (time, element) of each event, and when absences were violated
+        self._stacks: list[list[tuple[int, Element]]] = [[] for _ in range(length + 1)]
+        self._absences: list[list[int]] = [[] for _ in range(length + 1)]
+        self._matches: list[tuple[int, Element]] = []
+
+    def next_expiry(self) -> int | None:
+        """Return when the oldest live START expires, None where none will."""
+        if self._window is None or not self._stacks[1]:
+            return None
+        return self._stacks[1][0][0] + self._window + 1
+
+    def expire(self, now: int) -> None:
+        """Drop the events and matches that are live no more at a time."""
+        assert self._window is not None
+        oldest = now - self._window
+        self._stacks = [[e for e in stack if e[0] >= oldest] for stack in self._stacks]
+        self._matches = [match for match in self._matches if match[0] >= oldest]
+
+    def extend(self, position: int, ts: int, element: Element) -> None:
+        """Take an event at a position before the last."""
+        self._stacks[position].append((ts, element))
+
+    def complete(self, ts: int, element: Element) -> Element:
+        """Take an event at the last position; return the element of the matches it completes."""
+        found = self._search(self._n - 1, ts, element) if self._n > 1 else [(ts, element)]
+        self._matches += found
+        if self._n == 1:
+            self.extend(1, ts, element)
+        whole = self._f.zero
+        for _, match in found:
+            whole = self._f.plus(whole, match)
+        return whole
+
+    def end(self, position: int, ts: int) -> None:
+        """Take an event that must be absent after a position."""
+        self._absences[position].append(ts)
+
+    def live(self) -> Element:
+        """Return the element of all live matches."""
+        whole = self._f.zero
+        for _, match in self._matches:
+            whole = self._f.plus(whole, match)
+        return whole
+
+    def _search(self, position: int, before: int, rest: Element) -> list[tuple[int, Element]]:
+        """Return (time of START, element) of the matches with `rest` after a position."""
+        found = []
+        for ts, element in self._stacks[position]:
+            if ts >= before or any(ts < t < before for t in self._absences[position]):
+                continue
+            longer = self._f.times(element, rest)
+            found += [(ts, longer)] if position == 1 else self._search(position - 1, ts, longer)
+        return found

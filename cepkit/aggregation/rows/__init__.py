@@ -1,0 +1,1 @@
+"""Rows of the output: at which moments, of which groups, with which types."""

@@ -1,0 +1,256 @@
+"""Groups of several keys: what all keys of a group hold together, at every moment.
+
+A key says what it holds after each trigger and after each expiry. A binary tree over the keys of a
+group adds that up: nothing is ever subtracted, so that any aggregate will do, in O(log keys) for
+each of these moments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.aggregation.rows.moments import Moments, integers
+from cepkit.aggregation.semirings.functions import Element
+from cepkit.aggregation.semirings.lanes import Lanes, Tracks, tracks_for
+from cepkit.aggregation.sequence.elements import Records, Together
+from cepkit.aggregation.sequence.operations import Operations, in_stream_order
+from cepkit.compiling import compiled
+
+Ints = npt.NDArray[np.int32]
+Wide = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bits = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Changes:
+    """What the keys say, in the order of time.
+
+    Attributes:
+        ts: When.
+        keys: Which key.
+        triggers: Whether it is a trigger; else an expiry.
+        sources: Which of the triggers, or of the expiries.
+    """
+
+    ts: Wide
+    keys: Wide
+    triggers: Bits
+    sources: Wide
+
+
+def _changes(operations: Operations, triggers: Wide, expired: Wide) -> _Changes:
+    after = 0 if operations.window is None else operations.window + 1
+    by_trigger = in_stream_order(operations.rows[triggers])
+    by_start = in_stream_order(operations.rows[expired])
+    ops = np.concatenate((expired[by_start], triggers[by_trigger]))
+    ts = operations.ts[ops]
+    ts[: len(expired)] += after
+    order = merge(ts, len(expired))
+    key_of = np.concatenate(
+        (_keys(operations, expired)[by_start], _keys(operations, triggers)[by_trigger])
+    )
+    sources = np.concatenate((by_start, by_trigger))
+    return _Changes(ts[order], key_of[order], order >= len(expired), sources[order])
+
+
+def _keys(operations: Operations, at: Wide) -> Wide:
+    """Return the keys of some operations, which are in order."""
+    numbers = np.diff(np.searchsorted(at, operations.starts))
+    return np.repeat(np.arange(len(operations.groups)), numbers)
+
+
+def merge(ts: Wide, cut: int) -> Wide:
+    """Return the order that merges two sorted parts of times, the second from `cut` on.
+
+    Of equal times those of the first part come first.
+    """
+    order = np.empty(len(ts), dtype=np.int64)
+    _merge(ts, cut, order)
+    return order
+
+
+@compiled
+def _merge(ts: Wide, cut: int, order: Wide) -> None:
+    i, j = 0, cut
+    for to in range(ts.size):
+        if i < cut and (j == ts.size or ts[i] <= ts[j]):
+            order[to] = i
+            i += 1
+        else:
+            order[to] = j
+            j += 1
+
+
+def _trees(groups: Ints, size: int) -> tuple[Wide, Wide]:
+    """Return of each key the leaf, and of each group where its nodes begin.
+
+    The nodes of a group of k keys are k in a heap (the root in its place 1) and k leaves.
+    """
+    number = np.bincount(groups, minlength=size)
+    roots = np.cumsum([0, *(2 * number)])[:-1]
+    order = np.argsort(groups, kind="stable")
+    place = np.empty(len(groups), dtype=np.int64)
+    place[order] = np.arange(len(groups)) - np.repeat(np.cumsum(number) - number, number)
+    return roots[groups] + number[groups] + place, roots
+
+
+def join_tracks(
+    operations: Operations,
+    lanes: Lanes,
+    triggers: Wide,
+    new: Wide,
+    live: Tracks,
+    expired: Wide,
+    left: Tracks,
+    *,
+    changes: bool,
+) -> Moments:
+    """Return the rows of all groups.
+
+    Args:
+        operations: What the events do.
+        lanes: What is carried.
+        triggers: The operations that are triggers.
+        new: How many matches each completes.
+        live: What its key holds then.
+        expired: The START operations of the expiries.
+        left: What their keys hold then.
+        changes: Whether expiries make rows.
+    """
+    found = _changes(operations, triggers, expired)
+    leaves, roots = _trees(operations.groups, len(operations.group_rows))
+    nodes = tracks_for(lanes, 2 * len(operations.groups))
+    out = tracks_for(lanes, len(found.ts) if changes else len(triggers))
+    at = np.empty(len(out.count), dtype=np.int64)
+    written = _join(
+        found.ts, found.keys, found.triggers, found.sources, changes,
+        operations.groups, leaves, roots, *_arrays(live), *_arrays(left),
+        *_arrays(nodes), *_arrays(out), at,
+    )  # fmt: skip
+    at = at[:written]
+    completed = np.zeros(written, dtype=np.int64)
+    is_trigger = found.triggers[at]
+    completed[is_trigger] = new[found.sources[at[is_trigger]]]
+    return Moments(
+        found.ts[at], operations.groups[found.keys[at]], is_trigger, completed,
+        out.take(np.arange(written)), lanes,
+    )  # fmt: skip
+
+
+def _arrays(tracks: Tracks) -> tuple[Wide, Wide, Floats, Wide]:
+    return tracks.count, tracks.ints, tracks.floats, tracks.leasts
+
+
+@compiled
+def _join(
+    ts: Wide, keys: Wide, triggers: Bits, sources: Wide, changes: bool,
+    groups: Ints, leaves: Wide, roots: Wide,
+    l_count: Wide, l_ints: Wide, l_floats: Floats, l_leasts: Wide,
+    r_count: Wide, r_ints: Wide, r_floats: Floats, r_leasts: Wide,
+    n_count: Wide, n_ints: Wide, n_floats: Floats, n_leasts: Wide,
+    o_count: Wide, o_ints: Wide, o_floats: Floats, o_leasts: Wide,
+    at: Wide,
+) -> int:  # fmt: skip
+    """Write what groups hold at each row, and which change each row is; return their number."""
+    seen = np.full(roots.size, -1, dtype=np.int64)
+    written = 0
+    i = 0
+    while i < ts.size:
+        end = i
+        while end < ts.size and ts[end] == ts[i]:
+            key, source = keys[end], sources[end]
+            base = roots[groups[key]]
+            place = leaves[key] - base
+            if triggers[end]:
+                n_count[base + place] = l_count[source]
+                n_ints[:, base + place] = l_ints[:, source]
+                n_floats[:, base + place] = l_floats[:, source]
+                n_leasts[:, base + place] = l_leasts[:, source]
+            else:
+                n_count[base + place] = r_count[source]
+                n_ints[:, base + place] = r_ints[:, source]
+                n_floats[:, base + place] = r_floats[:, source]
+                n_leasts[:, base + place] = r_leasts[:, source]
+            place //= 2
+            while place >= 1:
+                x, y = base + 2 * place, base + 2 * place + 1
+                n_count[base + place] = n_count[x] + n_count[y]
+                for lane in range(n_ints.shape[0]):
+                    n_ints[lane, base + place] = n_ints[lane, x] + n_ints[lane, y]
+                for lane in range(n_floats.shape[0]):
+                    n_floats[lane, base + place] = n_floats[lane, x] + n_floats[lane, y]
+                for lane in range(n_leasts.shape[0]):
+                    n_leasts[lane, base + place] = min(n_leasts[lane, x], n_leasts[lane, y])
+                place //= 2
+            end += 1
+        # First the rows of triggers, then those of groups in which something expires only.
+        for turn in range(2 if changes else 1):
+            for r in range(i, end):
+                group = groups[keys[r]]
+                if triggers[r] != (turn == 0) or (turn == 1 and seen[group] == i):
+                    continue
+                seen[group] = i
+                root = roots[group] + 1
+                o_count[written] = n_count[root]
+                o_ints[:, written] = n_ints[:, root]
+                o_floats[:, written] = n_floats[:, root]
+                o_leasts[:, written] = n_leasts[:, root]
+                at[written] = r
+                written += 1
+        i = end
+    return written
+
+
+def join_elements(
+    operations: Operations,
+    together: Together,
+    triggers: Wide,
+    records: Records,
+    *,
+    changes: bool,
+) -> Moments:
+    """Return the same for elements of any function."""
+    expired = np.array([op for op, _ in records.expired], dtype=np.int64)
+    found = _changes(operations, triggers, expired)
+    leaves, roots = _trees(operations.groups, len(operations.group_rows))
+    nodes = [together.zero] * (2 * len(operations.groups))
+    rows: list[int] = []
+    values: list[Element] = []
+    begin = 0
+    while begin < len(found.ts):
+        end = begin
+        while end < len(found.ts) and found.ts[end] == found.ts[begin]:
+            source = int(found.sources[end])
+            element = records.live[source] if found.triggers[end] else records.expired[source][1]
+            base = int(roots[operations.groups[found.keys[end]]])
+            place = int(leaves[found.keys[end]]) - base
+            nodes[base + place] = element
+            while place > 1:
+                place //= 2
+                nodes[base + place] = together.plus(
+                    nodes[base + 2 * place], nodes[base + 2 * place + 1]
+                )
+            end += 1
+        run = range(begin, end)
+        chosen = [r for r in run if found.triggers[r]]
+        if changes:
+            seen = {int(operations.groups[found.keys[r]]) for r in chosen}
+            for r in run:
+                group = int(operations.groups[found.keys[r]])
+                if group not in seen:
+                    seen.add(group)
+                    chosen.append(r)
+        rows += chosen
+        values += [nodes[int(roots[operations.groups[found.keys[r]]]) + 1] for r in chosen]
+        begin = end
+    at = np.array(rows, dtype=np.int64)
+    is_trigger = found.triggers[at]
+    completed = [records.new[int(found.sources[r])][0] if found.triggers[r] else 0 for r in rows]
+    return Moments(
+        found.ts[at], operations.groups[found.keys[at]], is_trigger, integers(completed),
+        values, None,
+    )  # fmt: skip

@@ -1,0 +1,269 @@
+"""Aggregates of matches that are there: of those live at each moment, or of all.
+
+Where matches had to be detected after all, each is given by when it is complete and when it ends.
+Live matches of a moment are those complete by then whose end lies ahead: a tree over ends
+(Fenwick's) gives their aggregate in O(log matches) and never subtracts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.aggregation.rows.moments import Moments
+from cepkit.aggregation.semirings.functions import Element, Semiring
+from cepkit.aggregation.semirings.lanes import SAFE, Lanes, Tracks, tracks_for
+from cepkit.aggregation.semirings.lanes import joined as lanes_joined
+from cepkit.compiling import compiled
+
+Ints = npt.NDArray[np.int32]
+Wide = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+NEVER = int(np.iinfo(np.int64).max)
+"""The end of what lives for ever."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Matched:
+    """Some matches.
+
+    Attributes:
+        ends: The first moment at which each is live no more, `NEVER` if it always is.
+        last: The row of the last event of each.
+        groups: The group of each.
+        values: What the lanes hold of each match alone; or its element.
+    """
+
+    ends: Wide
+    last: Wide
+    groups: Ints
+    values: Tracks | Sequence[Element]
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Triggers:
+    """The events that could complete a match.
+
+    Attributes:
+        rows: The events, in stream order.
+        ts: Their times.
+        groups: Their groups.
+    """
+
+    rows: Wide
+    ts: Wide
+    groups: Ints
+
+
+def fits(matches: int, lanes: Lanes) -> bool:
+    """Return whether no sum over so many matches can be beyond 64 bits."""
+    return matches * lanes.greatest < SAFE
+
+
+def aggregate(
+    matched: Matched,
+    triggers: Triggers,
+    ts: Wide,
+    function: Semiring,
+    lanes: Lanes | None,
+    *,
+    changes: bool,
+) -> Moments:
+    """Return a row for each trigger, about the live matches.
+
+    Args:
+        matched: The matches.
+        triggers: The triggers.
+        ts: The time of each event.
+        function: What elements are of (`Together`), where values are elements.
+        lanes: Where values are tracks.
+        changes: Whether there are rows for expiries too.
+    """
+    order = np.argsort(matched.last, kind="stable")  # rows are in the order of time
+    ends, groups, last = matched.ends[order], matched.groups[order], matched.last[order]
+    q_ts, q_groups = triggers.ts, triggers.groups
+    is_trigger = np.ones(len(q_ts), dtype=np.bool_)
+    if changes:
+        # What ends before it is complete, or never, leaves nothing behind.
+        leaves = (ts[last] < ends) & (ends < NEVER)
+        gone = np.unique(np.stack((groups[leaves].astype(np.int64), ends[leaves])), axis=1)
+        known = set(zip(q_groups.tolist(), q_ts.tolist(), strict=True))
+        fresh = np.array([pair not in known for pair in zip(*gone.tolist(), strict=True)], bool)
+        gone = gone[:, fresh] if len(fresh) else gone
+        q_ts = np.concatenate((q_ts, gone[1]))
+        q_groups = np.concatenate((q_groups, gone[0].astype(np.int32)))
+        is_trigger = np.arange(len(q_ts)) < len(triggers.ts)
+    asked = np.argsort(q_ts, kind="stable")
+    # Distinct ends, the latest of each group first, and the place of each match there.
+    by_end = np.lexsort((-ends, groups))
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = np.diff(groups[by_end]) != 0
+    first[1:] |= np.diff(ends[by_end]) != 0
+    places = np.empty(len(order), dtype=np.int64)
+    places[by_end] = np.cumsum(first) - 1
+    distinct = ends[by_end][first]
+    size = int(max(groups.max(initial=-1), q_groups.max(initial=-1))) + 1
+    bases = np.searchsorted(groups[by_end][first], np.arange(size + 1))
+    sweep = (ts[last], bases, places, groups, q_ts[asked], q_groups[asked], distinct)
+    counts = np.bincount(np.searchsorted(triggers.rows, last), minlength=len(triggers.rows))
+    new = np.concatenate((counts, np.zeros(len(q_ts) - len(counts), np.int64)))[asked]
+    values: Tracks | list[Element]
+    if isinstance(matched.values, Tracks):
+        assert lanes is not None
+        given = matched.values.take(order)
+        out, tree = tracks_for(lanes, len(asked)), tracks_for(lanes, len(distinct))
+        _sweep(
+            *sweep, given.count, given.ints, given.floats, given.leasts,
+            tree.count, tree.ints, tree.floats, tree.leasts,
+            out.count, out.ints, out.floats, out.leasts,
+        )  # fmt: skip
+        values = out
+    else:
+        given_elements = [matched.values[i] for i in order]
+        values = _sweep_elements(sweep, given_elements, function)
+    return Moments(q_ts[asked], q_groups[asked], is_trigger[asked], new, values, lanes)
+
+
+def parts(
+    matched: Matched,
+    slots: Wide,
+    ts: Wide,
+    groups: Ints,
+    function: Semiring,
+    lanes: Lanes | None,
+) -> Moments:
+    """Return a row for each of some parts of the matches.
+
+    Args:
+        matched: The matches.
+        slots: The part that each belongs to.
+        ts: The time of each row.
+        groups: The group of each row.
+        function: As in `aggregate`.
+        lanes: As in `aggregate`.
+    """
+    size = len(ts)
+    counts = np.bincount(slots, minlength=size)
+    values: Tracks | list[Element]
+    if isinstance(matched.values, Tracks):
+        assert lanes is not None
+        values = tracks_for(lanes, size)
+        add_to(values, slots, matched.values)
+    else:
+        values = [function.zero] * size
+        for slot, element in zip(slots.tolist(), matched.values, strict=True):
+            values[slot] = function.plus(values[slot], element)
+    return Moments(ts, groups, np.ones(size, np.bool_), counts, values, lanes)
+
+
+def joined(several: Sequence[Matched]) -> Matched:
+    """Return the matches of several batches, all of tracks or all of elements."""
+    values: Tracks | list[Element]
+    tracks = [part.values for part in several if isinstance(part.values, Tracks)]
+    if tracks:
+        values = lanes_joined(tracks)
+    else:
+        values = [
+            element
+            for part in several
+            if not isinstance(part.values, Tracks)
+            for element in part.values
+        ]
+    return Matched(
+        np.concatenate([part.ends for part in several]),
+        np.concatenate([part.last for part in several]),
+        np.concatenate([part.groups for part in several]),
+        values,
+    )
+
+
+def add_to(sums: Tracks, slots: npt.NDArray[np.integer], values: Tracks) -> None:
+    """Add what some tracks hold to the slots of others."""
+    np.add.at(sums.count, slots, values.count)
+    for lane in range(len(sums.ints)):
+        np.add.at(sums.ints[lane], slots, values.ints[lane])
+    for lane in range(len(sums.floats)):
+        np.add.at(sums.floats[lane], slots, values.floats[lane])
+    for lane in range(len(sums.leasts)):
+        np.minimum.at(sums.leasts[lane], slots, values.leasts[lane])
+
+
+@compiled
+def _sweep(
+    completed: Wide, bases: Wide, places: Wide, groups: Ints,
+    q_ts: Wide, q_groups: Ints, ends: Wide,
+    v_count: Wide, v_ints: Wide, v_floats: Floats, v_leasts: Wide,
+    t_count: Wide, t_ints: Wide, t_floats: Floats, t_leasts: Wide,
+    o_count: Wide, o_ints: Wide, o_floats: Floats, o_leasts: Wide,
+) -> None:  # fmt: skip
+    """Write what is live at each question: matches go into the tree as they are complete."""
+    at = 0
+    for q in range(q_ts.size):
+        while at < completed.size and completed[at] <= q_ts[q]:
+            base = bases[groups[at]]
+            size = bases[groups[at] + 1] - base
+            i = places[at] - base + 1
+            while i <= size:
+                node = base + i - 1
+                t_count[node] += v_count[at]
+                for lane in range(v_ints.shape[0]):
+                    t_ints[lane, node] += v_ints[lane, at]
+                for lane in range(v_floats.shape[0]):
+                    t_floats[lane, node] += v_floats[lane, at]
+                for lane in range(v_leasts.shape[0]):
+                    t_leasts[lane, node] = min(t_leasts[lane, node], v_leasts[lane, at])
+                i += i & -i
+            at += 1
+        base = bases[q_groups[q]]
+        low, high = base, bases[q_groups[q] + 1]
+        while low < high:  # ends fall: how many are live
+            middle = (low + high) // 2
+            if ends[middle] > q_ts[q]:
+                low = middle + 1
+            else:
+                high = middle
+        i = low - base
+        while i > 0:
+            node = base + i - 1
+            o_count[q] += t_count[node]
+            for lane in range(v_ints.shape[0]):
+                o_ints[lane, q] += t_ints[lane, node]
+            for lane in range(v_floats.shape[0]):
+                o_floats[lane, q] += t_floats[lane, node]
+            for lane in range(v_leasts.shape[0]):
+                o_leasts[lane, q] = min(o_leasts[lane, q], t_leasts[lane, node])
+            i -= i & -i
+
+
+def _sweep_elements(
+    sweep: tuple[npt.NDArray[np.integer], ...], values: Sequence[Element], function: Semiring
+) -> list[Element]:
+    """Return the same for elements."""
+    completed, bases, places, groups, q_ts, q_groups, ends = (a.tolist() for a in sweep)
+    tree = [function.zero] * len(ends)
+    out = []
+    at = 0
+    for q, moment in enumerate(q_ts):
+        while at < len(completed) and completed[at] <= moment:
+            base, end = bases[groups[at]], bases[groups[at] + 1]
+            i = places[at] - base + 1
+            while i <= end - base:
+                tree[base + i - 1] = function.plus(tree[base + i - 1], values[at])
+                i += i & -i
+            at += 1
+        base, end = bases[q_groups[q]], bases[q_groups[q] + 1]
+        # Ends fall: how many are live.
+        i = sum(late > moment for late in ends[base:end])
+        whole = function.zero
+        while i > 0:
+            whole = function.plus(whole, tree[base + i - 1])
+            i -= i & -i
+        out.append(whole)
+    return out

@@ -1,0 +1,187 @@
+"""Moments as columns with names and types: what a user sees.
+
+Integers that 64 bits cannot hold stay integers: such a column is a list of Python's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepkit.aggregation.rows.moments import Moments
+from cepkit.aggregation.semirings.functions import CountValues, Function, Least, Mean, Sum
+from cepkit.aggregation.semirings.lanes import NOTHING, Outcome, Tracks, attribute_of, decoded
+from cepkit.aggregation.sequence.elements import Emit
+from cepkit.errors import PatternError
+from cepkit.stream.columns import Column, EventColumns
+from cepkit.stream.schema import Schema
+
+TIME, CAUSE, NEW = "ts", "cause", "new_matches"
+
+Values: TypeAlias = "pa.Array | list[int | None]"
+"""A column of the output."""
+
+
+def check_names(group_by: Sequence[str], names: Sequence[str]) -> None:
+    """Check that no column of the output has the name of another.
+
+    Raises:
+        PatternError: One has.
+    """
+    for name in group_by:
+        if name in (TIME, CAUSE, NEW, *names):
+            raise PatternError(
+                f"GROUP BY '{name}', which is the name of another column of the result",
+                hint="rename the column of the stream",
+            )
+
+
+def columns_of(
+    moments: Moments,
+    functions: Mapping[str, Function],
+    columns: EventColumns,
+    schema: Schema,
+    group_by: Sequence[str],
+    group_rows: npt.NDArray[np.integer],
+    emit: Emit,
+) -> dict[str, Values]:
+    """Return the columns of the output.
+
+    Args:
+        moments: Its rows.
+        functions: What the columns of aggregates hold, by name.
+        columns: The stream.
+        schema: How its source is read.
+        group_by: The columns that groups agree on.
+        group_rows: An event of each group.
+        emit: Which rows there are.
+    """
+    found: dict[str, Values] = {}
+    if emit != "total":
+        zone = time_zone(columns.source.schema.field(schema.time).type, schema)
+        found[TIME] = pa.array(moments.ts, pa.timestamp("us", zone))
+        if emit == "changes":
+            words = np.array(["expiry", "trigger"])
+            found[CAUSE] = pa.array(words[moments.triggers.astype(np.int64)], pa.string())
+    rows = columns.source_rows(group_rows[moments.groups])
+    for name in group_by:
+        values = columns.source.column(name).take(pa.array(rows)).combine_chunks()
+        found[name] = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if isinstance(moments.values, Tracks):
+        assert moments.lanes is not None
+        outcomes = moments.lanes.outcomes
+        for name, outcome in zip(functions, outcomes, strict=True):
+            found[name] = _of_lanes(outcome, moments.values, columns, schema)
+    else:
+        for place, (name, function) in enumerate(functions.items(), 1):
+            results = [function.result(element[place]) for element in moments.values]
+            found[name] = typed(results, function, columns, schema)
+    if emit != "total":
+        long = moments.new.dtype == object
+        found[NEW] = _whole(moments.new.tolist()) if long else pa.array(moments.new)
+    return found
+
+
+def time_zone(kind: pa.DataType, schema: Schema) -> str | None:
+    """Return the zone in which times of a source are shown: its own, none, or UTC."""
+    if pa.types.is_timestamp(kind) and (kind.tz is not None or schema.timezone is None):
+        zone: str | None = kind.tz
+        return zone
+    return None if pa.types.is_date(kind) and schema.timezone is None else "UTC"
+
+
+def _of_lanes(outcome: Outcome, tracks: Tracks, columns: EventColumns, schema: Schema) -> Values:
+    kind, lane = outcome.lane
+    present = tracks.count if outcome.present is None else tracks.ints[outcome.present]
+    absent = present == 0
+    match kind:
+        case "count":
+            return (
+                _whole(tracks.count.tolist()) if _is_long(tracks.count) else pa.array(tracks.count)
+            )
+        case "least":
+            coded = tracks.leasts[lane]
+            absent = absent | (coded >= NOTHING)
+            values = decoded(outcome, np.where(absent, 0, coded))
+        case "float":
+            values = tracks.floats[lane]
+        case _:
+            values = tracks.ints[lane]
+    if _is_long(values):
+        pairs = zip(values.tolist(), present.tolist(), absent.tolist(), strict=True)
+        if isinstance(outcome.function, CountValues):
+            return _whole(values.tolist())
+        if isinstance(outcome.function, Mean):
+            return pa.array([None if no else v / n for v, n, no in pairs], pa.float64())
+        return _whole([None if no else v for v, _, no in pairs])
+    match outcome.function:
+        case CountValues():
+            return pa.array(values)
+        case Mean():
+            with np.errstate(all="ignore"):
+                values = values / present.astype(np.float64)
+    if outcome.column is not None and outcome.column.kind == "boolean":
+        values = values.astype(np.bool_)
+    return pa.array(
+        values, _type_of(outcome.function, outcome.column, columns, schema), mask=absent
+    )
+
+
+def _is_long(values: npt.NDArray[Any]) -> bool:
+    return values.dtype == object and all(isinstance(value, int) for value in values)
+
+
+def typed(results: list[Any], function: Function, columns: EventColumns, schema: Schema) -> Values:
+    """Return the results of a function as a column.
+
+    Args:
+        results: Python's values, None for missing ones.
+        function: The function.
+        columns: The stream, which may be empty.
+        schema: How its source is read.
+    """
+    if not isinstance(function, Sum | Least):
+        return _whole(results)
+    kind = _type_of(function, attribute_of(function, columns), columns, schema)
+    if pa.types.is_int64(kind):
+        return _whole(results)
+    return pa.array(results, kind)
+
+
+def _whole(results: list[Any]) -> Values:
+    """Return values as Arrow has them, long integers as they are."""
+    try:
+        return pa.array(results, None if any(r is not None for r in results) else pa.int64())
+    except OverflowError:
+        return results
+    except pa.ArrowInvalid:
+        if all(isinstance(r, int | None) for r in results):
+            return results
+        raise
+
+
+def _type_of(
+    function: Function, column: Column | None, columns: EventColumns, schema: Schema
+) -> pa.DataType:
+    if isinstance(function, Mean):
+        return pa.float64()
+    if isinstance(function, CountValues) or column is None:
+        return pa.int64()
+    match column.kind:
+        case "text":
+            return pa.string()
+        case "boolean":
+            return pa.bool_()
+        case "integer":
+            return pa.int64()
+        case "timestamp":
+            assert isinstance(function, Least)
+            assert function.attribute is not None
+            source = columns.source.schema.field(function.attribute).type
+            return pa.timestamp("us", time_zone(source, schema))
+        case _:
+            return pa.float64()

@@ -1,0 +1,1 @@
+"""What is added up over matches and multiplied along one."""

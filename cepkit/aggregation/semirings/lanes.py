@@ -1,0 +1,294 @@
+"""Aggregates as lanes of 64-bit numbers, which compiled loops carry along the prefixes.
+
+Beside the number of matches there are three kinds of lanes. An integer lane adds whole numbers,
+exactly: sums, and how many values there are. A float lane adds floats. A least lane keeps the
+smallest of integers in which the order of any values is coded: floats by their bits, texts by their
+dictionary, and for MAX the complement. So all functions of the language are three inner loops.
+Integers wrap around at 64 bits; `sequence/bounds.py` says beforehand whether any result could.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.aggregation.semirings.functions import (
+    Count,
+    CountValues,
+    Function,
+    Greatest,
+    Least,
+    Mean,
+    Sum,
+)
+from cepkit.errors import PatternError
+from cepkit.stream.columns import Column, EventColumns
+
+Ints = npt.NDArray[np.int32]
+Wide = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+NOBODY = int(np.iinfo(np.int64).max)
+"""In a least lane: no match."""
+NOTHING = NOBODY - 1
+"""In a least lane: matches, of which none has a value."""
+SAFE = 2.0**62
+"""Numbers up to here fit, whatever the rounding of their bound."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Lanes:
+    """What is carried beside the number of matches.
+
+    Attributes:
+        int_at: The position of each integer lane.
+        ints: Its value at each event, 0 where there is none.
+        float_at: The position of each float lane.
+        floats: As `ints`.
+        least_at: The position of each least lane.
+        leasts: As `ints`, `NOTHING` where there is none.
+        outcomes: For each function how its result is read off.
+    """
+
+    int_at: Ints
+    ints: Wide
+    float_at: Ints
+    floats: Floats
+    least_at: Ints
+    leasts: Wide
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether the number of matches is all."""
+        return self.only_integers and not len(self.int_at)
+
+    @property
+    def only_integers(self) -> bool:
+        """Whether everything can be subtracted again, exactly."""
+        return not len(self.float_at) and not len(self.least_at)
+
+    @property
+    def greatest(self) -> float:
+        """The greatest magnitude in an integer lane, at least 1."""
+        low, high = self.ints.min(initial=0), self.ints.max(initial=0)
+        return max(1.0, -float(low), float(high))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a function's result is read off.
+
+    Attributes:
+        function: The function.
+        lane: ("int" | "float" | "least", which); ("count", 0) for the number of matches.
+        present: The integer lane that counts values; None: each match has one.
+        column: The attribute, None where it does not matter.
+    """
+
+    function: Function
+    lane: tuple[str, int]
+    present: int | None
+    column: Column | None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tracks:
+    """What lanes hold at some moments: an entry, or a row of a lane, for each.
+
+    Attributes:
+        count: The number of matches; Python's integers where they are long.
+        ints: Of each integer lane, likewise.
+        floats: Of each float lane.
+        leasts: Of each least lane.
+    """
+
+    count: npt.NDArray[Any]
+    ints: npt.NDArray[Any]
+    floats: Floats
+    leasts: Wide
+
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats, Wide]:
+        """All of them, as loops take them."""
+        return self.count, self.ints, self.floats, self.leasts
+
+    def take(self, at: npt.NDArray[Any]) -> Tracks:
+        """Return what they hold at some of the moments."""
+        return Tracks(self.count[at], self.ints[:, at], self.floats[:, at], self.leasts[:, at])
+
+
+def joined(several: Sequence[Tracks]) -> Tracks:
+    """Return the moments of all, one behind the other."""
+    return Tracks(
+        np.concatenate([each.count for each in several]),
+        np.concatenate([each.ints for each in several], axis=1),
+        np.concatenate([each.floats for each in several], axis=1),
+        np.concatenate([each.leasts for each in several], axis=1),
+    )
+
+
+def tracks_for(lanes: Lanes, moments: int) -> Tracks:
+    """Return tracks to be filled."""
+    return Tracks(
+        np.zeros(moments, dtype=np.int64),
+        np.zeros((len(lanes.int_at), moments), dtype=np.int64),
+        np.zeros((len(lanes.float_at), moments), dtype=np.float64),
+        np.full((len(lanes.least_at), moments), NOBODY, dtype=np.int64),
+    )
+
+
+def attribute_of(function: Function, columns: EventColumns) -> Column | None:
+    """Return the column that a function of the language reads, None for none.
+
+    Raises:
+        PatternError: It holds what the function cannot take, as SUM of a text.
+    """
+    if not isinstance(function, Sum | Least) or function.attribute is None:
+        return None
+    column = columns.attributes[function.attribute]
+    counts = isinstance(function, CountValues)
+    numbers = column.kind in ("float", "integer", "null")
+    if counts or numbers or (isinstance(function, Least) and column.kind != "array"):
+        return column
+    name = {Sum: "SUM", Mean: "AVG", Least: "MIN", Greatest: "MAX"}[type(function)]
+    article = "an" if column.kind == "array" else "a"
+    raise PatternError(
+        f"{name}({function.variable}.{function.attribute}), which is {article} {column.kind}",
+        expected="numbers, texts, times or booleans" if isinstance(function, Least) else "numbers",
+    )
+
+
+def lanes_of(
+    functions: Sequence[Function],
+    positions: Mapping[str, int],
+    columns: EventColumns,
+    partial: Collection[str] = (),
+) -> Lanes | None:
+    """Return the lanes that some functions need; None where loops cannot carry one of them.
+
+    Args:
+        functions: What is asked.
+        positions: The position of each variable, counted from 1.
+        columns: The stream, with the attributes that are read.
+        partial: Variables of which a match may have no event, or several.
+
+    Raises:
+        PatternError: A column holds what its function cannot take.
+    """
+    builder = _Builder(columns)
+    outcomes = []
+    for function in functions:
+        column = attribute_of(function, columns)
+        match function:
+            case Count():
+                outcomes.append(Outcome(function, ("count", 0), None, None))
+                continue
+            case Sum() | Least():
+                at = positions[function.variable]
+            case _:
+                return None
+        present = builder.present(at, column, always=function.variable in partial)
+        lane = ("count", 0) if present is None else ("int", present)
+        if not isinstance(function, CountValues):
+            assert column is not None
+            found = builder.lane(function, at, column)
+            if found is None:
+                return None
+            lane = found
+        outcomes.append(Outcome(function, lane, present, column))
+    return builder.lanes(tuple(outcomes))
+
+
+class _Builder:
+    """Gathers lanes, each once."""
+
+    def __init__(self, columns: EventColumns) -> None:
+        self._size = len(columns)
+        self._known: dict[tuple[Any, ...], int] = {}
+        self._lanes: dict[str, list[tuple[int, npt.NDArray[Any]]]] = {
+            "int": [], "float": [], "least": [],
+        }  # fmt: skip
+
+    def present(self, at: int, column: Column | None, *, always: bool) -> int | None:
+        missing = None
+        if column is not None and (column.has_missing or column.kind == "null"):
+            missing = column.missing()
+        if missing is None and not always:
+            return None
+        values = np.ones(self._size, np.int64) if missing is None else (~missing).astype(np.int64)
+        return self._add("int", at, ("present", None if missing is None else id(column)), values)
+
+    def lane(self, function: Sum | Least, at: int, column: Column) -> tuple[str, int] | None:
+        missing = column.missing() if column.has_missing or column.kind == "null" else None
+        if isinstance(function, Least):
+            coded = _ordered(column, greatest=isinstance(function, Greatest))
+            some = coded if missing is None else coded[~missing]
+            if len(some) and int(some.max()) >= NOTHING:
+                return None  # an integer beyond what leaves room for the two marks
+            if missing is not None:
+                coded = np.where(missing, NOTHING, coded)
+            return "least", self._add("least", at, (type(function), id(column)), coded)
+        values: npt.NDArray[Any] = column.values
+        if missing is not None:
+            values = np.where(missing, 0, values)
+        kind = "int" if column.kind == "integer" else "float"
+        return kind, self._add(kind, at, ("sum", id(column)), values)
+
+    def _add(self, kind: str, at: int, what: tuple[Any, ...], values: npt.NDArray[Any]) -> int:
+        lanes = self._lanes[kind]
+        number = self._known.setdefault((kind, at, *what), len(lanes))
+        if number == len(lanes):
+            lanes.append((at, values))
+        return number
+
+    def lanes(self, outcomes: tuple[Outcome, ...]) -> Lanes:
+        return Lanes(
+            *self._stacked("int", np.int64),
+            *self._stacked("float", np.float64),
+            *self._stacked("least", np.int64),
+            outcomes,
+        )
+
+    def _stacked(self, kind: str, dtype: type) -> tuple[Ints, npt.NDArray[Any]]:
+        lanes = self._lanes[kind]
+        if len(lanes) == 1:  # as it is, without a copy
+            at, only = lanes[0]
+            return np.array([at], dtype=np.int32), np.ascontiguousarray(only, dtype=dtype)[None]
+        values: npt.NDArray[Any] = np.empty((len(lanes), self._size), dtype=dtype)
+        for number, (_, each) in enumerate(lanes):
+            values[number] = each
+        return np.array([at for at, _ in lanes], dtype=np.int32), values
+
+
+def _ordered(column: Column, *, greatest: bool) -> Wide:
+    """Return values as integers in the same order, in the opposite one for MAX."""
+    values: npt.NDArray[Any] = column.values
+    coded: Wide
+    if column.kind in ("float", "null"):
+        bits = (values + 0.0).view(np.int64)  # no -0.0
+        coded = bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+    else:
+        coded = values.astype(np.int64)
+    return ~coded if greatest else coded
+
+
+def decoded(outcome: Outcome, coded: Wide) -> npt.NDArray[Any]:
+    """Return the values that a least lane stands for; of what has none, anything."""
+    assert outcome.column is not None
+    if isinstance(outcome.function, Greatest):
+        coded = ~coded
+    column = outcome.column
+    if column.kind in ("float", "null"):
+        bits = coded ^ ((coded >> 63) & np.int64(2**63 - 1))
+        return bits.view(np.float64)
+    if column.kind == "text":
+        within = np.clip(coded, 0, max(0, len(column.dictionary) - 1))
+        if not len(column.dictionary):
+            return np.full(len(coded), None, dtype=object)
+        return column.dictionary[within]
+    return coded

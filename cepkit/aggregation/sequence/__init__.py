@@ -1,0 +1,1 @@
+"""A sequence and its events as operations on prefixes."""

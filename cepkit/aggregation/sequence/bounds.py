@@ -1,0 +1,119 @@
+"""How great whole numbers may get, said before they are counted: 64 bits must hold them.
+
+Prefixes are counted as floats, over windows somewhat longer than that of the query: so a bound is
+never too low. Cost: O(1) for an operation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numpy import uintp
+
+from cepkit.aggregation.sequence.operations import Interleaved, Operations
+from cepkit.compiling import compiled
+
+Ints = npt.NDArray[np.int32]
+Wide = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_PANES = 2
+
+
+def bounds(operations: Operations | Interleaved) -> tuple[float, float]:
+    """Return an upper bound on live prefixes of any length, and one on matches of the stream.
+
+    Operations that are not sorted by key are taken as those of one: all the more prefixes.
+    """
+    starts = np.array([0, len(operations)], dtype=np.int64)
+    if isinstance(operations, Operations):
+        starts = operations.starts
+    window = -1 if operations.window is None else operations.window
+    return _bounds(operations.ts, operations.codes, starts, operations.length, window)
+
+
+@compiled
+def _bounds(ts: Wide, codes: Ints, starts: Wide, n: int, window: int) -> tuple[float, float]:
+    """Return how great a prefix counter may get, summed over keys, and all matches together.
+
+    A window lies within three panes of half of it each: what is live is no more than what
+    counts without expiry since the beginning of the first of them. These counters only grow.
+    """
+    largest = 0.0
+    total = 0.0
+    rows = _PANES + 1
+    width = window // _PANES + 1
+    # What counts since the beginning of each pane, panes in a circle: those of a length together.
+    c = np.zeros((n + 1, rows))
+    for key in range(starts.size - 1):
+        begin, end = starts[key], starts[key + 1]
+        c[:] = 0.0
+        c[0] = 1.0
+        most = 0.0
+        first = 0  # the row of the oldest pane
+        turn = ts[begin] + width if begin < end else 0  # when the next pane begins
+        for i in range(begin, end):
+            if window >= 0 and ts[i] >= turn:
+                panes = (ts[i] - turn) // width + 1
+                for _ in range(min(panes, rows)):
+                    c[1:, first] = 0.0
+                    first = (first + 1) % rows
+                turn += panes * width
+            if codes[i] & 1 == 0:
+                p = uintp(n - (codes[i] >> 1))
+                if p == n:
+                    total += c[p - uintp(1), first]
+                for row in range(uintp(rows)):
+                    c[p, row] += c[p - uintp(1), row]
+                most = max(most, c[p, first])
+        largest += most
+    return largest, total
+
+
+@compiled
+def prefix_bounds(
+    ts: Wide,
+    codes: Ints,
+    starts: Wide,
+    node_of: Wide,
+    absent: npt.NDArray[np.bool_],
+    parents: Wide,
+    window: int,
+) -> Floats:
+    """Return how great the counters of each node of a forest may get, summed over keys.
+
+    Args:
+        ts: With codes and starts the `Operations`.
+        codes: See there; here the number of an event of the forest.
+        starts: See there.
+        node_of: The node of each code.
+        absent: Whether a code is of what must be absent.
+        parents: The node before each node, -1 for none.
+        window: The longest window, -1 for none.
+    """
+    nodes = parents.size
+    largest = np.zeros(nodes)
+    old = np.zeros(nodes)
+    new = np.zeros(nodes)
+    most = np.zeros(nodes)
+    for key in range(starts.size - 1):
+        old[:] = 0.0
+        new[:] = 0.0
+        most[:] = 0.0
+        pane = 0
+        for i in range(starts[key], starts[key + 1]):
+            if window >= 0:
+                now = (ts[i] - ts[starts[key]]) // (window + 1)
+                if now != pane:
+                    for v in range(nodes):
+                        old[v] = new[v] if now == pane + 1 else 0.0
+                        new[v] = 0.0
+                    pane = now
+            if not absent[codes[i]]:
+                v = node_of[codes[i]]
+                above = parents[v]
+                old[v] += 1.0 if above < 0 else old[above]
+                new[v] += 1.0 if above < 0 else new[above]
+                most[v] = max(most[v], old[v])
+        largest += most
+    return largest

@@ -1,0 +1,211 @@
+"""Events as operations on prefixes, in the order in which they must be applied.
+
+An event that may stand at position p extends prefixes by one; one that must be absent between p
+and p + 1 ends all prefixes of length p. Events of one time are applied from the last position to
+the first, an absence after p + 1 and before p: so no event follows one of its own time. Operations
+are sorted by time, then by that rule; most methods aggregate each key by itself and have them
+sorted by key first. Cost: one pass over the events, and one over the operations to sort them.
+
+Source: ASEQ, sections 3.3 and 3.4 (recounting rule, hashed prefix counters).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.aggregation.sequence.definition import EventSequence
+from cepkit.aggregation.sequence.gathering import in_order, keys_of, needs_slots
+from cepkit.compiling import compiled
+from cepkit.pattern.evaluation import truth
+from cepkit.pattern.nodes import Event
+from cepkit.stream.columns import Column, EventColumns
+
+Ints = npt.NDArray[np.int32]
+Times = npt.NDArray[np.int64]
+Bits = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Ordered:
+    """What the events of a stream do to the prefixes of a sequence, in some order.
+
+    Attributes:
+        length: How many positions the sequence has.
+        window: As in `EventSequence`.
+        ts: The time of each operation.
+        codes: What each does: 2 (length - p) extends to position p, and one less than that,
+            an odd number, ends the prefixes of length p.
+        rows: The event of each.
+        groups: The group of each key.
+        group_rows: An event of each group.
+        grouped: Whether there is GROUP BY.
+    """
+
+    length: int
+    window: int | None
+    ts: Times
+    codes: Ints
+    rows: Ints
+    groups: Ints
+    group_rows: Ints
+    grouped: bool
+
+    @property
+    def start_code(self) -> int:
+        """The code of a START: an event at position 1."""
+        return 2 * (self.length - 1)
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Interleaved(_Ordered):
+    """Operations in the order of the stream.
+
+    Attributes:
+        keys: The key of each; empty where all have the same.
+    """
+
+    keys: Ints
+
+    @property
+    def absences(self) -> bool:
+        """Whether anything must be absent."""
+        return bool((self.codes & 1).any())
+
+    def by_key(self) -> Operations:
+        """Return the operations sorted by key; those of a key stay in their order."""
+        ts, codes, rows = self.ts, self.codes, self.rows
+        starts = np.array([0, len(ts)], dtype=np.int64)
+        if len(self.keys) or len(self.groups) != 1:
+            starts = np.zeros(len(self.groups) + 1, dtype=np.int64)
+            ts, codes, rows = np.empty_like(ts), np.empty_like(codes), np.empty_like(rows)
+            _sort(self.keys, self.ts, self.codes, self.rows, starts, ts, codes, rows)
+        return Operations(
+            self.length, self.window, ts, codes, rows, self.groups, self.group_rows,
+            self.grouped, starts,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Operations(_Ordered):
+    """Operations sorted by key.
+
+    Attributes:
+        starts: Where the operations of each key begin, and the end.
+    """
+
+    starts: Times
+
+
+def operations_of(sequence: EventSequence, columns: EventColumns) -> Interleaved:
+    """Return what the events do.
+
+    Args:
+        sequence: The query.
+        columns: The stream, with the attributes that the sequence reads.
+    """
+    # Where there can be no match there are triggers still: of a sequence that never starts.
+    possible = can_match(sequence)
+    n = len(sequence.positive) if possible else max(2, len(sequence.positive))
+    events = [(2 * (n - p), e) for p, e in enumerate(sequence.positive, 1)]
+    events += [(2 * (n - p) - 1, e) for p, e in sequence.negated]
+    if not possible:
+        events = [(0, sequence.positive[-1])]
+    events.sort(key=lambda pair: pair[0])
+    found, _ = _operations(sequence, columns, n, events, {0})
+    return found
+
+
+def can_match(sequence: EventSequence) -> bool:
+    """Return whether any events could be a match, by the window and the constants."""
+    fits = sequence.window is None or sequence.window >= 0
+    return fits and all(bool(truth(part, _unread, 1)[0]) for part in sequence.constants)
+
+
+def operations_in(
+    sequence: EventSequence,
+    columns: EventColumns,
+    length: int,
+    events: Sequence[tuple[int, Event]],
+    triggers: Collection[int],
+) -> tuple[Operations, Bits]:
+    """Return what some events do, by key.
+
+    Args:
+        sequence: Says filters and keys.
+        columns: The stream, with the attributes that they read.
+        length: Of the operations.
+        events: (code, event): those of one time are applied in this order.
+        triggers: The codes of which events stay that have no key.
+
+    Returns:
+        The operations, and for each key whether its events have none.
+    """
+    found, lost = _operations(sequence, columns, length, events, triggers)
+    return found.by_key(), lost
+
+
+def _operations(
+    sequence: EventSequence,
+    columns: EventColumns,
+    length: int,
+    events: Sequence[tuple[int, Event]],
+    triggers: Collection[int],
+) -> tuple[Interleaved, Bits]:
+    ts, codes, rows, slots = in_order(columns, sequence, events, slots=needs_slots(sequence))
+    variables = [event.variable for _, event in events]
+    keys, groups, group_rows = keys_of(sequence, columns, rows, slots, variables)
+    lost = np.zeros(len(groups), dtype=np.bool_)
+    if len(keys) and int(keys.min()) < 0:
+        without = keys < 0
+        lost[~keys[without]] = True
+        stays = ~without | np.isin(codes, list(triggers))
+        keys = np.where(without, ~keys, keys)[stays]
+        ts, codes, rows = ts[stays], codes[stays], rows[stays]
+    grouped = bool(sequence.group_by)
+    return (
+        Interleaved(length, sequence.window, ts, codes, rows, groups, group_rows, grouped, keys),
+        lost,
+    )
+
+
+def _unread(variable: str, attribute: str) -> Column:
+    raise AssertionError(f"a constant reads {variable}.{attribute}")
+
+
+def in_stream_order(rows: npt.NDArray[np.integer]) -> Times:
+    """Return the order that sorts rows, each of which is there once; in one pass."""
+    at = np.full(int(rows.max(initial=-1)) + 1, -1, dtype=np.int64)
+    at[rows] = np.arange(len(rows))
+    return at[at >= 0]
+
+
+@compiled
+def _sort(
+    keys: Ints,
+    ts: Times,
+    codes: Ints,
+    rows: Ints,
+    starts: Times,
+    ts_out: Times,
+    codes_out: Ints,
+    rows_out: Ints,
+) -> None:
+    """Sort operations by key, stably, and write where each key begins."""
+    for key in keys:
+        starts[key + 1] += 1
+    for k in range(1, starts.size):
+        starts[k] += starts[k - 1]
+    cursors = starts.copy()
+    for i in range(keys.size):
+        at = cursors[keys[i]]
+        ts_out[at] = ts[i]
+        codes_out[at] = codes[i]
+        rows_out[at] = rows[i]
+        cursors[keys[i]] = at + 1

@@ -1,0 +1,1 @@
+"""Several sequences: what they share, planned, laid out and run."""

@@ -1,0 +1,145 @@
+"""Which lanes of a forest are carried where: each once, whatever the sequences call it.
+
+A *leg* is a lane at one of the nodes that carry it, from the one whose events have its values to
+the end of the piece. Where a piece follows others, a *slot* of the snapshots of its STARTs holds a
+lane of what came before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.aggregation.kernels.shared import FLOAT, LEAST, SUM
+from cepkit.aggregation.semirings.functions import Greatest, Least
+from cepkit.aggregation.semirings.lanes import Lanes
+from cepkit.aggregation.sharing.plan import Forest, path_of
+
+Values = dict["ForestLane", npt.NDArray[Any]]
+
+_KINDS = {"count": -1, "int": SUM, "float": FLOAT, "least": LEAST}
+
+
+@dataclass(frozen=True, slots=True)
+class ForestLane:
+    """A lane of a forest.
+
+    Attributes:
+        kind: SUM, LEAST or FLOAT.
+        node: The node whose events have its values.
+        what: What they are: "values" (how many), "sum", "least" or "greatest".
+        attribute: Of which attribute.
+    """
+
+    kind: int
+    node: int
+    what: str
+    attribute: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PieceLane:
+    """A lane in one of the pieces of a chain: the same tree may be two pieces of one sequence.
+
+    Attributes:
+        lane: The lane.
+        chain: The chain that ends with the piece.
+    """
+
+    lane: ForestLane
+    chain: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CarriedLanes:
+    """The lanes of a forest.
+
+    Attributes:
+        wanted: What each sequence asks for: sums, floats, least values, in the order of its lanes.
+        slots: What the snapshots of each link hold.
+        legs: (node, lane): by node.
+        values: Of each lane the value at each event.
+    """
+
+    wanted: tuple[tuple[PieceLane, ...], ...]
+    slots: tuple[tuple[PieceLane, ...], ...]
+    legs: tuple[tuple[int, ForestLane], ...]
+    values: Values
+
+    def stacked(self, floats: bool) -> npt.NDArray[Any]:
+        """Return the values of the float lanes, or of all others, as rows."""
+        rows = [row for lane, row in self.values.items() if (lane.kind == FLOAT) == floats]
+        if len(rows) == 1:  # as it is, without a copy
+            return rows[0][None]
+        size = len(rows[0]) if rows else 0
+        dtype = np.float64 if floats else np.int64
+        return np.array(rows, dtype=dtype).reshape(len(rows), size)
+
+
+def carried(forest: Forest, lanes: Sequence[Lanes]) -> CarriedLanes:
+    """Return which lanes are carried where.
+
+    Args:
+        forest: What is shared.
+        lanes: Of each sequence its lanes, by its own positions.
+    """
+    values: Values = {}
+    wanted = []
+    # What is asked of a chain is asked of every chain that it goes on from.
+    asked: list[dict[PieceLane, None]] = [{} for _ in forest.chains]
+    for chain, each in zip(forest.of, lanes, strict=True):
+        own: list[PieceLane] = []
+        for kind, rows in ((SUM, each.ints), (FLOAT, each.floats), (LEAST, each.leasts)):
+            found = _wanted(forest, chain, each, kind)
+            values |= {piece.lane: row for piece, row in zip(found, rows, strict=True)}
+            own += found
+        wanted.append(tuple(own))
+        asked[chain] |= dict.fromkeys(own)
+    slots: list[dict[PieceLane, None]] = [{} for _ in forest.links]
+    for number in reversed(range(len(forest.chains))):
+        before, link = forest.chains[number].before, forest.link_of(number)
+        if before is not None and link is not None:
+            passed = {piece: None for piece in asked[number] if piece.chain != number}
+            slots[link] |= passed
+            asked[before] |= passed
+    legs: dict[tuple[int, ForestLane], None] = {}
+    for number, some in enumerate(asked):
+        for piece in some:
+            node: int | None = forest.chains[number].end
+            while piece.chain == number and node is not None:
+                legs[node, piece.lane] = None
+                node = None if node == piece.lane.node else forest.nodes[node].parent
+    return CarriedLanes(
+        tuple(wanted),
+        tuple(map(tuple, slots)),
+        tuple(sorted(legs, key=lambda leg: leg[0])),
+        values,
+    )
+
+
+def _wanted(forest: Forest, chain: int, lanes: Lanes, kind: int) -> list[PieceLane]:
+    """Return what the lanes of a sequence are in the forest, in their order."""
+    path = path_of(forest, chain)
+    places = {SUM: lanes.int_at, FLOAT: lanes.float_at, LEAST: lanes.least_at}[kind]
+    found: dict[int, PieceLane] = {}
+
+    def add(lane: int, what: str, attribute: str | None) -> None:
+        node, ending = path[places[lane] - 1]
+        found[lane] = PieceLane(ForestLane(kind, node, what, attribute), ending)
+
+    for outcome in lanes.outcomes:
+        if outcome.lane[0] == "count" and outcome.present is None:
+            continue
+        (read,) = outcome.function.reads
+        if kind == SUM and outcome.present is not None:
+            add(outcome.present, "values", read[1])
+        if _KINDS[outcome.lane[0]] == kind and outcome.lane != ("int", outcome.present):
+            what = "sum"
+            if isinstance(outcome.function, Least):
+                what = "greatest" if isinstance(outcome.function, Greatest) else "least"
+            add(outcome.lane[1], what, read[1])
+    return [found[lane] for lane in range(len(places))]

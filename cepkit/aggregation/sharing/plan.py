@@ -1,0 +1,200 @@
+"""What several sequences share: pieces cut out of them, and the trees that pieces make.
+
+A sequence is cut into pieces, most often one. Pieces that begin alike share their nodes (prefix
+tree); a piece that is not the first is connected to those before by snapshots (chop-connect). An
+event of a sequence is the same as one of another where types, filters, keys and what must be
+absent after it are the same; names do not matter.
+
+Source: ASEQ, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from cepkit.aggregation.sequence.definition import EventSequence, Member
+from cepkit.pattern.conditions import Aggregate, Attribute, Expression
+from cepkit.pattern.nodes import Event
+from cepkit.pattern.printer import expression_text
+from cepkit.pattern.rewrite import replaced
+
+Cuts: TypeAlias = tuple[int, ...]
+"""The lengths of the pieces of a sequence, from first to last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What an event must be like, whatever its name.
+
+    Attributes:
+        types: Its types, None for any.
+        filters: Its conditions, of a variable without a name.
+        keys: For each key the attribute that must agree with the other events.
+    """
+
+    types: frozenset[str] | None
+    filters: tuple[Expression, ...]
+    keys: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        types = "ANY" if self.types is None else " | ".join(sorted(self.types))
+        about = " and ".join(expression_text(part) for part in self.filters)
+        return f"{types} [{about}]" if about else types
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A position of a sequence: its event, and what must be absent after it."""
+
+    event: Spec
+    absent: tuple[Spec, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join([str(self.event), *(f"!{spec}" for spec in self.absent)])
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A counter in the tree of pieces.
+
+    Attributes:
+        position: What it counts.
+        parent: The node before it in its piece, None where the piece begins.
+        tree: The first node of its tree.
+        depth: How many nodes there are from there to it.
+    """
+
+    position: Position
+    parent: int | None
+    tree: int
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The first pieces of one or several sequences.
+
+    Attributes:
+        end: The last node.
+        before: The chain that its last piece follows, None where it is the only one.
+        tree: The tree in which its first piece begins.
+    """
+
+    end: int
+    before: int | None
+    tree: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """What is counted for several sequences.
+
+    Attributes:
+        nodes: Parents before children.
+        chains: What is before a chain stands before it.
+        of: The chain of each sequence.
+    """
+
+    nodes: tuple[Node, ...]
+    chains: tuple[Chain, ...]
+    of: tuple[int, ...]
+
+    @property
+    def links(self) -> tuple[tuple[int, int], ...]:
+        """(chain before, tree of the piece after), each once: where snapshots are kept."""
+        pairs = ((c.before, self.nodes[c.end].tree) for c in self.chains if c.before is not None)
+        return tuple(dict.fromkeys(pairs))
+
+    def link_of(self, number: int) -> int | None:
+        """Return the link that connects the last piece of a chain, None for none."""
+        chain = self.chains[number]
+        if chain.before is None:
+            return None
+        return self.links.index((chain.before, self.nodes[chain.end].tree))
+
+
+def positions_of(sequence: EventSequence) -> tuple[Position, ...]:
+    """Return the positions of a sequence without names."""
+    filters = dict(sequence.filters)
+    keys = [dict(key) for key in sorted_keys(sequence)]
+
+    def spec(event: Event) -> Spec:
+        parts = (_nameless(part) for part in filters.get(event.variable, ()))
+        names = tuple(key[event.variable] for key in keys)
+        return Spec(event.types, tuple(sorted(parts, key=expression_text)), names)
+
+    return tuple(
+        Position(
+            spec(event),
+            tuple(sorted((spec(e) for p, e in sequence.negated if p == position), key=str)),
+        )
+        for position, event in enumerate(sequence.positive, 1)
+    )
+
+
+def sorted_keys(sequence: EventSequence) -> list[tuple[Member, ...]]:
+    """Return the keys of a sequence in an order that does not depend on names."""
+    return sorted(sequence.keys, key=lambda key: sorted({attribute for _, attribute in key}))
+
+
+def _nameless(condition: Expression) -> Expression:
+    def new(node: Attribute | Aggregate) -> Expression:
+        assert isinstance(node, Attribute)
+        return Attribute("_", node.name)
+
+    return replaced(condition, new)
+
+
+def forest_of(positions: Sequence[Sequence[Position]], cuts: Sequence[Cuts]) -> Forest:
+    """Return what sequences share when they are cut in some way.
+
+    Args:
+        positions: The positions of each sequence.
+        cuts: The lengths of its pieces.
+    """
+    nodes: dict[tuple[Position, int | None], int] = {}
+    made: list[Node] = []
+    chains: dict[Chain, int] = {}
+    of = []
+    for each, lengths in zip(positions, cuts, strict=True):
+        assert sum(lengths) == len(each)
+        chain: int | None = None
+        tree = 0
+        begin = 0
+        for length in lengths:
+            node: int | None = None
+            for position in each[begin : begin + length]:
+                parent = node
+                node = nodes.setdefault((position, parent), len(made))
+                if node == len(made):
+                    above = None if parent is None else made[parent]
+                    made.append(
+                        Node(
+                            position,
+                            parent,
+                            node if above is None else above.tree,
+                            1 if above is None else above.depth + 1,
+                        )
+                    )
+            assert node is not None
+            tree = made[node].tree if chain is None else tree
+            chain = chains.setdefault(Chain(node, chain, tree), len(chains))
+            begin += length
+        assert chain is not None
+        of.append(chain)
+    return Forest(tuple(made), tuple(chains), tuple(of))
+
+
+def path_of(forest: Forest, chain: int) -> tuple[tuple[int, int], ...]:
+    """Return (node, chain that ends with its piece) for each position of a chain."""
+    path: list[tuple[int, int]] = []
+    at: int | None = chain
+    while at is not None:
+        node: int | None = forest.chains[at].end
+        while node is not None:
+            path.append((node, at))
+            node = forest.nodes[node].parent
+        at = forest.chains[at].before
+    return tuple(reversed(path))

@@ -1,0 +1,221 @@
+"""Chooses what several sequences share, from rates, lengths and windows.
+
+The cost is nanoseconds of work for a second of the stream: an event updates the counters of each
+live START at its node, a START of a piece takes a snapshot of every live START of the whole, and
+a trigger looks at each START of its last piece. Candidates are the substrings that two sequences
+have in common; from the prefix tree on the one that saves most is cut out, as long as one saves
+anything. O(candidates^2) forests. Where STARTs are many, sequences by themselves may be the best:
+a window product does not depend on them. A trigger looks through snapshots one by one, which costs
+so much more than a counter that connected pieces pay only for many queries and few STARTs.
+
+Source: ASEQ, section 4 (prefix sharing, chop-connect, their costs); the planner is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+from cepkit.aggregation.sharing.plan import Cuts, Forest, Position, Spec, forest_of, path_of
+
+Sharing: TypeAlias = Literal["auto", "none", "prefix", "chop-connect"]
+
+GATHER = 9.0
+"""Nanoseconds to make operations of an event; these and the following are what
+benchmarks/aggregation.py measures, on one machine: their ratios matter."""
+ALONE, ALONE_COUNTER = 40.0, 0.19
+"""For an event of a sequence by itself, by prefix counters, and for each live START."""
+ALONE_LANE, ALONE_LANE_COUNTER = 30.0, 0.2
+"""The same for each lane, that is for each aggregate but the number of matches."""
+PRODUCT, PRODUCT_ABSENCE, PRODUCT_LANE = 36.0, 10.0, 33.0
+"""By a window product, where something must be absent, and for each lane."""
+SHARED, SHARED_COUNTER = 46.0, 0.34
+"""For an event at a node that sequences share, and for each live START."""
+SHARED_LANE, SHARED_LANE_COUNTER = 28.0, 0.28
+"""The same for each lane."""
+CONNECTED = 75.0
+"""For an event more where any piece is connected to another."""
+SNAPSHOT, ENTRY, ROW = 20.0, 0.6, 2.6
+"""For a snapshot, each of its entries, and each START that a trigger looks at through them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What the cost depends on.
+
+    Attributes:
+        events: Events per second of each kind.
+        window: The longest window in seconds, None for none.
+        keys: How many keys there are, were they equally frequent: an event meets the STARTs of
+            its own key.
+    """
+
+    events: Mapping[Spec, float]
+    window: float | None
+    keys: float = 1.0
+
+    def live(self, spec: Spec) -> float:
+        """Return how many STARTs of a kind an event meets."""
+        return 1.0 if self.window is None else 1.0 + self.events[spec] * self.window / self.keys
+
+
+def cost_alone(positions: Sequence[Position], rates: Rates, lanes: int = 0) -> float:
+    """Return the cost of a sequence with some lanes by itself, by the faster of the two methods."""
+    live = rates.live(positions[0].event)
+    counters = ALONE + ALONE_COUNTER * live + lanes * (ALONE_LANE + ALONE_LANE_COUNTER * live)
+    product = PRODUCT + lanes * PRODUCT_LANE
+    if any(position.absent for position in positions):
+        product += PRODUCT_ABSENCE
+    each = min(counters, product) + GATHER
+    return sum(_rate(position, rates) for position in positions) * each
+
+
+def cost_of(forest: Forest, rates: Rates, lanes: Sequence[int] | None = None) -> float:
+    """Return the cost of what sequences share.
+
+    Args:
+        forest: What they share.
+        rates: What the cost depends on.
+        lanes: How many lanes each sequence has; None: none. Of several through a node the most
+            counts, as those that are alike are carried once.
+    """
+    lanes = lanes or [0] * len(forest.of)
+    most = [0] * len(forest.nodes)
+    for chain, number in zip(forest.of, lanes, strict=True):
+        for at, _ in path_of(forest, chain):
+            most[at] = max(most[at], number)
+    kinds = {spec for node in forest.nodes for spec in (node.position.event, *node.position.absent)}
+    total = sum(rates.events[spec] for spec in kinds) * GATHER
+    each = SHARED + CONNECTED * bool(forest.links)
+    for node, number in zip(forest.nodes, most, strict=True):
+        live = rates.live(forest.nodes[node.tree].position.event)
+        carried = number * (SHARED_LANE + SHARED_LANE_COUNTER * live)
+        total += _rate(node.position, rates) * (each + SHARED_COUNTER * live + carried)
+    for before, tree in forest.links:
+        rate = rates.events[forest.nodes[tree].position.event]
+        entries = rates.live(forest.nodes[forest.chains[before].tree].position.event)
+        if forest.chains[before].before is not None:
+            last = forest.nodes[forest.chains[before].end].tree
+            entries *= rates.live(forest.nodes[last].position.event)
+        total += rate * (SNAPSHOT + ENTRY * entries)
+    for chain, number in zip(forest.of, lanes, strict=True):
+        if forest.chains[chain].before is not None:
+            end = forest.nodes[forest.chains[chain].end]
+            rows = rates.live(forest.nodes[end.tree].position.event)
+            total += rates.events[end.position.event] * ROW * rows * (1 + number)
+    return total
+
+
+def _rate(position: Position, rates: Rates) -> float:
+    return rates.events[position.event] + sum(rates.events[spec] for spec in position.absent)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How some sequences are cut, and what that costs.
+
+    Attributes:
+        cuts: The lengths of the pieces of each; None: each sequence by itself.
+        cost: In nanoseconds of work for a second of the stream.
+        alone: The cost of each by itself.
+    """
+
+    cuts: tuple[Cuts, ...] | None
+    cost: float
+    alone: float
+
+
+def choose(
+    positions: Sequence[Sequence[Position]],
+    rates: Rates,
+    sharing: Sharing,
+    lanes: Sequence[int] | None = None,
+) -> Choice:
+    """Return how sequences are cut.
+
+    Args:
+        positions: The positions of each sequence, all of one cluster (`routes.several`).
+        rates: What the cost depends on.
+        sharing: What may be done. "chop-connect" cuts something, where anything can be shared so.
+        lanes: How many lanes each sequence has; None: none.
+    """
+    lanes = lanes or [0] * len(positions)
+    alone = sum(cost_alone(p, rates, n) for p, n in zip(positions, lanes, strict=True))
+    if sharing == "none":
+        return Choice(None, alone, alone)
+    whole = tuple((len(each),) for each in positions)
+
+    def cost(cuts: Sequence[Cuts]) -> float:
+        return cost_of(forest_of(positions, cuts), rates, lanes)
+
+    prefix = Choice(whole, cost(whole), alone)
+    if sharing == "prefix" or rates.window is None:
+        # Without a window nothing may be forgotten, and snapshots would grow without end.
+        if sharing == "auto" and prefix.cost >= alone:
+            return Choice(None, alone, alone)
+        return prefix
+    chopped = _chopped(positions, whole, cost, forced=sharing == "chop-connect")
+    best = Choice(chopped, cost(chopped), alone)
+    if sharing == "auto" and best.cost >= alone:
+        return Choice(None, alone, alone)
+    return best
+
+
+def _chopped(
+    positions: Sequence[Sequence[Position]],
+    cuts: tuple[Cuts, ...],
+    cost: Callable[[Sequence[Cuts]], float],
+    *,
+    forced: bool,
+) -> tuple[Cuts, ...]:
+    """Return the cuts that greedy search finds."""
+    candidates = common_substrings(positions)
+    least = cost(cuts)
+    if forced:
+        least = math.inf
+    while True:
+        best = cuts
+        for substring in candidates:
+            tried = tuple(
+                _cut(each, lengths, substring)
+                for each, lengths in zip(positions, cuts, strict=True)
+            )
+            if tried != cuts and (found := cost(tried)) < least:
+                best, least = tried, found
+        if best == cuts:
+            return cuts
+        cuts = best
+
+
+def common_substrings(positions: Sequence[Sequence[Position]]) -> tuple[tuple[Position, ...], ...]:
+    """Return what sequences have in common, or one has twice: two positions or more."""
+    seen: dict[tuple[Position, ...], int] = {}
+    for each in positions:
+        for begin in range(len(each)):
+            for end in range(begin + 2, len(each) + 1):
+                substring = tuple(each[begin:end])
+                seen[substring] = seen.get(substring, 0) + 1
+    return tuple(substring for substring, times in seen.items() if times > 1)
+
+
+def _cut(positions: Sequence[Position], cuts: Cuts, substring: tuple[Position, ...]) -> Cuts:
+    """Return the cuts with more of them before each occurrence of a substring in one piece.
+
+    Not behind it: pieces share what they begin with.
+    """
+    ends = [0]
+    for length in cuts:
+        ends.append(ends[-1] + length)
+    found = set(ends)
+    begin = 0
+    while begin + len(substring) <= len(positions):
+        end = begin + len(substring)
+        if tuple(positions[begin:end]) == substring and not any(begin < e < end for e in found):
+            found.add(begin)
+            begin = end
+        else:
+            begin += 1
+    return tuple(b - a for a, b in pairwise(sorted(found)))

@@ -1,0 +1,138 @@
+"""Runs the loop over a forest of sequences, and makes rows of what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+from operator import mul
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.aggregation.kernels import shared as shared_loops
+from cepkit.aggregation.rows.emission import finished, wants_expiries
+from cepkit.aggregation.rows.moments import Moments
+from cepkit.aggregation.semirings.lanes import NOBODY, Lanes, Tracks
+from cepkit.aggregation.sequence.elements import Emit
+from cepkit.aggregation.sequence.operations import Operations
+from cepkit.aggregation.sharing.plan import Forest, Position, Spec, forest_of
+from cepkit.aggregation.sharing.state import state_of
+from cepkit.aggregation.sharing.wiring import wiring_of
+
+Wide = npt.NDArray[np.int64]
+Bits = npt.NDArray[np.bool_]
+
+
+def run(
+    forest: Forest,
+    windows: Sequence[int | None],
+    lanes: Sequence[Lanes],
+    operations: Operations,
+    lost: Bits,
+    events: Sequence[tuple[int, bool]],
+    emit: Emit,
+) -> list[Moments]:
+    """Return the rows of each sequence.
+
+    Args:
+        forest: What is shared.
+        windows: The window of each sequence.
+        lanes: What each carries.
+        operations: What the events do; their codes say which of `events` they are.
+        lost: For each key whether its events have none.
+        events: The node of each event of the forest, and whether it must be absent after it.
+        emit: Which rows.
+    """
+    nodes = np.array([-1 if absent else node for node, absent in events], dtype=np.int64)
+    at_node = nodes[operations.codes]
+    chains = [forest.chains[chain] for chain in forest.of]
+    triggers = [np.flatnonzero(at_node == chain.end) for chain in chains]
+    of_query = [replace(operations, window=window) for window in windows]
+    expiries = any(wants_expiries(each, emit) for each in of_query)
+    starts = [int((at_node == chain.tree).sum()) if expiries else 0 for chain in chains]
+    w = wiring_of(forest, lanes, windows, events, list(map(len, triggers)), starts)
+    s = state_of(w)
+    completed, expired = _Found(list(map(len, triggers)), lanes), _Found(starts, lanes)
+    only_new = emit in ("new", "total")
+    keep = int(w.queries.window.max())
+    while True:
+        reason = shared_loops.run(
+            operations.ts, operations.codes, operations.rows, operations.starts, lost,
+            w.kinds, w.nodes, w.ending, w.chains, w.links, w.legs, w.sources, w.values, w.reals,
+            keep, w.queries, s.trees, s.room, s.x, s.f, s.born, s.kept, s.snaps, s.wide,
+            s.f_snaps, s.f_wide, s.cursor, only_new, expiries,
+            completed.at, completed.count, completed.x, completed.f,
+            expired.at, expired.count, expired.x, expired.f,
+        )  # fmt: skip
+        if reason == shared_loops.DONE:
+            break
+        s.grow(w.links, reason)
+    found = []
+    for q, each in enumerate(of_query):
+        new, tracks = completed.of_query(q)
+        op, left = expired.of_query(q)
+        written = np.arange(w.queries[q].expired)
+        found.append(
+            finished(
+                each, lanes[q], triggers[q], new, tracks, op[written], left.take(written), emit
+            )
+        )
+    return found
+
+
+def run_alone(operations: Operations, lanes: Lanes, emit: Emit) -> Moments:
+    """Return the rows of one sequence by itself.
+
+    Args:
+        operations: What the events do (`operations_of`).
+        lanes: What it carries.
+        emit: Which rows.
+    """
+    n = operations.length
+    # The forest is a path. Its nodes are told apart by their places: what they are of, the
+    # operations know already.
+    path = forest_of([[Position(Spec(frozenset({f"{p}"}), ())) for p in range(n)]], [(n,)])
+    events = [(n - 1 - code // 2 - code % 2, code % 2 == 1) for code in range(2 * n - 1)]
+    lost = np.zeros(len(operations.groups), dtype=np.bool_)
+    (moments,) = run(path, [operations.window], [lanes], operations, lost, events, emit)
+    return moments
+
+
+class _Found:
+    """What is written of some moments of each sequence, one sequence behind the other.
+
+    Args:
+        moments: How many there may be of each.
+        lanes: The lanes of each.
+
+    Attributes:
+        at: Of a trigger how many matches it completes; of an expiry its START.
+        count: How many matches there are.
+        x: Of a sequence of m moments a row of m for each integer lane, then each least lane.
+        f: The same for each float lane.
+    """
+
+    def __init__(self, moments: Sequence[int], lanes: Sequence[Lanes]) -> None:
+        self._lanes = lanes
+        self._begins = list(accumulate(moments, initial=0))
+        rows = [len(each.int_at) + len(each.least_at) for each in lanes]
+        self._x = list(accumulate(map(mul, rows, moments), initial=0))
+        rows = [len(each.float_at) for each in lanes]
+        self._f = list(accumulate(map(mul, rows, moments), initial=0))
+        self.at = np.zeros(self._begins[-1], dtype=np.int64)
+        self.count = np.zeros(self._begins[-1], dtype=np.int64)
+        self.x = np.zeros(self._x[-1], dtype=np.int64)
+        self.f = np.zeros(self._f[-1], dtype=np.float64)
+        for q in range(len(lanes)):
+            self.of_query(q)[1].leasts[:] = NOBODY
+
+    def of_query(self, q: int) -> tuple[Wide, Tracks]:
+        """Return what is written of a sequence: parts of the arrays."""
+        at = slice(self._begins[q], self._begins[q + 1])
+        size = at.stop - at.start
+        sums, floats = len(self._lanes[q].int_at), len(self._lanes[q].float_at)
+        rows = sums + len(self._lanes[q].least_at)
+        x = self.x[self._x[q] : self._x[q + 1]].reshape(rows, size)
+        f = self.f[self._f[q] : self._f[q + 1]].reshape(floats, size)
+        return self.at[at], Tracks(self.count[at], x[:sums], f, x[sums:])

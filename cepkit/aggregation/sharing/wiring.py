@@ -1,0 +1,262 @@
+"""How a forest is laid out for its loop: tables of its nodes, and of its lanes (`shared_lanes`).
+
+A leg is a row of numbers, one for each live START of its tree. What a sequence asks for has its
+*source* in a leg where its variable is in the last piece, in a slot of snapshots elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.aggregation.kernels.shared import FLOAT
+from cepkit.aggregation.semirings.lanes import Lanes
+from cepkit.aggregation.sharing.lanes import CarriedLanes, ForestLane, PieceLane, carried
+from cepkit.aggregation.sharing.plan import Forest
+
+Wide = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bits = npt.NDArray[np.bool_]
+Table: TypeAlias = Any
+"""A record array, of 64-bit integers: `table[row].field`. Where rows point to where something
+begins in another table, a last row says where that ends."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Wiring:
+    """A forest as its loop takes it.
+
+    Attributes:
+        kinds: For each event of the forest its `node`, and whether it must be `absent` after it.
+        nodes: The `parent` (-1: the piece begins) and the `tree` of each node, where the sequences
+            that end there begin in `ending`, and its legs in `legs`.
+        ending: The sequences that end at nodes.
+        chains: The last node (`end`) of each chain of pieces, the `link` of its last piece to
+            those before (-1: none), the `tree` of its first piece and that of its `last`.
+        links: The `chain` before each link, the `tree` of the piece after, and where the slots of
+            its snapshots begin in `sources`.
+        legs: The `kind` and the `tree` of each leg, its `row`, the row of the same lane at the
+            node `before` (-1: the events of this node have its `values`), and which of the values
+            these are.
+        sources: What sequences and slots hold: `kind`, `row` of the leg at the end of the chain
+            (-1: a slot), the row at the node `before`, `values`, `slot`, and where it is written:
+            `out` for triggers, `left` for expiries; of a slot `out` is its number.
+        queries: The `chain` and the `window` of each sequence (-1: none), where its `sources`,
+            its `triggers` and its `expiries` begin; and how far it is: its `oldest` live START,
+            the triggers of this moment that are `waiting`, how many are `done`, and how many
+            moments have `expired`.
+        values: The values of integer and least lanes at each event.
+        reals: Those of float lanes.
+        rows: How many rows of integers there are, and of floats.
+        slots: How many slots snapshots need, of integers (the first is the number of matches) and
+            of floats.
+    """
+
+    kinds: Table
+    nodes: Table
+    ending: Wide
+    chains: Table
+    links: Table
+    legs: Table
+    sources: Table
+    queries: Table
+    values: Wide
+    reals: Floats
+    rows: tuple[int, int]
+    slots: tuple[int, int]
+
+
+def wiring_of(
+    forest: Forest,
+    lanes: Sequence[Lanes],
+    windows: Sequence[int | None],
+    events: Sequence[tuple[int, bool]],
+    triggers: Sequence[int],
+    expiries: Sequence[int],
+) -> Wiring:
+    """Return how a forest is laid out.
+
+    Args:
+        forest: What is shared.
+        lanes: Of each sequence what it carries, by its own positions.
+        windows: Of each sequence the window.
+        events: Of each event of the forest its node, and whether it must be absent after it.
+        triggers: How many triggers each sequence has.
+        expiries: For how many moments of expiry it needs room.
+    """
+    tables = _Tables(forest, carried(forest, lanes))
+    sources = tables.sources(triggers, expiries)
+    begins = _begins(sources)
+    queries = len(forest.of)
+    return Wiring(
+        _table(("node", "absent"), events),
+        tables.nodes(),
+        _numbers(q for some in tables.ending for q in some),
+        tables.chains(),
+        tables.links(begins[queries:]),
+        tables.legs(),
+        _table(
+            ("kind", "row", "before", "values", "slot", "out", "left"),
+            (source for some in sources for source in some),
+        ),
+        tables.queries(windows, begins[: queries + 1], triggers, expiries),
+        tables.lanes.stacked(floats=False),
+        tables.lanes.stacked(floats=True),
+        tables.rows,
+        tables.slots,
+    )
+
+
+class _Tables:
+    """Makes the tables: gives rows, values and slots their numbers, floats by themselves."""
+
+    def __init__(self, forest: Forest, lanes: CarriedLanes) -> None:
+        self.forest, self.lanes = forest, lanes
+        self.ending = [
+            [q for q, chain in enumerate(forest.of) if forest.chains[chain].end == node]
+            for node in range(len(forest.nodes))
+        ]
+        self._trees = list(dict.fromkeys(node.tree for node in forest.nodes))
+        row, value = _Numbers(len(forest.nodes)), _Numbers()
+        self._row = {(node, lane): row.take(lane.kind) for node, lane in lanes.legs}
+        self._values = {lane: value.take(lane.kind) for lane in lanes.values}
+        self.rows = row.whole, row.floats
+        self._slot: list[dict[PieceLane, int]] = []
+        self.slots = (1, 0)
+        for some in lanes.slots:
+            slot = _Numbers(1)  # the first is the number of matches
+            self._slot.append({piece: slot.take(piece.lane.kind) for piece in some})
+            self.slots = max(self.slots[0], slot.whole), max(self.slots[1], slot.floats)
+
+    def nodes(self) -> Table:
+        """Return the table of nodes."""
+        legs = [[c for c in self.lanes.legs if c[0] == v] for v in range(len(self.ending))]
+        columns = (
+            [*parents_of(self.forest), -1],
+            [*(self._tree(node) for node in range(len(self.ending))), -1],
+            _begins(self.ending),
+            _begins(legs),
+        )
+        return _table(("parent", "tree", "ending", "legs"), zip(*columns, strict=True))
+
+    def chains(self) -> Table:
+        """Return the table of chains."""
+        rows = []
+        for number, chain in enumerate(self.forest.chains):
+            link = self.forest.link_of(number)
+            first = self._trees.index(chain.tree)
+            rows.append((chain.end, -1 if link is None else link, first, self._tree(chain.end)))
+        return _table(("end", "link", "tree", "last"), rows)
+
+    def links(self, begins: Sequence[int]) -> Table:
+        """Return the table of links, whose slots begin somewhere among the sources."""
+        links = [(before, self._trees.index(tree)) for before, tree in self.forest.links]
+        rows = zip([*links, (-1, -1)], begins, strict=True)
+        return _table(("chain", "tree", "sources"), ((*link, begin) for link, begin in rows))
+
+    def legs(self) -> Table:
+        """Return the table of legs."""
+        return _table(
+            ("kind", "tree", "row", "before", "values"),
+            (
+                (lane.kind, self._tree(node), self._row[node, lane], *self._known(node, lane))
+                for node, lane in self.lanes.legs
+            ),
+        )
+
+    def queries(
+        self,
+        windows: Sequence[int | None],
+        begins: Sequence[int],
+        triggers: Sequence[int],
+        expiries: Sequence[int],
+    ) -> Table:
+        """Return the table of sequences, whose sources begin somewhere among all."""
+        columns = (
+            [*self.forest.of, -1],
+            [*(-1 if window is None else window for window in windows), -1],
+            begins,
+            accumulate(triggers, initial=0),
+            accumulate(expiries, initial=0),
+        )
+        names = ("chain", "window", "sources", "triggers", "expiries")
+        progress = ("oldest", "waiting", "done", "expired")
+        rows = zip(*columns, strict=True)
+        return _table((*names, *progress), ((*row, 0, 0, 0, 0) for row in rows))
+
+    def sources(
+        self, triggers: Sequence[int], expiries: Sequence[int]
+    ) -> list[Sequence[tuple[int, ...]]]:
+        """Return the sources of each sequence, and then those of the slots of each link."""
+        out, left = _Numbers(), _Numbers()
+        found: list[Sequence[tuple[int, ...]]] = []
+        for q, wanted in enumerate(self.lanes.wanted):
+            rows = []
+            for piece in wanted:
+                kind = piece.lane.kind
+                written = out.take(kind, triggers[q]), left.take(kind, expiries[q])
+                rows.append((*self._source(piece, self.forest.of[q]), *written))
+            found.append(rows)
+        for (before, _), slots in zip(self.forest.links, self._slot, strict=True):
+            found.append([(*self._source(piece, before), slots[piece], 0) for piece in slots])
+        return found
+
+    def _source(self, piece: PieceLane, chain: int) -> tuple[int, int, int, int, int]:
+        """Return where a lane of a chain comes from: kind, row, before, values and slot."""
+        lane = piece.lane
+        if piece.chain == chain:
+            end = self.forest.chains[chain].end
+            return (lane.kind, self._row[end, lane], *self._known(end, lane), -1)
+        link = self.forest.link_of(chain)
+        assert link is not None
+        return (lane.kind, -1, -1, self._values[lane], self._slot[link][piece])
+
+    def _known(self, node: int, lane: ForestLane) -> tuple[int, int]:
+        """Return the row of a lane at the node before, -1 where its values begin, and these."""
+        parent = self.forest.nodes[node].parent
+        if node == lane.node or parent is None:
+            return -1, self._values[lane]
+        return self._row[parent, lane], self._values[lane]
+
+    def _tree(self, node: int) -> int:
+        return self._trees.index(self.forest.nodes[node].tree)
+
+
+class _Numbers:
+    """Numbers things one after the other, those of float lanes by themselves."""
+
+    def __init__(self, whole: int = 0) -> None:
+        self.whole, self.floats = whole, 0
+
+    def take(self, kind: int, size: int = 1) -> int:
+        """Return the number of the next thing of a kind, which takes so many."""
+        if kind == FLOAT:
+            self.floats += size
+            return self.floats - size
+        self.whole += size
+        return self.whole - size
+
+
+def parents_of(forest: Forest) -> list[int]:
+    """Return the node before each node, -1 for none."""
+    return [-1 if node.parent is None else node.parent for node in forest.nodes]
+
+
+def _table(names: Sequence[str], rows: Iterable[Sequence[int]]) -> Table:
+    """Return a record array of 64-bit integers."""
+    dtype = np.dtype([(name, np.int64) for name in names])
+    return np.array([tuple(map(int, row)) for row in rows], dtype=dtype).view(np.recarray)
+
+
+def _begins(parts: Iterable[Sequence[Any]]) -> list[int]:
+    """Return where each part begins where they lie one behind the other, and the end."""
+    return list(accumulate(map(len, parts), initial=0))
+
+
+def _numbers(values: Iterable[int]) -> Wide:
+    return np.fromiter(values, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Prefix counting step by step, as data."""

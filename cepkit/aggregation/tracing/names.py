@@ -1,0 +1,140 @@
+"""What pieces, events and keys are called in a trace of prefix counters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.aggregation.sequence.definition import EventSequence
+from cepkit.aggregation.sequence.elements import plain_values
+from cepkit.aggregation.sequence.operations import Operations
+from cepkit.aggregation.tracing.records import CountedEvents
+from cepkit.errors import PatternError
+from cepkit.stream.columns import EventColumns
+
+
+def pieces_of(
+    sequence: EventSequence, pieces: Sequence[Sequence[str]] | None
+) -> tuple[tuple[str, ...], ...]:
+    """Return the variables of each piece.
+
+    Args:
+        sequence: The query.
+        pieces: What the user said; None for one piece.
+
+    Raises:
+        PatternError: They are not the sequence, cut.
+    """
+    variables = tuple(event.variable for event in sequence.positive)
+    if pieces is None:
+        return (variables,)
+    if isinstance(pieces, str) or any(isinstance(piece, str) for piece in pieces):
+        raise PatternError(
+            f"pieces={pieces!r}",
+            expected="a list of the variables of each piece, as [['a', 'b'], ['c']]",
+        )
+    found = tuple(tuple(piece) for piece in pieces)
+    if not all(found) or tuple(v for piece in found for v in piece) != variables:
+        raise PatternError(
+            f"the pieces {' | '.join(' '.join(piece) for piece in found)}",
+            expected=f"all variables in their order, cut somewhere: {' '.join(variables)}",
+        )
+    return found
+
+
+def traced_events(
+    sequence: EventSequence, columns: EventColumns, rows: npt.NDArray[np.integer]
+) -> CountedEvents:
+    """Return the events of a trace.
+
+    Args:
+        sequence: The query.
+        columns: The stream, with the attributes that the query reads.
+        rows: Which events, in stream order.
+    """
+    names = _event_names(sequence, columns)
+    listed = rows.tolist()
+    values = {name: _shown_values(columns, name) for name in sorted(sequence.attributes)}
+    return CountedEvents(
+        tuple(columns.source_rows(rows).tolist()),
+        tuple(names[row] for row in listed),
+        tuple(columns.ts[rows].tolist()),
+        tuple(columns.type_names[code] for code in columns.types[rows].tolist()),
+        {name: tuple(column[row] for row in listed) for name, column in values.items()},
+    )
+
+
+def key_names(
+    sequence: EventSequence,
+    columns: EventColumns,
+    operations: Operations,
+    keys: npt.NDArray[np.integer],
+) -> tuple[str, ...]:
+    """Return what keys of the operations stand for: "customer 17"."""
+    values = {name: _shown_values(columns, name) for name in sorted(sequence.attributes)}
+    found = []
+    for begin in operations.starts[keys].tolist():
+        row = int(operations.rows[begin])
+        kind = columns.type_names[columns.types[row]]
+        equal = _equal(sequence, operations.length, int(operations.codes[begin]), kind)
+        parts = [f"{name} {_text(values[name][row])}" for name in (*equal, *sequence.partition_by)]
+        found.append(", ".join(dict.fromkeys(parts)))
+    return tuple(found)
+
+
+def _equal(sequence: EventSequence, length: int, code: int, kind: str) -> list[str]:
+    """Return the attributes that make the key of an event, by what it does."""
+    position = length - (code + 1) // 2
+    if code % 2:
+        absent = (event for place, event in sequence.negated if place == position)
+        event = next(e for e in absent if e.types is None or kind in e.types)
+    else:
+        event = sequence.positive[min(position, len(sequence.positive)) - 1]
+    return [dict(key)[event.variable] for key in sequence.keys]
+
+
+def _text(value: Any) -> str:
+    return "null" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _event_names(sequence: EventSequence, columns: EventColumns) -> list[str]:
+    """Return a name for each event, as b2 for the second of the type of variable b."""
+    variable_of: dict[str, str] = {}
+    for event in (*sequence.positive, *(event for _, event in sequence.negated)):
+        for name in columns.type_names if event.types is None else sorted(event.types):
+            variable_of.setdefault(name, event.variable)
+    seen: dict[str, int] = {}
+    names = []
+    for code in columns.types.tolist():
+        kind = columns.type_names[code]
+        word = variable_of.get(kind, kind)
+        seen[word] = seen.get(word, 0) + 1
+        # The second of the type of `a1` is not the twelfth of that of `a`.
+        names.append(f"{word}{'.' if word[-1:].isdigit() else ''}{seen[word]}")
+    return names
+
+
+def _shown_values(columns: EventColumns, name: str) -> list[Any]:
+    """Return the values of an attribute as a trace shows them: times as texts, arrays as tuples."""
+    kind = columns.attributes[name].kind
+    values = plain_values(columns, name)
+    match kind:
+        case "timestamp":
+            return [None if value is None else _time(value) for value in values]
+        case "array":
+            return [None if value is None else tuple(map(_number, value)) for value in values]
+        case _:
+            return values
+
+
+def _time(microseconds: int) -> str:
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)).isoformat()
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,1 @@
+"""From a branch and a plan to a compiled plan: what each step looks up, compares and checks."""

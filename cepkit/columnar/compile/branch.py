@@ -1,0 +1,401 @@
+"""From a branch and an order to a program: the conditions dealt out to the steps.
+
+Each condition goes to the first step at which all its variables are bound. There it becomes, from
+cheap to dear,
+- an equality of two attributes: a class, looked up by key. Classes are closed: a.k = b.k and
+  b.k = c.k link a with c too, whatever the order;
+- a band, where one side is about the new variable alone and the other about bound ones:
+  `least <= column <= most` in the inner loop;
+- a residue: anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from cepkit.columnar.compile.kleene import (
+    Parts,
+    Repeated,
+    cap_of,
+    core_of,
+    deal,
+    repeated_of,
+    size_of,
+    with_ends,
+)
+from cepkit.columnar.compile.links import (
+    band_of,
+    classes_of,
+    ends_of,
+    is_link,
+    names_of,
+    parts_of,
+)
+from cepkit.columnar.compile.program import (
+    RUN,
+    Absence,
+    AnyStep,
+    Bound,
+    GroupStep,
+    Member,
+    Program,
+    SetStep,
+    Step,
+)
+from cepkit.columnar.compile.windows import (
+    gapless_clock,
+    lower_bounds,
+    upper_bounds,
+    window_length,
+    windows_of,
+)
+from cepkit.pattern.conditions import Expression, attributes_of, variables_of
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.policies import Strategy
+from cepkit.plan.checks import variables_of_plan
+from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, Unit, work_of
+
+
+def _chain(branch: Branch) -> tuple[str, ...]:
+    """Return the variables in their order where that says which event is which of a stretch."""
+    strict = branch.strategy is Strategy.STRICT_CONTIGUITY
+    positive = set(branch.variables)
+    before = {v: len(branch.before(v) & positive) for v in branch.variables}
+    in_order = sorted(branch.variables, key=before.__getitem__)
+    places = [before[v] for v in in_order]
+    total = places == list(range(len(places)))
+    return tuple(in_order) if strict and total and not branch.repeated else ()
+
+
+def compile_branch(
+    branch: Branch, plan: BranchPlan | Sequence[str], earlier: Sequence[Branch] = ()
+) -> Program:
+    """Return the program that evaluates `branch` by `plan`.
+
+    Args:
+        branch: One branch of a normal form.
+        plan: A plan for it, or a permutation of its variables.
+        earlier: The branches before it in the normal form.
+    """
+    same = [other for other in earlier if set(other.variables) == set(branch.variables)]
+    conditions = [c for one in (branch, *same) for c in one.conditions]
+    repeated = repeated_of(branch, same, parts_of(conditions))
+    if not isinstance(plan, OrderPlan | TreePlan):
+        plan = OrderPlan(tuple(plan))
+    compiler = _Compiler(branch, plan, same, repeated)
+    steps = compiler.steps(compiler.units)
+    listed = {r.variable: compiler.listing(r) for r in repeated}
+    absences, inner = compiler.placed(compiler.absences(branch), compiler.units)
+    steps = _with_absences(steps, inner)
+    otherwise = tuple(compiler.absences(other) for other in same)
+    single = [v for v in branch.variables if v not in listed]
+    if branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
+        single += [r.last for r in repeated if r.last is not None]
+    single = single or [next(end for r in repeated for end in r.ends)]
+    # What follows the owners: what must be absent, and sets with nothing single behind them.
+    followed = any(not branch.after(variable) & set(single) for variable in listed)
+    return Program(
+        variables=branch.variables,
+        steps=steps,
+        sets=tuple(listed[v] for v in variables_of_plan(plan) if v in listed),
+        on_sets=compiler.on_sets,
+        overlapping=compiler.overlapping(),
+        side_by_side=gapless_clock(branch) if repeated else None,
+        chain=_chain(branch),
+        absences=absences,
+        otherwise=otherwise,
+        classes=tuple(compiler.classes),  # those of absences too, so after them
+        linked=compiler.linked,
+        owners=tuple(v for v in single if not compiler.core.after(v) & set(single)),
+        looks_ahead=bool(absences or any(otherwise)) or followed,
+        window=window_length(branch),
+        windows=windows_of(branch),
+        attributes=frozenset(name for c in conditions for _, name in attributes_of(c)),
+        partition_by=branch.partition_by,
+        constants=tuple(part for part in compiler.parts if not variables_of(part)),
+    )
+
+
+class _Compiler:
+    """Deals the conditions of a branch out to the steps of an order."""
+
+    def __init__(
+        self,
+        branch: Branch,
+        plan: BranchPlan,
+        same: Sequence[Branch],
+        repeated: Sequence[Repeated],
+    ) -> None:
+        self._branch = branch
+        self._repeated = {r.variable: r for r in repeated}
+        self._absences: dict[str, Absence] = {}
+        # Sets of variables of each of which one must be bound; None: sets must be chosen.
+        self._needs: dict[str, list[set[str]] | None] = {}
+        positive = frozenset(branch.variables)
+        # A condition about what must be absent says nothing of the others, in none of its parts.
+        about = parts_of(c for c in branch.conditions if variables_of(c) <= positive)
+        parts = deal(about, repeated)
+        self.core = core_of(branch, repeated, parts.single)
+        # Sets come after all that is single: until then their candidates stand for them.
+        order = [v for v in variables_of_plan(plan) if v in self._repeated]
+        ends = (Unit((end,), (), end) for v in order for end in self._repeated[v].ends)
+        self.units = (*work_of(plan, self._repeated), *ends)
+        self.order = tuple(v for unit in self.units for v in unit.variables)
+        self._events = {e.variable: e for e in self.core.positive}
+        self._events |= {r.variable: r.event for r in repeated}
+        self._events |= {e.variable: e for one in (branch, *same) for e in one.negated}
+        self.classes, self.parts, self.on_sets = self._dealt(parts)
+        self.linked = len(self.classes)
+
+    def _dealt(
+        self, parts: Parts
+    ) -> tuple[list[frozenset[Member]], list[Expression], tuple[Expression, ...]]:
+        """Return the equality classes, the other conditions, and those on sets."""
+        links = [part for part in (*parts.single, *parts.members, *parts.sets) if is_link(part)]
+        positive = [v for v in self._events if not self._is_negated(v)]
+        known: list[frozenset[Member]] = []
+        if self._branch.partition_by:
+            known.append(frozenset((v, None) for v in self._events))
+        if self._repeated and gapless_clock(self._branch) and size_of(self._branch) is None:
+            known.append(frozenset((v, RUN) for v in positive))
+        classes = classes_of(links, known)
+        rest = [part for part in (*parts.single, *parts.members) if part not in links]
+        # An equality of members of two sets is known where both are equal to a single event.
+        on_sets = tuple(
+            part
+            for part in parts.sets
+            if part not in links
+            or not any(ends_of(part) <= c and names_of(c) & set(self.order) for c in classes)
+        )
+        return classes, rest, on_sets
+
+    def _is_negated(self, variable: str) -> bool:
+        return variable not in self._repeated and variable not in self.order
+
+    def steps(self, units: Sequence[Unit]) -> tuple[AnyStep, ...]:
+        """Return the steps of a tree, each with those that find what it joins."""
+        found: list[AnyStep] = []
+        bound: tuple[str, ...] = ()
+        for unit in units:
+            if unit.inner:
+                found.append(self._group(unit, bound))
+            else:
+                found.append(self.step(unit.variables[0], bound))
+            bound += unit.variables
+        return tuple(found)
+
+    def _group(self, unit: Unit, bound: Sequence[str]) -> GroupStep:
+        new = set(unit.variables)
+        due = [
+            part
+            for part in self.parts
+            if variables_of(part) <= new | {*bound}
+            and variables_of(part) & new
+            and variables_of(part) & {*bound}
+        ]
+        bands = [band_of(part, new) for part in due]
+        scopes = tuple(self._step(self.core, v, bound, (), ()) for v in unit.variables)
+        return GroupStep(
+            unit.name,
+            unit.variables,
+            self.steps(unit.inner),
+            (),
+            scopes,
+            tuple(
+                number
+                for number, members in enumerate(self.classes[: self.linked])
+                if names_of(members) & new and names_of(members) & set(bound)
+            ),
+            tuple(band for band in bands if band is not None),
+            tuple(part for part, band in zip(due, bands, strict=True) if band is None),
+            tuple(pair for scope in scopes for pair in scope.distinct),
+        )
+
+    def placed(
+        self, absences: Sequence[Absence], units: Sequence[Unit]
+    ) -> tuple[tuple[Absence, ...], dict[tuple[str, ...], tuple[Absence, ...]]]:
+        """Return what is looked for after the steps, and inside of each subtree.
+
+        What depends on a subtree alone is looked for there.
+        """
+        inner: dict[tuple[str, ...], tuple[Absence, ...]] = {}
+        rest = list(absences)
+        for unit in units:
+            if unit.inner:
+                own = [a for a in rest if self._is_known(a, unit.variables)]
+                rest = [a for a in rest if a not in own]
+                inner[unit.variables], deeper = self.placed(own, unit.inner)
+                inner |= deeper
+        after = [replace(a, after=self._after(a, units)) for a in rest]
+        return tuple(sorted(after, key=lambda absence: absence.after)), inner
+
+    def _after(self, absence: Absence, units: Sequence[Unit]) -> int:
+        bound: tuple[str, ...] = ()
+        for number, unit in enumerate(units):
+            bound += unit.variables
+            if self._is_known(absence, bound):
+                return number
+        return len(units)
+
+    def _is_known(self, absence: Absence, bound: Sequence[str]) -> bool:
+        """Whether an absence can be looked for when these variables are bound."""
+        needs = self._needs[absence.step.variable]
+        return needs is not None and all({*names} & {*bound} for names in needs)
+
+    def step(self, variable: str, bound: Sequence[str]) -> Step:
+        """Return how `variable` is bound when those in `bound` are."""
+        due = [
+            part
+            for part in self.parts
+            if variable in variables_of(part) and variables_of(part) <= {*bound, variable}
+        ]
+        classes = [
+            number
+            for number, members in enumerate(self.classes[: self.linked])
+            if variable in names_of(members) and names_of(members) & set(bound)
+        ]
+        step = self._step(self.core, variable, bound, due, classes)
+        for r in self._repeated.values():
+            if variable == r.last and r.first is not None and r.first in bound:
+                # A set of one member begins and ends with it.
+                lower = (*step.lower, Bound(r.first, 0))
+                step = replace(step, lower=lower, follows=((r.first, 0),))
+        return step
+
+    def listing(self, repeated: Repeated) -> SetStep:
+        """Return the step that lists the members of a set between its ends."""
+        choices = [repeated.ends, tuple(end for end in repeated.ends if end == repeated.last), ()]
+        others = {*self.order} - {*repeated.ends}
+        early = not self.core.before(repeated.variable) & others
+        if repeated.first is None and early and windows_of(self._branch):
+            choices = [()]  # where the window begins depends on the last member
+        shared = next(ends for ends in choices if self._is_independent(repeated, ends))
+        bound = [variable for variable in self.order if variable not in shared]
+        step = self.step(repeated.variable, bound)
+        if repeated.first in bound:
+            lower = (*step.lower, Bound(repeated.first, 0))
+            step = replace(step, lower=lower, follows=((repeated.first, 1),))
+        if repeated.last in bound:
+            upper = (*step.upper, Bound(repeated.last, 1))
+            step = replace(step, upper=upper, precedes=((repeated.last, 1),))
+        everyone = tuple(self._repeated.values())
+        caps = (cap_of(part, repeated.variable, everyone) for part in self.on_sets)
+        return SetStep(repeated, step, shared, tuple(cap for cap in caps if cap is not None))
+
+    def _is_independent(self, repeated: Repeated, ends: tuple[str, ...]) -> bool:
+        """Whether members can be listed without regard to these ends of their set."""
+        for part in self.parts:
+            if repeated.variable in variables_of(part) and variables_of(part) & {*ends}:
+                return False
+        rest = {*self.order} - {*ends}
+        return all(
+            names_of(members) & rest
+            for members in self.classes[: self.linked]
+            if repeated.variable in names_of(members) and names_of(members) & {*ends}
+        )
+
+    def overlapping(self) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of Kleene variables that could have a member in common."""
+        return tuple(
+            (x, y)
+            for x, y in combinations(self._repeated, 2)
+            if self._may_coincide(self.core, x, y)
+        )
+
+    def absences(self, branch: Branch) -> tuple[Absence, ...]:
+        """Return the negated variables of `branch`, in the order in which they can be checked."""
+        core = core_of(branch, tuple(self._repeated.values()), ())
+        for event in branch.negated:
+            if event.variable not in self._absences:
+                self._absences[event.variable] = self._absence(branch, core, event.variable)
+        found = (self._absences[event.variable] for event in branch.negated)
+        found = (replace(a, after=self._after(a, self.units)) for a in found)
+        return tuple(sorted(found, key=lambda absence: absence.after))
+
+    def _absence(self, branch: Branch, core: Branch, variable: str) -> Absence:
+        # A condition about what must be absent is about nothing else, all parts of it.
+        due = [
+            with_ends(part, tuple(self._repeated.values()))
+            for part in parts_of(c for c in branch.conditions if variable in variables_of(c))
+        ]
+        numbers = [i for i, members in enumerate(self.classes) if (variable, None) in members]
+        # An equality with what must be absent holds only for what must be absent: it links
+        # nothing else, but whatever is equal to the bound side is as good a partner.
+        for link in [p for p in due if is_link(p) and variable in variables_of(p)]:
+            ends = ends_of(link)
+            own = frozenset(member for member in ends if member[0] == variable)
+            others = ends - own
+            known = [members for members in self.classes[: self.linked] if members & others]
+            linked = own.union(others, *known)
+            if names_of(linked) & set(self.order):
+                numbers.append(len(self.classes))
+                self.classes.append(linked)
+                due.remove(link)
+        on_sets = tuple(part for part in due if variables_of(part) & self._repeated.keys())
+        due = [part for part in due if part not in on_sets]
+        step = self._step(core, variable, self.order, due, numbers)
+        counted = any(clock != "time" for _, clock in step.windows)
+        apart = tuple(v for v in self._repeated if self._may_coincide(core, v, variable))
+        if on_sets or apart or (counted and self._repeated):
+            self._needs[variable] = None
+            return Absence(step, 0, on_sets, apart)
+        needed = {bound.variable for bound in (*step.lower, *step.upper)}
+        needed.update(step.distinct_from)
+        if counted:
+            needed.update(self.order)  # arrival need not follow time
+        for condition in (*step.residues, *(band.other for band in step.bands)):
+            needed |= variables_of(condition)
+        # Any one partner in a class will do; the partition has one in every step.
+        partners = [names_of(self.classes[number]) & {*self.order} for number in step.classes]
+        self._needs[variable] = [*({name} for name in needed - {variable}), *partners]
+        return Absence(step, 0)
+
+    def _step(
+        self,
+        core: Branch,
+        variable: str,
+        bound: Sequence[str],
+        due: Sequence[Expression],
+        classes: Iterable[int],
+    ) -> Step:
+        windows = windows_of(self._branch, absent=self._is_negated(variable))
+        bands = [band_of(part, {variable}) for part in due]
+        return Step(
+            self._events[variable],
+            tuple(part for part in due if variables_of(part) == {variable}),
+            tuple(classes),
+            lower_bounds(core, variable, bound, windows),
+            upper_bounds(core, variable, bound, windows),
+            windows,
+            tuple(band for band in bands if band is not None),
+            tuple(
+                part
+                for part, band in zip(due, bands, strict=True)
+                if band is None and variables_of(part) != {variable}
+            ),
+            tuple(x for x in bound if self._may_coincide(core, x, variable)),
+        )
+
+    def _may_coincide(self, core: Branch, x: str, y: str) -> bool:
+        if y in core.before(x) or y in core.after(x):
+            return False
+        if any(x in r.images and y in r.images for r in self._repeated.values()):
+            return False
+        first, second = self._events[x].types, self._events[y].types
+        return first is None or second is None or bool(first & second)
+
+
+def _with_absences(
+    steps: tuple[AnyStep, ...], inner: Mapping[tuple[str, ...], tuple[Absence, ...]]
+) -> tuple[AnyStep, ...]:
+    """Return the steps with what is looked for inside of their subtrees."""
+    return tuple(
+        replace(
+            step, steps=_with_absences(step.steps, inner), absences=inner.get(step.variables, ())
+        )
+        if isinstance(step, GroupStep)
+        else step
+        for step in steps
+    )

@@ -1,0 +1,62 @@
+"""The parts of conditions: equalities, which are closed to classes, and bands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+
+from cepkit.columnar.compile.program import Band, Member
+from cepkit.pattern.conditions import Attribute, Comparison, Expression, conjuncts, variables_of
+from cepkit.pattern.rewrite import MIRRORED, without_not
+
+
+def parts_of(conditions: Iterable[Expression]) -> list[Expression]:
+    """Return what stands between the ANDs of conditions, with NOT drawn in."""
+    return [part for c in conditions for part in conjuncts(without_not(c))]
+
+
+def is_link(part: Expression) -> bool:
+    """Whether `part` is an equality of attributes of two variables."""
+    match part:
+        case Comparison("=", Attribute(x), Attribute(y)):
+            return x != y
+        case _:
+            return False
+
+
+def ends_of(link: Expression) -> frozenset[Member]:
+    """Return the two members that an equality links."""
+    assert isinstance(link, Comparison)
+    assert isinstance(link.left, Attribute)
+    assert isinstance(link.right, Attribute)
+    return frozenset((side.variable, side.name) for side in (link.left, link.right))
+
+
+def classes_of(
+    links: Iterable[Expression], known: Iterable[frozenset[Member]]
+) -> list[frozenset[Member]]:
+    """Return the classes of members that the links make equal, then those that are known."""
+    classes: list[frozenset[Member]] = []
+    for link in links:
+        touched = [members for members in classes if members & ends_of(link)]
+        classes = [members for members in classes if not members & ends_of(link)]
+        classes.append(ends_of(link).union(*touched))
+    return [*classes, *known]
+
+
+def names_of(members: Iterable[Member]) -> set[str]:
+    """Return the variables of members."""
+    return {variable for variable, _ in members}
+
+
+def band_of(part: Expression, new: Set[str]) -> Band | None:
+    """Return a comparison of something of the new variables alone with something bound, or None."""
+    if not isinstance(part, Comparison) or part.operator == "!=":
+        return None
+    for own, other, operator in (
+        (part.left, part.right, part.operator),
+        (part.right, part.left, MIRRORED[part.operator]),
+    ):
+        about, bound = variables_of(own), variables_of(other)
+        if about and about <= new and bound and not bound & new:
+            return Band(own, operator, other)
+    return None

@@ -1,0 +1,290 @@
+"""A program: what each step of an order plan looks up, compares and checks.
+
+Programs know nothing of data: `branch.py` makes one of a branch and an order,
+`slices/binding.py` binds it to the events of a slice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from cepkit.columnar.compile.kleene import Cap, Repeated
+from cepkit.pattern.conditions import ComparisonOperator, Expression
+from cepkit.pattern.nodes import Event
+
+Member = tuple[str, str | None]
+"""A variable and an attribute on which it agrees with others; None: the partition it is in."""
+
+RUN = "\0run"
+"""Stands for an attribute: the stretch of events side by side, each of which some variable of
+the branch could take. Events of a contiguous match are in one such stretch."""
+
+
+Clock = Literal["time", "arrival", "place"]
+"""What a bound counts in: microseconds, arrival numbers, or those inside the partition."""
+
+
+Windows = tuple[tuple[int, Clock], ...]
+"""The greatest difference between any two events of a match, in each clock that matters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The new event is not before (or, as upper bound, before) that of `variable` plus `delta`."""
+
+    variable: str
+    delta: int
+    clock: Clock = "time"
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """`own operator other`: the new variable's side, and the side that is bound already."""
+
+    own: Expression
+    operator: ComparisonOperator
+    other: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How one variable is added to the partial matches.
+
+    Attributes:
+        event: The new variable and its types.
+        filters: Conditions on the new variable alone.
+        classes: The equality classes that it belongs to and a bound variable too.
+        lower: It is not before any of these.
+        upper: It is before all of these.
+        windows: How far it may be from any other event of the match.
+        bands: Conditions that compare it with bound variables, side by side.
+        residues: The other conditions that can be checked now.
+        distinct_from: Bound variables that could be the same event.
+        follows: In the order of the stream it is at least so many events after these.
+        precedes: It is at least so many events before these.
+    """
+
+    event: Event
+    filters: tuple[Expression, ...]
+    classes: tuple[int, ...]
+    lower: tuple[Bound, ...]
+    upper: tuple[Bound, ...]
+    windows: Windows
+    bands: tuple[Band, ...]
+    residues: tuple[Expression, ...]
+    distinct_from: tuple[str, ...]
+    follows: tuple[tuple[str, int], ...] = ()
+    precedes: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def variable(self) -> str:
+        """The new variable."""
+        return self.event.variable
+
+    @property
+    def name(self) -> str:
+        """How tables call the step."""
+        return self.event.variable
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The new variable, as for a step that binds several."""
+        return (self.event.variable,)
+
+    @property
+    def distinct(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of a new and a bound variable that could be the same event."""
+        return tuple((self.event.variable, bound) for bound in self.distinct_from)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStep:
+    """How the partial matches of a subtree, found first, are added to those that are bound.
+
+    Attributes:
+        name: How tables call the step.
+        variables: All that it binds.
+        steps: Those that find the partial matches of the subtree.
+        absences: What is looked for after these steps.
+        scopes: For each variable how it lies to what is bound outside: bounds and windows.
+        classes: The equality classes that link the subtree to what is bound outside.
+        bands: Conditions with one side about the subtree and the other about what is outside.
+        residues: The other conditions between the two.
+        distinct: The pairs of a new and a bound variable that could be the same event.
+    """
+
+    name: str
+    variables: tuple[str, ...]
+    steps: tuple[AnyStep, ...]
+    absences: tuple[Absence, ...]
+    scopes: tuple[Step, ...]
+    classes: tuple[int, ...]
+    bands: tuple[Band, ...]
+    residues: tuple[Expression, ...]
+    distinct: tuple[tuple[str, str], ...]
+    follows: tuple[tuple[str, int], ...] = ()
+    precedes: tuple[tuple[str, int], ...] = ()
+
+
+AnyStep: TypeAlias = "Step | GroupStep"
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """A negated variable, looked for as a step would bind it; a partial match with one is dropped.
+
+    Attributes:
+        step: How it would be bound, all that it depends on being bound.
+        after: The number of the step after which that is so, from 0; the number of steps where
+            it depends on the members of sets.
+        conditions: Those about sets or their members; they hold for every member.
+        apart: Kleene variables of which it could be, but must not be, a member.
+    """
+
+    step: Step
+    after: int
+    conditions: tuple[Expression, ...] = ()
+    apart: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SetStep:
+    """A Kleene variable: the step that lists the members that its sets can be chosen from.
+
+    The ends that are bound by themselves are members too and not listed.
+
+    Attributes:
+        repeated: The Kleene variable.
+        step: How one member is listed.
+        shared: Its ends that the step leaves out of account: rows that differ in them alone have
+            one list, and of it what lies between the ends.
+        caps: What cuts off sets that can only grow further beyond what a condition allows.
+    """
+
+    repeated: Repeated
+    step: Step
+    shared: tuple[str, ...]
+    caps: tuple[Cap, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An order plan of one branch, ready to be bound to columns.
+
+    Attributes:
+        variables: The variables of a match, in pattern order.
+        steps: In the order of the plan; those of Kleene variables only as far as their ends are
+            bound by themselves.
+        sets: The Kleene variables, in the order of the plan, after all steps.
+        on_sets: Conditions about whole sets, or about members of several.
+        overlapping: Kleene variables that could have a member in common.
+        side_by_side: Under contiguity the clock in which there is no gap, if there are sets.
+        chain: Under strict contiguity the variables, where each is the next after the one before.
+        absences: The negated variables, in the order in which they are checked.
+        otherwise: Negated variables of earlier branches that bind the same variables: a match
+            without any event for all of one such branch is found there.
+        classes: Sets of (variable, attribute) that are equal in every match; then, from number
+            `linked` on, those that link a negated variable to what it is compared with.
+        linked: How many classes hold in every match.
+        owners: The variables of which the latest event decides to which slice a match belongs.
+        looks_ahead: Whether a slice needs events after those of its owners.
+        window: Microseconds between first and last event, None for any.
+        windows: How far apart any two events may be, in each clock that matters.
+        attributes: All attributes that conditions read.
+        partition_by: The attributes of the partition.
+        constants: Conditions about no variable at all.
+    """
+
+    variables: tuple[str, ...]
+    steps: tuple[AnyStep, ...]
+    sets: tuple[SetStep, ...]
+    on_sets: tuple[Expression, ...]
+    overlapping: tuple[tuple[str, str], ...]
+    side_by_side: Clock | None
+    chain: tuple[str, ...]
+    absences: tuple[Absence, ...]
+    otherwise: tuple[tuple[Absence, ...], ...]
+    classes: tuple[frozenset[Member], ...]
+    linked: int
+    owners: tuple[str, ...]
+    looks_ahead: bool
+    window: int | None
+    windows: Windows
+    attributes: frozenset[str]
+    partition_by: tuple[str, ...]
+    constants: tuple[Expression, ...]
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """All columns that evaluation reads beside time and type."""
+        return self.attributes | frozenset(self.partition_by)
+
+    @property
+    def listed(self) -> tuple[Step, ...]:
+        """The steps that list the members of sets."""
+        return tuple(one.step for one in self.sets)
+
+    @property
+    def everything(self) -> tuple[Step, ...]:
+        """All steps: those that bind, those that list, and those that look for what is absent."""
+        return (*self.single, *self.listed, *self.negated)
+
+    @property
+    def clocks(self) -> frozenset[Clock]:
+        """The clocks that anything is counted in."""
+        found = {clock for step in self.everything for _, clock in step.windows}
+        return frozenset(found if self.side_by_side is None else {*found, self.side_by_side})
+
+    @property
+    def cuts_sets_off(self) -> bool:
+        """Whether fewer sets may be tried than there are."""
+        return any(one.caps for one in self.sets)
+
+    @property
+    def tries_sets(self) -> bool:
+        """Whether anything is said of sets that shows only when they are chosen."""
+        late = any(
+            absence.after == len(self.steps)
+            for group in (self.absences, *self.otherwise)
+            for absence in group
+        )
+        counted = any(clock != "time" for _, clock in self.windows)
+        said = self.on_sets or self.overlapping or self.side_by_side or late or counted
+        return bool(self.sets and said)
+
+    @property
+    def ends(self) -> frozenset[str]:
+        """The variables that stand for the first or the last member of a set."""
+        return frozenset(end for one in self.sets for end in one.repeated.ends)
+
+    @property
+    def work(self) -> tuple[AnyStep, ...]:
+        """All steps, those of subtrees before the step that joins them."""
+        return _work(self.steps)
+
+    @property
+    def single(self) -> tuple[Step, ...]:
+        """The steps that bind a single variable, wherever they stand."""
+        return tuple(step for step in self.work if isinstance(step, Step))
+
+    @property
+    def bound(self) -> tuple[str, ...]:
+        """The variables that the steps bind, in their order."""
+        return tuple(variable for step in self.steps for variable in step.variables)
+
+    @property
+    def negated(self) -> tuple[Step, ...]:
+        """The steps that look for what must not be there."""
+        inner = (step.absences for step in self.work if isinstance(step, GroupStep))
+        groups = (self.absences, *self.otherwise, *inner)
+        return tuple(absence.step for group in groups for absence in group)
+
+
+def _work(steps: tuple[AnyStep, ...]) -> tuple[AnyStep, ...]:
+    found: list[AnyStep] = []
+    for step in steps:
+        if isinstance(step, GroupStep):
+            found += _work(step.steps)
+        found.append(step)
+    return tuple(found)

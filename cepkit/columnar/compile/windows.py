@@ -1,0 +1,78 @@
+"""How far apart events of a match may lie, and what that makes of a step: bounds in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cepkit.columnar.compile.kleene import size_of
+from cepkit.columnar.compile.program import Bound, Clock, Windows
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+
+
+def window_length(branch: Branch) -> int | None:
+    """Return the greatest difference of times inside a match in microseconds; None: any."""
+    if isinstance(branch.window, TimeWindow):
+        return branch.window.microseconds - branch.window.exclusive
+    return None
+
+
+def windows_of(branch: Branch, *, absent: bool = False) -> Windows:
+    """Return how far apart two events of a match may be.
+
+    Contiguity is a window too: as many events as a match has lie side by side exactly where the
+    first and the last are that near. It says nothing of what must be absent.
+
+    Args:
+        branch: The branch.
+        absent: Whether one of the events is a negated one.
+    """
+    windows: list[tuple[int, Clock]] = []
+    length = window_length(branch)
+    if length is not None:
+        windows.append((length, "time"))
+    if isinstance(branch.window, CountWindow):
+        count = branch.window.events - 1 - branch.window.exclusive
+        windows.append((count, "place" if branch.partition_by else "arrival"))
+    size, gapless = size_of(branch), gapless_clock(branch)
+    if gapless is not None and size is not None and not absent:
+        windows.append((size - 1, gapless))
+    clocks = dict.fromkeys(clock for _, clock in windows)
+    return tuple((min(n for n, c in windows if c == clock), clock) for clock in clocks)
+
+
+def gapless_clock(branch: Branch) -> Clock | None:
+    """Return the clock in which the events of a match lie side by side, if they must."""
+    match branch.strategy:
+        case Strategy.STRICT_CONTIGUITY:
+            return "arrival"
+        case Strategy.PARTITION_CONTIGUITY:
+            return "place"
+        case _:
+            return None
+
+
+def lower_bounds(
+    branch: Branch, variable: str, bound: Sequence[str], windows: Windows
+) -> tuple[Bound, ...]:
+    """Return since when an event of a variable may lie, given those that are bound."""
+    before = [x for x in bound if x in branch.before(variable)]
+    if before:
+        # Later than the latest of those before it; all the others follow, and so does the window
+        # in time: the latest are inside it already.
+        latest = [x for x in before if not branch.after(x) & set(before)]
+        return tuple(Bound(x, 1) for x in latest)
+    latest = [x for x in bound if not branch.after(x) & set(bound)]
+    return tuple(Bound(x, -length, clock) for length, clock in windows for x in latest)
+
+
+def upper_bounds(
+    branch: Branch, variable: str, bound: Sequence[str], windows: Windows
+) -> tuple[Bound, ...]:
+    """Return before when an event of a variable may lie, given those that are bound."""
+    after = [x for x in bound if x in branch.after(variable)]
+    if after:
+        earliest = [x for x in after if not branch.before(x) & set(after)]
+        return tuple(Bound(x, 0) for x in earliest)
+    earliest = [x for x in bound if not branch.before(x) & set(bound)]
+    return tuple(Bound(x, length + 1, clock) for length, clock in windows for x in earliest)

@@ -1,0 +1,1 @@
+"""Steps over chunks of partial matches."""

@@ -1,0 +1,161 @@
+"""Steps run over chunks of partial matches, depth first.
+
+A step takes a chunk, fills a buffer of fixed size with the pairs (partial match, new event) that
+hold, passes them on as the next step's chunk, and goes on where it stopped. So memory is bounded
+by the number of steps, whatever the number of matches. What must not be there is looked for as
+soon as all that it depends on is bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from time import perf_counter
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.join.step import Ints, Join, Partials
+from cepkit.columnar.kernels.backend import Kernels
+from cepkit.columnar.slices.blocks import PairBlock
+from cepkit.columnar.slices.bound import BoundStep
+from cepkit.columnar.slices.candidates import Candidates
+from cepkit.columnar.slices.counters import StepCounters
+
+CHUNK = 1 << 15
+"""Partial matches taken at a time: what fits a core's cache."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+Check: TypeAlias = "tuple[bool, Callable[[Rows], Mask]]"
+"""What rows must fulfil, and whether it is about what must not be there."""
+
+
+class Pipeline:
+    """Some steps, the first of which takes the candidates of one variable.
+
+    Args:
+        steps: In the order of work.
+        absences: For each of them what must not be there after it.
+        candidates: Of all variables.
+        join: Joins chunks with candidates.
+        kernels: The inner loops to use.
+        counters: One for each step.
+        final: What else rows must fulfil when they are complete: checks in their order, each
+            with whether it is about what must not be there.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[BoundStep],
+        absences: Sequence[Sequence[BoundStep]],
+        candidates: Mapping[str, Candidates],
+        join: Join,
+        kernels: Kernels,
+        counters: Sequence[StepCounters],
+        final: Sequence[Check] = (),
+    ) -> None:
+        self._steps = steps
+        self._absences = absences
+        self._candidates = candidates
+        self._join = join
+        self._kernels = kernels
+        self._counters = counters
+        self._final = final
+
+    def blocks(self) -> Iterator[PairBlock]:
+        """Yield the rows that pass all steps, some at a time."""
+        step, counters = self._steps[0], self._counters[0]
+        first = step.candidates
+        assert isinstance(first, Candidates)
+        counters.candidates += first.seen
+        if not all(len(one.candidates) for one in self._steps):
+            counters.survivors += len(first)
+            return
+        for begin in range(0, len(first), CHUNK):
+            began = perf_counter()
+            chunk = np.arange(begin, min(begin + CHUNK, len(first)), dtype=np.int32)
+            _, chunk = self._kept(0, {}, chunk, chunk)
+            self._count(counters, len(chunk), began)
+            if not len(chunk):
+                continue
+            if len(self._steps) == 1:
+                yield self._block({}, chunk, step, chunk)
+            else:
+                yield from self.extend(1, step.new(chunk), len(chunk))
+
+    def _block(self, partials: Partials, parents: Ints, step: BoundStep, found: Ints) -> PairBlock:
+        known, new = self._candidates, step.new(found)
+        return PairBlock(len(found), self._kernels, known, partials, parents, new)
+
+    def extend(self, number: int, partials: Partials, size: int) -> Iterator[PairBlock]:
+        """Run the steps from `number` on over a chunk of partial matches."""
+        step, counters = self._steps[number], self._counters[number]
+        began = perf_counter()
+        for pairs in self._join.pairs(step, counters, partials, size):
+            parents, found = self._kept(number, partials, *pairs)
+            survivors = len(found)
+            longer = {}
+            if survivors and number < len(self._steps) - 1:
+                longer = {v: self._kernels.take(rows, parents) for v, rows in partials.items()}
+                # A buffer is filled again.
+                longer |= {v: rows.copy() for v, rows in step.new(found).items()}
+            self._count(counters, survivors, began)
+            if longer:
+                yield from self.extend(number + 1, longer, survivors)
+            elif survivors:
+                yield self._block(partials, parents, step, found)
+            began = perf_counter()
+        counters.seconds += perf_counter() - began
+
+    def _count(self, counters: StepCounters, survivors: int, began: float) -> None:
+        counters.survivors += survivors
+        counters.peak_rows = max(counters.peak_rows, survivors)
+        counters.seconds += perf_counter() - began
+
+    def _kept(
+        self, number: int, partials: Partials, parents: Ints, found: Ints
+    ) -> tuple[Ints, Ints]:
+        """Return the pairs of a step without those that NOT or the slice rules out."""
+        step, counters = self._steps[number], self._counters[number]
+        checks: list[Check] = [(True, partial(self._is_absent, a)) for a in self._absences[number]]
+        if number == len(self._steps) - 1:
+            checks += self._final
+        for negated, check in checks:
+            held = check(Rows(partials, step, found, parents))
+            if not held.all():
+                if negated:
+                    counters.removed += len(found) - int(np.count_nonzero(held))
+                parents, found = parents[held], found[held]
+        return parents, found
+
+    def _is_absent(self, absence: BoundStep, rows: Rows) -> Mask:
+        return ~self._join.sought(absence, rows, rows.size)
+
+
+class Rows(Mapping[str, Ints]):
+    """The candidate of each variable in pairs of a step, gathered when it is asked for."""
+
+    def __init__(self, partials: Partials, step: BoundStep, found: Ints, parents: Ints) -> None:
+        self._partials = partials
+        self._step = step
+        self._found = found
+        self._parents = parents
+        self._known: dict[str, Ints] = {}
+        self.size = len(found)
+
+    def __getitem__(self, variable: str) -> Ints:
+        if variable not in self._known:
+            if variable in self._step.step.variables:
+                self._known |= self._step.new(self._found)
+            else:
+                self._known[variable] = self._partials[variable][self._parents]
+        return self._known[variable]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({*self._partials, *self._step.step.variables})
+
+    def __len__(self) -> int:
+        return len(self._partials) + len(self._step.step.variables)

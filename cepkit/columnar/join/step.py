@@ -1,0 +1,263 @@
+"""A step over a chunk of partial matches: its ranges, its inner loop, and what the loop leaves.
+
+The same look-up serves a step that binds a variable (`pairs`) and one that only asks whether
+there is such an event (`exists`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.join.generated import GeneratedJoin, generate
+from cepkit.columnar.kernels.backend import Loops
+from cepkit.columnar.slices.binding import band_limits
+from cepkit.columnar.slices.bound import BoundBand, BoundStep, Search, Side, Table
+from cepkit.columnar.slices.candidates import Candidates, Group
+from cepkit.columnar.slices.counters import StepCounters
+from cepkit.pattern.conditions import Expression
+from cepkit.pattern.evaluation import truth, value
+from cepkit.pattern.operations import as_floats
+from cepkit.stream.columns import Column
+
+Ints = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+Partials = Mapping[str, Ints]
+"""For each bound variable, the candidate of each partial match."""
+
+BUFFER = 1 << 16
+"""Pairs that a step lets through before it passes them on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """An inner loop for one chunk: its arguments, and what it does not check."""
+
+    join: Callable[..., tuple[int, int]]
+    arguments: tuple[npt.NDArray[Any], ...]
+    bands: Sequence[tuple[Floats, Floats, Floats]]
+    residues: Sequence[Expression]
+
+
+class Join:
+    """Joins partial matches with the candidates of further variables, on one slice.
+
+    Args:
+        candidates: Of all variables.
+        loops: The inner loops to use.
+    """
+
+    def __init__(self, candidates: Mapping[str, Candidates], loops: Loops) -> None:
+        self._candidates = candidates
+        self._loops = loops
+        self._kernels = loops.kernels
+        self._generated: dict[str, GeneratedJoin | None] = {}
+        self._sought: dict[str, StepCounters] = {}
+
+    def pairs(
+        self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
+    ) -> Iterator[tuple[Ints, Ints]]:
+        """Yield pairs of a partial match and a candidate that hold, some at a time.
+
+        They lie in buffers that are filled again: use them before asking for more.
+
+        Args:
+            bound: The step.
+            counters: What is looked at is added to them.
+            partials: A chunk of partial matches.
+            size: How many there are.
+        """
+        for _, _, parents, found in self.groups(bound, counters, partials, size):
+            yield parents, found
+
+    def groups(
+        self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
+    ) -> Iterator[tuple[int, int, Ints, Ints]]:
+        """Yield all pairs of a stretch of partial matches: its begin, its end, and the pairs.
+
+        Those of one partial match stand together, its candidates ascending.
+        """
+        low, high = self.ranges(bound, partials, size)
+        counters.candidates += int(np.maximum(high.astype(np.int64) - low, 0).sum())
+        loop = self._choose_loop(bound, counters.candidates, partials, size)
+        parents, found = np.empty(BUFFER, np.int32), np.empty(BUFFER, np.int32)
+        done = 0
+        while done < size:
+            stopped, count = loop.join(low, high, done, parents, found, *loop.arguments)
+            if stopped == done:  # one partial match has more candidates than the buffer has room
+                room = int(high[done]) - int(low[done])
+                parents, found = np.empty(room, np.int32), np.empty(room, np.int32)
+                continue
+            yield (
+                done,
+                stopped,
+                *self._checked(bound, partials, loop, parents[:count], found[:count]),
+            )
+            done = stopped
+
+    def sought(self, absence: BoundStep, rows: Partials, size: int) -> npt.NDArray[np.bool_]:
+        """Return for each row whether there is an event that must not be there.
+
+        What is looked at is kept over the chunks: a search that looks at many candidates earns a
+        loop of its own.
+        """
+        name = absence.step.name
+        looked = self._sought.setdefault(name, StepCounters(name))
+        return self.exists(absence, looked, rows, size)
+
+    def exists(
+        self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
+    ) -> npt.NDArray[np.bool_]:
+        """Return for each partial match whether it has such an event."""
+        step = bound.step
+        checked = bound.residues or step.distinct or step.follows or step.precedes
+        if checked or len(bound.bands) >= len(self._kernels.EXISTS):
+            present = np.zeros(size, dtype=np.bool_)
+            for parents, _ in self.pairs(bound, counters, partials, size):
+                present[parents] = True
+            return present
+        low, high = self.ranges(bound, partials, size)
+        bands = [array for band in bound.bands for array in self._limits(band, partials, size)]
+        present = np.empty(size, dtype=np.bool_)
+        self._kernels.EXISTS[len(bound.bands)](low, high, present, *bands)
+        return present
+
+    def ranges(self, bound: BoundStep, partials: Partials, size: int) -> tuple[Ints, Ints]:
+        """Return for each partial match where its candidates begin and end."""
+        low = self._limit(bound, bound.lower, partials, np.maximum)
+        high = self._limit(bound, bound.upper, partials, np.minimum)
+        if low is None:
+            low = np.zeros(size, dtype=np.int32)
+        if high is None:
+            high = np.full(size, len(bound.candidates), dtype=np.int32)
+        return low, high
+
+    def _limit(
+        self,
+        bound: BoundStep,
+        limits: tuple[Table | Search, ...],
+        partials: Partials,
+        tightest: np.ufunc,
+    ) -> Ints | None:
+        parts = [
+            self._kernels.take(limit.first, partials[limit.variable])
+            if isinstance(limit, Table)
+            else self._searched(bound, limit, partials)
+            for limit in limits
+        ]
+        return reduce(tightest, parts) if parts else None
+
+    def _searched(self, bound: BoundStep, search: Search, partials: Partials) -> Ints:
+        limit, new = search.limit, bound.candidates
+        times = self._candidates[limit.variable].clock(limit.clock)
+        wanted = times[partials[limit.variable]] + limit.delta
+        if search.partner is None or search.key_class is None or new.starts is None:
+            keys = np.zeros(len(wanted), dtype=np.int32)
+            starts = np.array([0, len(new)], dtype=np.int64)
+        else:
+            codes = self._candidates[search.partner].keys[search.key_class]
+            keys, starts = codes[partials[search.partner]], new.starts
+        out = np.empty(len(wanted), dtype=np.int32)
+        self._kernels.searched_bounds(wanted, keys, new.clock(limit.clock), starts, out)
+        return out
+
+    def _choose_loop(
+        self, bound: BoundStep, looked_at: int, partials: Partials, size: int
+    ) -> _Loop:
+        """Return the loop for a chunk, and what is left to check on what it lets through."""
+        bands = [self._limits(band, partials, size) for band in bound.bands]
+        generated = self._generate(bound, looked_at)
+        if generated is not None:
+            read = partial(self._column, partials)
+            triples = [array for band in bands for array in band]
+            arguments = (*triples, *generated.arguments(partials, read, size))
+            return _Loop(generated.join, arguments, [], ())
+        room = len(self._kernels.JOINS) - 1
+        arguments = tuple(array for band in bands[:room] for array in band)
+        join = self._kernels.JOINS[len(bands[:room])]
+        return _Loop(join, arguments, bands[room:], bound.residues)
+
+    def _generate(self, bound: BoundStep, looked_at: int) -> GeneratedJoin | None:
+        """Return a loop written for the step, if it is worth one and there can be one."""
+        after = self._loops.generate_after
+        if after is None or not bound.residues or looked_at < after:
+            return None
+        if isinstance(bound.candidates, Group):
+            return None  # loops are written for steps of one variable
+        variable = bound.candidates.step.variable
+        if variable not in self._generated:
+            self._generated[variable] = generate(
+                bound.residues,
+                variable,
+                self._candidates,
+                bands=len(bound.bands),
+                compiled=self._loops.compiled,
+            )
+        return self._generated[variable]
+
+    def _limits(
+        self, band: BoundBand, partials: Partials, size: int
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return least and greatest value for each partial match, and the column they are for."""
+        least, most = np.full(size, -np.inf), np.full(size, np.inf)
+        for side in band.sides:
+            low, high = self._side(side, partials)
+            # A NaN on either side stays: no value is in such a band.
+            least = least if low is None else np.maximum(least, low)
+            most = most if high is None else np.minimum(most, high)
+        return least, most, band.column
+
+    def _side(self, side: Side, partials: Partials) -> tuple[Floats | None, Floats | None]:
+        if side.band is None:
+            rows = partials[side.variable or ""]
+            return (
+                None if side.least is None else self._kernels.take(side.least, rows),
+                None if side.most is None else self._kernels.take(side.most, rows),
+            )
+        other = value(side.band.other, partial(self._column, partials))
+        return band_limits(side.band.operator, as_floats(other))
+
+    def _column(self, partials: Partials, variable: str, attribute: str) -> Column:
+        return self._candidates[variable].column(attribute).take(partials[variable])
+
+    def _checked(
+        self, bound: BoundStep, partials: Partials, loop: _Loop, parents: Ints, found: Ints
+    ) -> tuple[Ints, Ints]:
+        """Return the pairs that pass what the inner loop has not checked."""
+        candidates, step = self._candidates, bound.step
+
+        def taken(variable: str) -> Ints:
+            if variable not in step.variables:
+                return partials[variable][parents]
+            if isinstance(bound.candidates, Group):
+                return bound.candidates.members[variable][found]
+            return found
+
+        def read(variable: str, attribute: str) -> Column:
+            return candidates[variable].column(attribute).take(taken(variable))
+
+        def rows(variable: str) -> Ints:
+            return candidates[variable].rows[taken(variable)]
+
+        for least, most, column in loop.bands:
+            values = column[found]
+            held = (values >= least[parents]) & (values <= most[parents])
+            parents, found = parents[held], found[held]
+        for condition in loop.residues:
+            held = truth(condition, read, len(found))
+            parents, found = parents[held], found[held]
+        for one, other in step.distinct:
+            held = rows(one) != rows(other)
+            parents, found = parents[held], found[held]
+        for other, apart in step.follows:
+            held = rows(step.variables[0]) - rows(other) >= apart
+            parents, found = parents[held], found[held]
+        for other, apart in step.precedes:
+            held = rows(other) - rows(step.variables[0]) >= apart
+            parents, found = parents[held], found[held]
+        return parents, found

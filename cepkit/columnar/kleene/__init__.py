@@ -1,0 +1,1 @@
+"""Sets of Kleene variables: counted by arithmetic, enumerated on demand."""

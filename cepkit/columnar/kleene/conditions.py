@@ -1,0 +1,264 @@
+"""What can be said of sets only when they are chosen: the conditions on them, checked on many.
+
+- conditions with set functions, and those between members of two sets: true for every member;
+- that two sets have no event in common;
+- absences that depend on members;
+- under contiguity, that nothing lies between the events of a match;
+- windows in arrival numbers where the stream did not arrive in the order of time.
+
+Each is checked as soon as all sets that it is about are chosen. Cost: the members of the sets, for
+members of several sets their combinations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.compile.program import Windows
+from cepkit.columnar.join.step import Join, Partials
+from cepkit.columnar.slices.binding import BoundProgram
+from cepkit.columnar.slices.blocks import Members
+from cepkit.columnar.slices.bound import BoundAbsence
+from cepkit.columnar.slices.counters import StepCounters
+from cepkit.pattern.conditions import Aggregate, Attribute, Expression, variables_of, walk
+from cepkit.pattern.evaluation import truth
+from cepkit.pattern.rewrite import replaced
+from cepkit.pattern.set_functions import set_function
+from cepkit.stream.columns import Column
+
+Ints = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Rows for which some sets are chosen.
+
+    Attributes:
+        rows: The candidate of each single variable in each row.
+        members: The chosen sets, as events of the slice.
+        size: The number of rows.
+    """
+
+    rows: Partials
+    members: Mapping[str, Members]
+    size: int
+
+    def take(self, at: npt.NDArray[np.integer]) -> Chosen:
+        """Return the rows at `at`."""
+        rows = {v: column[at] for v, column in self.rows.items()}
+        return Chosen(rows, {v: sets.take(at) for v, sets in self.members.items()}, len(at))
+
+    def with_members(self, variable: str, members: Members) -> Chosen:
+        """Return the rows with one more set chosen."""
+        return replace(self, members={**self.members, variable: members})
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """Something to check, and the Kleene variables that must be chosen before."""
+
+    variables: frozenset[str]
+    holds: Callable[[Chosen], Mask]
+
+
+class SetConditions:
+    """The conditions of a bound program on chosen sets.
+
+    Attributes:
+        variables: The Kleene variables that there is anything to check about.
+    """
+
+    def __init__(self, bound: BoundProgram, join: Join) -> None:
+        self._bound = bound
+        self._join = join
+        self._sought: dict[str, StepCounters] = {}
+        self._checks = tuple(self._made())
+        listed = bound.program.listed
+        empty = np.empty(0, dtype=np.int32)
+        nothing = Members(np.zeros(1, dtype=np.int64), empty)
+        nobody = Chosen(
+            {v: empty for step in bound.program.steps for v in step.variables},
+            {step.variable: nothing for step in listed},
+            0,
+        )
+        for condition in bound.program.on_sets:
+            self._true(condition, nobody)  # refuses what does not fit, before there is a set
+        self.variables = frozenset(v for check in self._checks for v in check.variables)
+
+    def hold(self, chosen: Chosen) -> Mask:
+        """Return which rows pass what can be checked now and could not before the newest set."""
+        newest = [*chosen.members][-1]
+        held = np.ones(chosen.size, dtype=np.bool_)
+        for check in self._checks:
+            if newest in check.variables and check.variables <= chosen.members.keys():
+                held &= check.holds(chosen)
+        return held
+
+    def _made(self) -> Iterable[_Check]:
+        program = self._bound.program
+        every = frozenset(step.variable for step in program.listed)
+        for condition in program.on_sets:
+            yield _Check(variables_of(condition) & every, partial(self._true, condition))
+        for x, y in program.overlapping:
+            yield _Check(frozenset((x, y)), partial(self._apart, x, y))
+        clock = program.side_by_side
+        if clock is not None:
+            yield _Check(every, self._gapless)
+        counted = tuple(window for window in program.windows if window[1] != "time")
+        if counted and not self._bound.in_order:
+            yield _Check(every, partial(self._within, counted))
+        for absence in self._bound.late:
+            yield _Check(self._needed((absence,), every), partial(self._is_absent, absence))
+        for group in self._bound.otherwise:
+            if is_late(group, len(self._bound.steps)):
+                yield _Check(self._needed(group, every), partial(self._some_exists, group))
+
+    def _needed(self, group: Iterable[BoundAbsence], every: frozenset[str]) -> frozenset[str]:
+        found: set[str] = set()
+        for one in group:
+            named = {*one.absence.apart}.union(*map(variables_of, one.absence.conditions)) & every
+            if one.absence.after == len(self._bound.steps):
+                found |= named or every
+                if any(clock != "time" for _, clock in one.absence.step.windows):
+                    found |= every
+        return frozenset(found)
+
+    def _true(self, condition: Expression, chosen: Chosen) -> Mask:
+        """Return for which rows a condition is true whatever members it is about."""
+        functions: dict[tuple[str, str], Aggregate] = {}
+
+        def new(node: Attribute | Aggregate) -> Expression:
+            if isinstance(node, Attribute):
+                return node
+            # A name that no variable has: those of a set are in `members`.
+            name = (f"{node.function} of {node.variable}", node.attribute or "")
+            functions[name] = node
+            return Attribute(*name, node.span)
+
+        condition = replaced(condition, new)
+        each = sorted(
+            {n.variable for n in walk(condition) if isinstance(n, Attribute)}
+            & chosen.members.keys()
+        )
+        owners, places = _combined({v: chosen.members[v] for v in each}, chosen.size)
+        known: dict[tuple[str, str], Column] = {}
+
+        def read(variable: str, attribute: str) -> Column:
+            if (variable, attribute) in functions:
+                node = functions[variable, attribute]
+                if (variable, attribute) not in known:
+                    assert node.variable is not None
+                    sets = chosen.members[node.variable]
+                    of_members = (
+                        None
+                        if node.attribute is None
+                        else self._attribute(node.variable, node.attribute, sets.rows)
+                    )
+                    known[variable, attribute] = set_function(node, of_members, sets.starts)
+                return known[variable, attribute].take(owners)
+            if variable in places:
+                rows = chosen.members[variable].rows[places[variable]]
+                return self._attribute(variable, attribute, rows)
+            return (
+                self._bound.candidates[variable]
+                .column(attribute)
+                .take(chosen.rows[variable][owners])
+            )
+
+        held = np.ones(chosen.size, dtype=np.bool_)
+        held[owners[~truth(condition, read, len(owners))]] = False
+        return held
+
+    def _attribute(self, variable: str, attribute: str, rows: npt.NDArray[np.integer]) -> Column:
+        return self._bound.candidates[variable].attribute(attribute).take(rows)
+
+    def _apart(self, x: str, y: str, chosen: Chosen) -> Mask:
+        """Return for which rows two sets have no event in common."""
+        owners, places = _combined({v: chosen.members[v] for v in (x, y)}, chosen.size)
+        same = chosen.members[x].rows[places[x]] == chosen.members[y].rows[places[y]]
+        return np.asarray(np.bincount(owners[same], minlength=chosen.size) == 0)
+
+    def _gapless(self, chosen: Chosen) -> Mask:
+        clock = self._bound.program.side_by_side
+        assert clock is not None
+        least, greatest = self._extremes(chosen, clock)
+        ends = self._bound.program.ends
+        count = np.full(chosen.size, sum(v not in ends for v in chosen.rows if v), dtype=np.int64)
+        for sets in chosen.members.values():
+            count += sets.sizes
+        return np.asarray(greatest - least + 1 == count)
+
+    def _within(self, windows: Windows, chosen: Chosen) -> Mask:
+        held = np.ones(chosen.size, dtype=np.bool_)
+        for length, clock in windows:
+            least, greatest = self._extremes(chosen, clock)
+            held &= greatest - least <= length
+        return held
+
+    def _extremes(self, chosen: Chosen, clock: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return the least and the greatest arrival number of each row."""
+        candidates = self._bound.candidates
+        parts = [candidates[v].clock(clock)[at] for v, at in chosen.rows.items() if v]
+        lows, highs = list(parts), list(parts)
+        for variable, sets in chosen.members.items():
+            numbers = candidates[variable].all_numbers[clock][sets.rows]
+            lows.append(np.minimum.reduceat(numbers, sets.starts[:-1]))
+            highs.append(np.maximum.reduceat(numbers, sets.starts[:-1]))
+        return reduce(np.minimum, lows), reduce(np.maximum, highs)
+
+    def _is_absent(self, one: BoundAbsence, chosen: Chosen) -> Mask:
+        return ~self._exists(one, chosen)
+
+    def _some_exists(self, group: Sequence[BoundAbsence], chosen: Chosen) -> Mask:
+        return reduce(np.logical_or, [self._exists(one, chosen) for one in group])
+
+    def _exists(self, one: BoundAbsence, chosen: Chosen) -> Mask:
+        """Return for which rows there is an event that must not be there."""
+        variable = one.absence.step.variable
+        looked = self._sought.setdefault(variable, StepCounters(variable))
+        rows = {v: at for v, at in chosen.rows.items() if v}
+        windows = tuple(window for window in one.absence.step.windows if window[1] != "time")
+        present = np.zeros(chosen.size, dtype=np.bool_)
+        for parents, found in self._join.pairs(one.bound, looked, rows, chosen.size):
+            pairs = chosen.take(parents)
+            pairs = replace(pairs, rows={**pairs.rows, variable: found.copy()})
+            held = np.ones(pairs.size, dtype=np.bool_)
+            if windows and not self._bound.in_order:
+                held &= self._within(windows, pairs)
+            events = self._bound.candidates[variable].rows[found]
+            for other in one.absence.apart:
+                sets = pairs.members[other]
+                owners = np.repeat(np.arange(pairs.size), sets.sizes)
+                held[owners[sets.rows == events[owners]]] = False
+            for condition in one.absence.conditions:
+                held &= self._true(condition, pairs)
+            present[parents[held]] = True
+        return present
+
+
+def is_late(group: Iterable[BoundAbsence], steps: int) -> bool:
+    """Whether any of the absences can be looked for only when sets are chosen."""
+    return any(one.absence.after == steps for one in group)
+
+
+def _combined(
+    sets: Mapping[str, Members], size: int
+) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[np.int64]]]:
+    """Return all combinations of a member of each set: their row, and the members' places."""
+    owners = np.arange(size)
+    places: dict[str, npt.NDArray[np.int64]] = {}
+    for variable, members in sets.items():
+        sizes = members.sizes[owners]
+        again = np.repeat(np.arange(len(owners)), sizes)
+        within = np.arange(len(again)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        places = {v: at[again] for v, at in places.items()}
+        places[variable] = members.starts[:-1][owners][again] + within
+        owners = owners[again]
+    return owners, places

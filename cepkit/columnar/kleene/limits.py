@@ -1,0 +1,92 @@
+"""How many sets are too many: refused before they are written, or when trying takes too long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from cepkit.columnar.compile.program import Program
+from cepkit.errors import LimitError
+from cepkit.statistics.tables import whole
+
+SetChoice: TypeAlias = Literal["every", "maximal", "count", "bound", "tried"]
+"""every: each non-empty set is a match. maximal: for each choice of the single events the match
+with the most members, the earliest ones where there are several such. count: only the number of
+matches is found, choosing no sets but those that conditions are about. bound: how many matches
+there would be if all conditions on sets held. tried: how many sets the count has to choose."""
+
+MOST_SETS = 20_000_000
+"""Sets that are written where no limit is given."""
+
+MOST_TRIED = 100_000_000
+"""Sets that are tried against the conditions on them where only their number is asked for."""
+
+
+def size_choice(programs: Iterable[Program]) -> SetChoice:
+    """Return what tells how many matches would be written: their number where trying sets ends."""
+    return "count" if any(program.cuts_sets_off for program in programs) else "bound"
+
+
+def check_number_of_sets(program: Program, number: int, most: int) -> None:
+    """Refuse what would never end, before it begins.
+
+    Args:
+        program: The branch.
+        number: Its matches, or more where conditions on sets are not counted in.
+        most: How many there may be.
+
+    Raises:
+        LimitError: There are more.
+    """
+    if number <= most or not program.sets:
+        return
+    matches = f"{'up to ' if program.tries_sets else ''}{whole(number)} matches"
+    raise too_many_sets(program, f"{matches}, as every set of events for", most)
+
+
+def too_many_sets(program: Program, found: str, most: int) -> LimitError:
+    """Return the error that says what else can be asked.
+
+    Args:
+        program: The branch.
+        found: What there is too much of; the names of the Kleene variables follow.
+        most: How many sets there may be.
+    """
+    names = " and ".join(f"'{step.variable}'" for step in program.listed)
+    return LimitError(
+        f"{found} {names} is a match of its own",
+        expected=f"at most {most:,} sets to choose from",
+        hint="detect(..., sets='maximal') gives the largest sets alone, .count() their number"
+        " without making them, limit=1000 some of them; KL(...){1,3} bounds their size",
+    )
+
+
+class TooManySets(Exception):  # noqa: N818 - no error until nothing else is left to do
+    """More sets would have to be tried than the caller was ready to wait for."""
+
+
+@dataclass(slots=True)
+class Tries:
+    """How many sets may still be tried against the conditions on them, and how.
+
+    Attributes:
+        left: How many.
+        together: How many of them at a time, all that there are for some rows.
+        alone: Whether, where there are more, the first of each row that holds will do: in the order
+            of skip-till-next-match, in which a set comes before its own subsets.
+    """
+
+    left: int
+    together: int
+    alone: bool
+
+    def spend(self, number: int) -> None:
+        """Count sets that are about to be tried.
+
+        Raises:
+            TooManySets: There are more than are left.
+        """
+        if number > self.left:
+            raise TooManySets
+        self.left -= number

@@ -1,0 +1,1 @@
+"""What a user gets: matches as rows, frames and texts, and what each step did."""

@@ -1,0 +1,155 @@
+"""Explain analyze: for each step of a plan what was expected and what it did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from cepkit.columnar.slices.counters import StepCounters
+from cepkit.plan.nodes import Plan, Unit, work_of
+from cepkit.printing import Printed
+from cepkit.statistics.tables import html_table, whole
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedStep:
+    """One step: what it did and, where the plan knows, what was expected of it.
+
+    Attributes:
+        branch: The number of the branch, from 1.
+        variable: The variable that the step binds.
+        candidates: Pairs of a partial match and an event that were looked at.
+        survivors: Partial matches that came out.
+        removed: Partial matches that an event under NOT ruled out; not among the survivors.
+        peak_rows: The most partial matches held at once.
+        seconds: Time spent in the step, summed over workers.
+        expected_candidates: From the statistics of the plan; None without.
+        expected_survivors: The same.
+        shared_with: The branch whose step did the work of this one as well, from 1; 0: none. Its
+            own numbers are those of the slices in which it was not so.
+    """
+
+    branch: int
+    variable: str
+    candidates: int
+    survivors: int
+    removed: int
+    peak_rows: int
+    seconds: float
+    expected_candidates: float | None
+    expected_survivors: float | None
+    shared_with: int = 0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Printed):
+    """The steps of a run; prints as a table, has an HTML repr and a pandas twin."""
+
+    plan: Plan
+    steps: tuple[ExplainedStep, ...]
+
+    @classmethod
+    def of(cls, plan: Plan, counters: Sequence[Sequence[StepCounters]]) -> Explanation:
+        """Return the explanation of a run.
+
+        Args:
+            plan: The plan that was run.
+            counters: For each branch those of its steps.
+        """
+        steps = []
+        for number, branch in enumerate(counters):
+            expected = plan.expected[number] if plan.expected else ()
+            by_variable = {step.variable: step for step in expected}
+            for counted in branch:
+                hoped = by_variable.get(counted.variable)
+                steps.append(
+                    ExplainedStep(
+                        number + 1,
+                        counted.variable,
+                        counted.candidates,
+                        counted.survivors,
+                        counted.removed,
+                        counted.peak_rows,
+                        counted.seconds,
+                        None if hoped is None else hoped.candidates,
+                        None if hoped is None else hoped.partial_matches,
+                        counted.shared_with,
+                    )
+                )
+        return cls(plan, tuple(steps))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row for each step."""
+        names = ExplainedStep.__slots__
+        return pd.DataFrame([{name: getattr(s, name) for name in names} for s in self.steps])
+
+    def _rows(self) -> tuple[list[str], list[list[str]]]:
+        several = len(self.plan.branches) > 1
+        negated = any(step.removed for step in self.steps)
+        planned = any(step.expected_survivors is not None for step in self.steps)
+        hoped = ["expected"] if planned else []
+        head = ["step", "candidates", *hoped, "survivors", *hoped]
+        head += [*(["removed by NOT"] if negated else []), "peak rows", "seconds"]
+        rows = []
+        for step in self.steps:
+            name = self._indent(step) + step.variable
+            name = f"{step.branch}: {name}" if several else name
+            if step.shared_with and not step.candidates:
+                rows.append([name, f"as in {step.shared_with}", *[""] * (len(head) - 2)])
+                continue
+            rows.append(
+                [
+                    name,
+                    f"{step.candidates:,}",
+                    *([_approximate(step.expected_candidates)] if planned else []),
+                    whole(step.survivors),
+                    *([_approximate(step.expected_survivors)] if planned else []),
+                    *([f"{step.removed:,}"] if negated else []),
+                    f"{step.peak_rows:,}",
+                    f"{step.seconds:.3f}",
+                ]
+            )
+        return head, rows
+
+    def _indent(self, step: ExplainedStep) -> str:
+        """Return what puts the steps of a subtree in front of the step that joins it, set in."""
+        return "  " * _depths(work_of(self.plan.branches[step.branch - 1])).get(step.variable, 0)
+
+    def __str__(self) -> str:
+        head, rows = self._rows()
+        table = [head, *rows]
+        widths = [max(len(row[i]) for row in table) for i in range(len(head))]
+        lines = []
+        for row in table:
+            cells = [row[0].ljust(widths[0])]
+            cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+            lines.append("  ".join(cells).rstrip())
+        order = "; ".join(map(str, self.plan.branches))
+        return "\n".join([f"plan {order} ({self.plan.planner})", *lines])
+
+    def _repr_html_(self) -> str:
+        head, rows = self._rows()
+        # HTML would drop what sets a step in.
+        rows = [[row[0].replace("  ", "\N{NO-BREAK SPACE}" * 2), *row[1:]] for row in rows]
+        order = "; ".join(map(str, self.plan.branches))
+        return html_table(head, rows, caption=f"plan {order} ({self.plan.planner})")
+
+
+def _depths(units: Sequence[Unit], depth: int = 0) -> dict[str, int]:
+    found = {unit.name: depth for unit in units}
+    for unit in units:
+        found |= _depths(unit.inner, depth + 1)
+    return found
+
+
+def _approximate(number: float | None) -> str:
+    if number is None:
+        return "-"
+    if number == math.inf:
+        return "> 1e308"
+    if number >= 1e15:
+        return f"~{number:.3g}"
+    return f"~{number:,.0f}" if number >= 10 else f"~{number:.2g}"

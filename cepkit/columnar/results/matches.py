@@ -1,0 +1,334 @@
+"""The matches of a query in a local stream: found when they are asked for, some at a time."""
+
+from __future__ import annotations
+
+import copy
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cepkit.columnar.compile.branch import compile_branch
+from cepkit.columnar.compile.program import Program
+from cepkit.columnar.detector import counters_for, detect_columns
+from cepkit.columnar.kernels.backend import Backend
+from cepkit.columnar.kleene.limits import (
+    MOST_SETS,
+    MOST_TRIED,
+    SetChoice,
+    check_number_of_sets,
+    size_choice,
+)
+from cepkit.columnar.results import shown
+from cepkit.columnar.results.explanation import Explanation
+from cepkit.columnar.results.frames import to_frame
+from cepkit.columnar.results.output import Writer, output_schema
+from cepkit.columnar.skip_till_next.detection import next_matches
+from cepkit.columnar.slices.blocks import Block
+from cepkit.columnar.slices.counters import StepCounters
+from cepkit.errors import StreamError
+from cepkit.pattern.nodes import bound_events_of, events_of, repeated_in
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
+from cepkit.stream.columns import EventColumns
+from cepkit.stream.stream import Stream
+from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
+
+_SHOWN = 10
+
+
+class Matches:
+    """The matches of a query: the events are loaded, matches are found when they are asked for.
+
+    However many there are, `batches` and `write_parquet` hold some at a time. `to_arrow` and
+    `to_pandas` hold them all; give `detect` a `limit` where they would not fit.
+
+    Attributes:
+        query: What was asked.
+        plan: How it is evaluated.
+        limit: The most matches wanted, None for all.
+        sets: Which sets of Kleene variables make matches: "every" non-empty one, or "maximal":
+            for each choice of the other events the largest, of its earliest events where several
+            are as large (where all variables are Kleene ones, for each first event).
+
+    Args:
+        attributes: Columns to load beside those that conditions read.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        query: Query,
+        plan: Plan,
+        *,
+        limit: int | None = None,
+        sets: Literal["every", "maximal"] = "every",
+        slice_rows: int | None = None,
+        backend: Backend | None = None,
+        attributes: Iterable[str] = (),
+    ) -> None:
+        self.query = query
+        self.plan = plan
+        self.limit = limit
+        self.sets = sets
+        self._slice_rows = slice_rows
+        self._backend = backend
+        self._time = stream.schema.time
+        self._type = stream.schema.type
+        self.variables = tuple(event.variable for event in bound_events_of(query.structure))
+        self._repeated = repeated_in(query.structure)
+        self._in_turn = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
+        self._programs = programs(query, plan)
+        read = {a for p in self._programs for a in p.columns}
+        self._columns = stream.columns(sorted(read | set(attributes)))
+        self._counters: tuple[tuple[StepCounters, ...], ...] | None = None
+        report(self._columns, query)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns: a struct for each variable, `match_start` and `match_end`."""
+        return output_schema(
+            self._columns.source.schema, self.variables, self._time, self._repeated
+        )
+
+    @property
+    def columns(self) -> EventColumns:
+        """The events, in which `blocks` counts rows."""
+        return self._columns
+
+    def blocks(self) -> Iterator[tuple[Program, Block]]:
+        """Yield the matches as rows of `columns`, some at a time, whatever the `limit`.
+
+        Raises:
+            LimitError: There are more sets to choose than could be written, and no `limit`.
+        """
+        if self._repeated and self.sets == "every" and self.limit is None and not self._in_turn:
+            self._check_size(size_choice(self._programs), MOST_SETS)
+        yield from self._blocks(self.sets)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the matches as record batches, in no particular order.
+
+        Raises:
+            LimitError: There are more sets to choose than could be written, and no `limit`.
+        """
+        writer = Writer(self._columns, self.variables, self._time, self._repeated)
+        left = self.limit
+        for program, block in self.blocks():
+            for batch in writer.batches(block, program.variables):
+                wanted = batch if left is None else batch.slice(0, left)
+                if left is not None:
+                    left -= len(wanted)
+                if len(wanted):
+                    yield wanted
+                if left == 0:
+                    return
+
+    def count(self) -> int:
+        """Return the number of matches, exactly, without building their rows.
+
+        Sets of Kleene variables are counted without being chosen, unless conditions such as
+        `avg(b.price) > a.price` or absences are about them.
+
+        Raises:
+            LimitError: There are more sets to be tried for that than can be.
+        """
+        if self._counters is None:
+            if self.limit is not None and not self._repeated:
+                found = 0
+                for _, block in self._blocks("every"):
+                    found += block.size
+                    if found >= self.limit:
+                        return self.limit
+            else:
+                self._count_all()
+        assert self._counters is not None
+        found = sum(steps[-1].survivors for steps in self._counters)
+        return found if self.limit is None else min(found, self.limit)
+
+    def head(self, n: int = 5) -> pd.DataFrame:
+        """Return some `n` matches, those that are found first."""
+        first = copy.copy(self)
+        first.limit = n if self.limit is None else min(n, self.limit)
+        return first.to_pandas()
+
+    def timeline(self, n: int = 50) -> pd.DataFrame:
+        """Return the events of some `n` matches, one row for each event.
+
+        Args:
+            n: The most matches.
+
+        Returns:
+            Columns match (from 1), variable, ts, type and attributes (a dictionary of the
+            event's other columns), in the order of match and time.
+        """
+        return shown.timeline(self.head(n), self.variables, self._time, self._type)
+
+    def to_arrow(self) -> pa.Table:
+        """Return all matches as an Arrow table."""
+        return pa.Table.from_batches(self.batches(), schema=self.schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return all matches as a DataFrame; each event is a dictionary of its columns."""
+        return to_frame(self.to_arrow())
+
+    def write_parquet(self, path: str | os.PathLike[str]) -> int:
+        """Write all matches to a Parquet file, some at a time; it appears when it is whole.
+
+        Args:
+            path: The file; an older one is replaced.
+
+        Returns:
+            How many there are.
+
+        Raises:
+            StreamError: The folder cannot be written.
+        """
+        target = Path(path)
+        try:
+            handle, name = tempfile.mkstemp(".part", f".{target.name}.", target.parent)
+        except OSError as error:
+            raise StreamError(
+                f"'{target}' cannot be written: {error.strerror}",
+                hint="name a file in a folder that exists",
+            ) from error
+        os.close(handle)
+        written = 0
+        try:
+            with pq.ParquetWriter(name, self.schema) as writer:
+                for batch in self.batches():
+                    writer.write_batch(batch)
+                    written += len(batch)
+            # A temporary file is for its owner alone; what is written is as any other file.
+            Path(name).chmod(0o666 & ~_umask())
+            Path(name).replace(target)
+        finally:
+            Path(name).unlink(missing_ok=True)
+        return written
+
+    def explain(self, *, anew: bool = False) -> Explanation:
+        """Return what each step of the plan did, beside what was expected.
+
+        The numbers are those of the last whole run; where there was none, one is made.
+
+        Args:
+            anew: Make another run in any case.
+        """
+        if self._counters is None or anew:
+            self._count_all()
+        assert self._counters is not None
+        return Explanation.of(self.plan, self._counters)
+
+    def _count_all(self) -> None:
+        """Run over the whole stream for the counters alone."""
+        # What cuts sets off shows only when they are tried; that stops by itself.
+        trying = any(p.tries_sets and not p.cuts_sets_off for p in self._programs)
+        if trying and not self._in_turn:
+            self._check_size("tried", MOST_TRIED)
+        for _ in self._blocks("count" if self.sets == "every" else self.sets):
+            pass
+
+    def _check_size(self, choice: SetChoice, most: int) -> None:
+        """Refuse what would never end, before it begins."""
+        sizes = [0] * len(self._programs)
+        for program, block in self._blocks(choice):
+            sizes[self._programs.index(program)] += block.size
+        self._counters = None
+        for program, size in zip(self._programs, sizes, strict=True):
+            check_number_of_sets(program, size, most)
+
+    def _blocks(self, choice: SetChoice) -> Iterator[tuple[Program, Block]]:
+        counters = tuple(counters_for(program) for program in self._programs)
+        if self._in_turn:
+            yield from self._next_matches(counters)
+            self._counters = counters
+            return
+        found = detect_columns(
+            self._programs,
+            self._columns,
+            counters,
+            slice_rows=self._slice_rows,
+            backend=self._backend,
+            choice=choice,
+        )
+        for number, block in found:
+            yield self._programs[number], block
+        self._counters = counters  # of a whole run only: a broken off one would mislead
+
+    def _next_matches(
+        self, counters: tuple[tuple[StepCounters, ...], ...]
+    ) -> Iterator[tuple[Program, Block]]:
+        found = next_matches(
+            normal_form(self.query),
+            self._programs,
+            self._columns,
+            counters,
+            slice_rows=self._slice_rows,
+            backend=self._backend,
+        )
+        for number, block in found:
+            yield self._programs[number], block
+
+    def __repr__(self) -> str:
+        try:
+            first, *about = self._shown()
+            return shown.to_text(self._title(len(first)), first, *about)
+        except Exception as error:  # noqa: BLE001 - a repr that raises hides the real problem
+            return f"Matches: cannot be shown ({type(error).__name__})"
+
+    def _repr_html_(self) -> str:
+        try:
+            first, *about = self._shown()
+            return shown.to_html(self._title(len(first)), first, *about)
+        except Exception as error:  # noqa: BLE001 - as above
+            return f"<p>Matches: cannot be shown ({type(error).__name__})</p>"
+
+    def _shown(self) -> tuple[pd.DataFrame, tuple[str, ...], tuple[str, ...]]:
+        """Return the first matches, their variables, and the attributes that tell most."""
+        read = sorted({name for program in self._programs for name in program.columns})
+        # Conditions may read what does not go to the output.
+        carried = [name for name in read if name in self._columns.source.column_names]
+        attributes = tuple(dict.fromkeys((self._time, self._type, *carried)))
+        return self.head(_SHOWN), self.variables, attributes
+
+    def _title(self, shown_rows: int) -> str:
+        order = "; ".join(map(str, self.plan.branches))
+        # Whether there are more than are shown nobody has counted.
+        number = f"the first {_SHOWN}:" if shown_rows == _SHOWN else f"all {shown_rows}:"
+        rows = number if shown_rows else "there is none"
+        return f"Matches of {', '.join(self.variables)} by the plan {order}; {rows}"
+
+
+def programs(query: Query, plan: Plan) -> tuple[Program, ...]:
+    """Return the program of each branch of `query` under `plan`."""
+    branches = normal_form(query)
+    return tuple(
+        compile_branch(branch, chosen, branches[:i])
+        for i, (branch, chosen) in enumerate(zip(branches, plan.branches, strict=True))
+    )
+
+
+def report(columns: EventColumns, query: Query) -> None:
+    """Warn of what a user would want to know of the stream: dropped rows, types that never occur.
+
+    Args:
+        columns: The stream.
+        query: What is asked of it.
+    """
+    warn_of_dropped(columns.dropped)
+    named = {t for event in events_of(query.structure) for t in event.types or ()}
+    warn_of_absent(sorted(named - set(columns.type_names)), columns.type_names)
+
+
+def _umask() -> int:
+    """Return the permissions that new files of this process are denied."""
+    mask = os.umask(0o077)  # it can be read only by setting it
+    os.umask(mask)
+    return mask

@@ -1,0 +1,83 @@
+"""Plans run over a part of a stream: what they were expected to cost beside what they did.
+
+Each plan counts all matches of that part, which visits every partial match and writes no row. What
+would take far too long by its expected work is not begun, and says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+
+from cepkit.columnar.results.matches import Matches
+from cepkit.errors import LimitError
+from cepkit.plan.nodes import Plan
+from cepkit.planners.compare import ComparedPlan, Measured, PlanComparison
+from cepkit.statistics.tables import number
+from cepkit.stream.stream import Stream
+
+MOST_WORK = 3e9
+"""Candidates and partial matches, as expected, of a plan that is run: some ten seconds."""
+_RUNS = 3
+_LONG = 1.0
+"""Seconds after which a run is not repeated."""
+
+
+def run_plans(
+    comparison: PlanComparison, part: Stream, *, most_work: float = MOST_WORK
+) -> PlanComparison:
+    """Return the comparison with what each of its plans did.
+
+    Args:
+        comparison: The plans.
+        part: A local stream: as many events as all plans are to be run over.
+        most_work: Expected candidates and partial matches above which a plan is not run.
+    """
+    events = len(part)
+    rows = tuple(_run(row, comparison, part, events, most_work) for row in comparison.rows)
+    note = f"measured on the first {events:,} events"
+    return replace(comparison, rows=rows, notes=(*comparison.notes, note))
+
+
+def _run(
+    row: ComparedPlan, comparison: PlanComparison, part: Stream, events: int, most_work: float
+) -> ComparedPlan:
+    expected = _expected_work(row.plan, events)
+    if expected > most_work:
+        return replace(row, not_run=f"not run: {number(expected)} candidates expected")
+    try:
+        return replace(row, measured=measure(comparison, row.plan, part, events))
+    except LimitError as error:
+        return replace(row, not_run=f"not run: {error.found}")
+
+
+def measure(comparison: PlanComparison, plan: Plan, part: Stream, events: int) -> Measured:
+    """Return what one plan does on a local stream."""
+    matches = Matches(part, comparison.query, plan)
+    seconds: list[float] = []
+    # The first run may compile loops, or bring columns into the processor's memory.
+    while len(seconds) <= _RUNS:
+        begin = perf_counter()
+        steps = matches.explain(anew=True).steps
+        seconds.append(perf_counter() - begin)
+        if seconds[-1] > _LONG:
+            break
+    return Measured(
+        events,
+        sum(step.candidates for step in steps),
+        sum(step.survivors for step in steps),
+        matches.count(),
+        sum(step.peak_rows for step in steps),
+        min(seconds),
+    )
+
+
+def _expected_work(plan: Plan, events: int) -> float:
+    """Return the candidates and partial matches that the statistics let expect of so many events.
+
+    Sets of Kleene variables are counted and not made: only what single events do is added up.
+    """
+    if plan.statistics is None or not plan.statistics.events:
+        return 0.0
+    share = events / plan.statistics.events
+    return share * sum(step.candidates for branch in plan.expected for step in branch)

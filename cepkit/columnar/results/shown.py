@@ -1,0 +1,248 @@
+"""Matches made fit to be looked at: one row for each event, or flat columns of a few attributes.
+
+They work on any DataFrame of matches, whoever found them: an event is a mapping of its columns
+(or a Spark row), a repeated variable holds several, one of another branch of an OR none.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepkit.columnar.results.output import END, START
+from cepkit.errors import StreamError
+from cepkit.statistics.tables import number, text_table
+
+_COLUMNS = 12
+_WIDTH = 28
+_SET_WIDTH = 36
+_BYTES = 20_000
+"""Of HTML at most: notebooks keep what they show."""
+
+
+def timeline(
+    frame: pd.DataFrame, variables: Sequence[str], time: str, type_name: str
+) -> pd.DataFrame:
+    """Return one row for each event of each match, in the order of time inside a match.
+
+    Args:
+        frame: The matches: a column of events for each variable.
+        variables: In the pattern's order.
+        time: The name of the events' time.
+        type_name: The name of their type.
+
+    Returns:
+        Columns match (from 1), variable, ts (a timestamp, or a number where times are numbers),
+        type and attributes (a dictionary of the event's other columns).
+
+    Raises:
+        StreamError: Some time is none.
+    """
+    rows = []
+    for match, events in enumerate(zip(*(frame[v] for v in variables), strict=True), start=1):
+        for variable, bound in zip(variables, events, strict=True):
+            for event in events_in(bound):
+                rest = {k: v for k, v in event.items() if k not in (time, type_name)}
+                rows.append((match, variable, event[time], event[type_name], rest))
+    match_numbers, names, times, types, attributes = (
+        zip(*rows, strict=True) if rows else ((), (), (), (), ())
+    )
+    tidy = pd.DataFrame(
+        {
+            "match": np.array(match_numbers, dtype=np.int64),
+            "variable": pd.Series(names, dtype=object),
+            "ts": _moments(times, time),
+            "type": pd.Series(types, dtype=object),
+            "attributes": pd.Series(attributes, dtype=object),
+        }
+    )
+    return tidy.sort_values(["match", "ts"], kind="stable", ignore_index=True)
+
+
+def events_in(bound: object) -> list[Mapping[str, Any]]:
+    """Return the events that a variable is bound to: one, several, or none."""
+    if bound is None or (isinstance(bound, float) and np.isnan(bound)):
+        return []
+    if isinstance(bound, Mapping):
+        return [bound]
+    as_dict = getattr(bound, "asDict", None)
+    if as_dict is not None:
+        return [as_dict()]
+    if isinstance(bound, list | tuple | np.ndarray):
+        return [event for item in bound for event in events_in(item)]
+    raise StreamError(
+        f"a {type(bound).__name__} where the event of a match belongs",
+        expected="a DataFrame as detect(...) gives it: a struct column for each variable",
+    )
+
+
+def flat(
+    frame: pd.DataFrame, variables: Sequence[str], attributes: Iterable[str], most: int = _COLUMNS
+) -> tuple[list[tuple[str, str]], list[list[object]], int]:
+    """Return matches as columns such as a.price, of as many variables as can be shown.
+
+    Args:
+        frame: The matches.
+        variables: In the pattern's order.
+        attributes: The columns of an event to show.
+        most: How many columns there may be; those of one variable stay together.
+
+    Returns:
+        Variable and attribute of each column, the values of each match, and how many variables
+        are left out. The values of a repeated variable stand in a list.
+    """
+    shown = tuple(dict.fromkeys(attributes))
+    kept = variables[: max(1, most // max(1, len(shown)))]
+    rows = []
+    for events in zip(*(frame[v] for v in kept), strict=True):
+        row: list[object] = []
+        for bound in events:
+            each = events_in(bound)
+            one = len(each) == 1 and not isinstance(bound, list | tuple | np.ndarray)
+            for name in shown:
+                values = [event.get(name) for event in each]
+                row.append(values[0] if one else values or None)
+        rows.append(row)
+    return [(v, name) for v in kept for name in shown], rows, len(variables) - len(kept)
+
+
+def to_text(title: str, frame: pd.DataFrame, variables: Sequence[str], shown: Sequence[str]) -> str:
+    """Return matches as a table for a terminal."""
+    names, rows, more = flat(frame, variables, shown)
+    table = text_table(_head(names), map(_cells, rows), left=0)
+    return "\n".join([_cut(title, 300), table, *_told(rows, more)])
+
+
+def to_html(title: str, frame: pd.DataFrame, variables: Sequence[str], shown: Sequence[str]) -> str:
+    """Return matches as a table for a notebook, everything escaped, at most 20 kB."""
+    names, rows, more = flat(frame, variables, shown)
+    head = "".join(f"<th>{escape(name)}</th>" for name in _head(names))
+    below = "".join(f"<p>{line}</p>" for line in _told(rows, more))
+    page = (
+        f"<p>{escape(_cut(title, 300))}</p>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>%s</tbody></table>{below}"
+    ).replace("%s", "\0")
+    lines, room = [], _BYTES - len(page.encode())
+    for row in rows:
+        cells = (f"<td{_aligned(v)}>{escape(value_text(v))}</td>" for v in row)
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+        room -= len(lines[-1].encode())
+        if room < 0:
+            lines.pop()
+            break
+    return page.replace("\0", "".join(lines))
+
+
+def value_text(value: object, width: int = _WIDTH) -> str:
+    """Return a value as a short text on one line: times without what is zero, numbers rounded."""
+    match value:
+        case None:
+            text = ""
+        case bool() | np.bool_():
+            text = str(value)
+        case float() | np.floating():
+            text = "" if np.isnan(value) else number(float(value))
+        case datetime():
+            text = moment_text(pd.Timestamp(value))
+        case list():
+            return _several_text(value, max(width, _SET_WIDTH))
+        case _:
+            text = " ".join(str(value).split())
+    return _cut(text, width)
+
+
+def _several_text(values: Sequence[object], width: int) -> str:
+    """Return the values of a set: all where they fit, else the first ones and how many they are."""
+    texts = [value_text(value, width) for value in values[:width]]
+    whole = ", ".join(texts)
+    if len(values) <= width and len(whole) <= width:
+        return whole
+    end = f" … ({len(values)})"
+    kept = ""
+    for text in texts:
+        longer = f"{kept}, {text}" if kept else text
+        if len(longer) + len(end) > width:
+            break
+        kept = longer
+    return f"{kept or _cut(texts[0], width - len(end))}{end}"
+
+
+def moment_text(value: object) -> str:
+    """Return a time as a text, on the clocks of its own zone, without zeros that say nothing."""
+    if value is pd.NaT:
+        return ""
+    if isinstance(value, pd.Timestamp):
+        text = value.tz_localize(None).isoformat(sep=" ")
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value is a number, to be aligned to the right."""
+    return isinstance(value, numbers.Number | np.number) and not isinstance(value, bool | np.bool_)
+
+
+def infer_time(frame: pd.DataFrame, variables: Sequence[str]) -> str | None:
+    """Return the attribute whose least and greatest value are each match's start and end.
+
+    That is the time; None where no attribute is so, or where there are no matches.
+    """
+    candidates: list[str] | None = None
+    for bound, start, end in zip(
+        zip(*(frame[v] for v in variables), strict=True), frame[START], frame[END], strict=True
+    ):
+        each = [event for item in bound for event in events_in(item)]
+        if candidates is None:
+            candidates = list(each[0]) if each else []
+        candidates = [name for name in candidates if _spans(each, name, start, end)]
+    return candidates[0] if candidates else None
+
+
+def _spans(events: Sequence[Mapping[str, Any]], name: str, start: object, end: object) -> bool:
+    try:
+        values = [event[name] for event in events]
+        return bool(min(values) == start and max(values) == end)
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
+def _moments(values: Sequence[Any], name: str) -> pd.Series[Any]:
+    if not values:
+        return pd.Series([], dtype="datetime64[ns]")
+    column = pd.Series(list(values))
+    if all(is_number(value) for value in values):
+        return pd.to_numeric(column)
+    try:
+        # Texts may differ in their offsets: to UTC then; other times keep their zone.
+        if any(isinstance(value, str) for value in values):
+            return pd.to_datetime(column, utc=True, format="ISO8601")
+        return pd.to_datetime(column)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise StreamError(f"the column '{name}' holds no times that can be shown") from error
+
+
+def _head(names: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"{_cut(variable, 16)}.{_cut(name, 24)}" for variable, name in names]
+
+
+def _cells(row: Sequence[object]) -> list[str]:
+    return [value_text(value) for value in row]
+
+
+def _told(rows: Sequence[object], more: int) -> list[str]:
+    lines = [] if rows else ["no matches"]
+    return [*lines, f"and {more} more variable{'s' * (more > 1)}"] if more else lines
+
+
+def _aligned(value: object) -> str:
+    return ' style="text-align:right"' if is_number(value) else ' style="text-align:left"'
+
+
+def _cut(text: str, width: int = _WIDTH) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

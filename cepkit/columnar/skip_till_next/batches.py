@@ -1,0 +1,273 @@
+"""skip-till-next-match for everything that the engine can detect: batches of last events.
+
+All matches that end in a batch of events, and have none that is consumed, are found as under
+skip-till-any-match, put into the order of (last event, arrival numbers, branch), and taken one
+after the other as long as their events are free. Sets of Kleene variables are chosen only then:
+see sets.py. Batches shrink where matches abound and grow where they are few, so that at
+most `HELD` are held; of one event's matches only the first is kept.
+
+Cost: that of all matches whose events are free when their batch begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.compile.program import Program
+from cepkit.columnar.kernels.backend import Loops
+from cepkit.columnar.kleene.limits import MOST_TRIED, TooManySets, Tries
+from cepkit.columnar.kleene.sets import Offers
+from cepkit.columnar.run import Run
+from cepkit.columnar.skip_till_next.loops import next_match_loops
+from cepkit.columnar.skip_till_next.sets import OffersHeld
+from cepkit.columnar.slices.binding import bind
+from cepkit.columnar.slices.blocks import SetBlock
+from cepkit.columnar.slices.candidates import Owned
+from cepkit.columnar.slices.counters import StepCounters
+from cepkit.errors import LimitError
+from cepkit.stream.columns import EventColumns
+
+HELD = 1 << 20
+"""Matches held at once, more only by one block."""
+
+FIRST_BATCH = 1 << 14
+"""Events of the first batch."""
+
+TRIAL, TRIAL_HELD = 1 << 10, 1 << 16
+"""Events of a trial, and the most matches held there."""
+
+LOOK, TAKEN = 0.4, 25.0
+"""What a candidate costs here, and what a match, in looks of a walk at a candidate."""
+
+TRIED = 1 << 20
+"""Sets tried at a time, for some rows all that there are."""
+
+Rows = npt.NDArray[np.int32]
+
+
+def taken_blocks(
+    programs: Sequence[Program], rows: Rows, branches: npt.NDArray[np.integer]
+) -> Iterator[tuple[int, SetBlock]]:
+    """Yield the matches of each branch that has any.
+
+    Args:
+        programs: Of the branches.
+        rows: For each match the rows of its variables in pattern order, then -1.
+        branches: The branch of each.
+    """
+    for number, program in enumerate(programs):
+        own = rows[branches == number]
+        if len(own):
+            names = enumerate(program.variables)
+            yield number, SetBlock(len(own), {v: own[:, i].copy() for i, v in names}, {})
+
+
+class Batches:
+    """Takes the matches of a query from a stream, batch after batch.
+
+    Args:
+        programs: Of all branches.
+        columns: The stream.
+        consumed: For each event whether a match has it; what is taken is added.
+        counters: For each branch those of its steps.
+        loops: The inner loops to use.
+        most_rows: The most events of a batch; None: any number.
+
+    Attributes:
+        work: What has been done so far, in looks of a walk at a candidate.
+    """
+
+    def __init__(
+        self,
+        programs: Sequence[Program],
+        columns: EventColumns,
+        consumed: npt.NDArray[np.bool_],
+        counters: Sequence[Sequence[StepCounters]],
+        loops: Loops,
+        most_rows: int | None = None,
+    ) -> None:
+        self._programs = programs
+        self._columns = columns
+        self._consumed = consumed
+        self._counters = counters
+        self._loops = loops
+        self._most_rows = most_rows
+        self._batch = FIRST_BATCH
+        self._tried = 0
+        self.work = 0.0
+        self._arrival = None if columns.in_order() else columns.arrival()
+
+    def blocks(self, first: int, end: int) -> Iterator[tuple[int, SetBlock]]:
+        """Yield branch and matches for the last events from `first` to `end`.
+
+        Raises:
+            LimitError: There are more sets to be tried against conditions than can be.
+        """
+        while first < end:
+            until = min(end, first + max(1, min(self._batch, self._most_rows or end)))
+            held = self._held(first, until, HELD)
+            if held is None:
+                self._batch = max(1, (until - first) // 4)
+                continue
+            if held.size < HELD // 8:
+                self._batch = max(self._batch, 4 * (until - first))
+            first = until
+            yield from self._taken(held)
+
+    def trial(self, first: int, until: int) -> Iterator[tuple[int, SetBlock]] | None:
+        """Return what `blocks` yields; None: there are too many matches to find out."""
+        held = self._held(first, until, TRIAL_HELD)
+        return None if held is None else self._taken(held)
+
+    def _taken(self, held: _Held) -> Iterator[tuple[int, SetBlock]]:
+        for number, block in held.taken():
+            self._counters[number][-1].survivors += block.size
+            yield number, block
+
+    def _held(self, first: int, until: int, most: int) -> _Held | None:
+        """Return all matches that end in a batch, and add to the work; None: too many to hold.
+
+        Of a batch of one event only the first match is held.
+        """
+        survivors = [steps[-1].survivors for steps in self._counters]
+        before = self._looked()
+        held, size = self._found_all(first, until, most)
+        self.work += LOOK * (self._looked() - before) + TAKEN * size
+        for steps, number in zip(self._counters, survivors, strict=True):
+            steps[-1].survivors = number  # only what is taken is a match
+        return held
+
+    def _looked(self) -> int:
+        return sum(c.candidates + 3 * c.survivors for steps in self._counters for c in steps)
+
+    def _found_all(self, first: int, until: int, most: int) -> tuple[_Held | None, int]:
+        held: _Held
+        if any(program.sets for program in self._programs):
+            held = OffersHeld(self._programs, self._consumed, self._arrival, self._loops)
+        else:
+            held = _MatchesHeld(self._programs, self._consumed, self._arrival, self._loops)
+        before = MOST_TRIED - self._tried
+        tries = Tries(before, TRIED, until - first == 1)
+        for number in range(len(self._programs)):
+            try:
+                for begin, offers in self._found(number, first, until, tries):
+                    held.add(number, offers, begin, first)
+                    if held.size > most:
+                        if until - first > 1:
+                            return None, held.size
+                        held.keep_first()
+            except TooManySets:
+                if until - first > 1:
+                    return None, held.size
+                raise _too_many(self._programs[number]) from None
+        self._tried += before - tries.left
+        return held, held.size
+
+    def _found(
+        self, number: int, first: int, until: int, tries: Tries
+    ) -> Iterator[tuple[int, Offers]]:
+        """Yield the matches of one branch that end in a batch, and some that end before it."""
+        ts, program = self._columns.ts, self._programs[number]
+        begin, ahead = 0, len(ts)
+        if program.window is not None and all(clock == "time" for _, clock in program.windows):
+            begin = int(np.searchsorted(ts, ts[first] - program.window))
+            # What must not be there may come up to a window after the last event.
+            ahead = until
+            if program.negated:
+                ahead = int(np.searchsorted(ts, ts[until - 1] + program.window, side="right"))
+        elif not program.negated and all(clock == "time" for _, clock in program.windows):
+            ahead = until
+        whole = begin == 0 and ahead == len(ts)
+        part = self._columns if whole else self._columns.slice(begin, ahead)
+        free = ~self._consumed[begin:ahead]
+        free[until - begin :] = False
+        owned = Owned(since=int(ts[first]), free=free)
+        arrival = None if self._arrival is None else self._arrival[begin:ahead]
+        bound = bind(program, part, self._loops.kernels, owned)
+        for offers in Run(bound, self._loops, self._counters[number]).offers(tries, arrival):
+            yield begin, offers
+
+
+class _Held(Protocol):
+    """What ends in a batch, until it is taken."""
+
+    size: int
+
+    def add(self, number: int, offers: Offers, shift: int, first: int) -> None:
+        """Hold more of a branch, of a slice that begins at the row `shift`."""
+        ...
+
+    def keep_first(self) -> None:
+        """Keep of what ends with one event only the first."""
+        ...
+
+    def taken(self) -> Iterator[tuple[int, SetBlock]]:
+        """Yield branch and matches; from now on their events are consumed."""
+        ...
+
+
+class _MatchesHeld:
+    """Matches of single events: each a row of the stream's rows in pattern order, then -1."""
+
+    def __init__(
+        self,
+        programs: Sequence[Program],
+        consumed: npt.NDArray[np.bool_],
+        arrival: npt.NDArray[np.int64] | None,
+        loops: Loops,
+    ) -> None:
+        self._programs = programs
+        self._consumed = consumed
+        self._arrival = arrival
+        self._loops = next_match_loops(loops)
+        width = max(len(program.variables) for program in programs)
+        self._rows = [np.empty((0, width), dtype=np.int32)]
+        self._branches = [np.empty(0, dtype=np.int64)]
+        self.size = 0
+
+    def add(self, number: int, offers: Offers, shift: int, first: int) -> None:
+        rows = np.full((offers.size, self._rows[0].shape[1]), -1, dtype=np.int32)
+        for i, variable in enumerate(self._programs[number].variables):
+            rows[:, i] = offers.rows[variable]
+            rows[:, i] += shift
+        rows = rows[rows.max(axis=1) >= first]
+        self._rows.append(rows)
+        self._branches.append(np.full(len(rows), number))
+        self.size += len(rows)
+
+    def keep_first(self) -> None:
+        rows, branches = self._together()
+        least = self._in_order(rows, branches)[:1]
+        self._rows, self._branches, self.size = [rows[least]], [branches[least]], 1
+
+    def taken(self) -> Iterator[tuple[int, SetBlock]]:
+        rows, branches = self._together()
+        taken = np.empty(len(rows), dtype=np.int64)
+        order = self._in_order(rows, branches)
+        size = self._loops.take_in_order(rows, order, self._consumed, taken)
+        taken = taken[:size]
+        yield from taken_blocks(self._programs, rows[taken], branches[taken])
+
+    def _together(self) -> tuple[Rows, npt.NDArray[np.int64]]:
+        return np.concatenate(self._rows), np.concatenate(self._branches)
+
+    def _in_order(self, rows: Rows, branches: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the numbers of the matches in the order in which they are offered."""
+        arrival = rows if self._arrival is None else np.append(self._arrival, -1)[rows]
+        # The last key counts most.
+        return np.lexsort((branches, *arrival.T[::-1], rows.max(axis=1, initial=-1)))
+
+
+def _too_many(program: Program) -> LimitError:
+    names = " and ".join(f"'{step.variable}'" for step in program.listed)
+    return LimitError(
+        f"more sets of events for {names} than can be tried, one after the other, against the"
+        " conditions on whole sets",
+        expected=f"at most {MOST_TRIED:,} sets to try",
+        hint="KL(...){1,3} bounds their size; a shorter window, or conditions on single members,"
+        " leave fewer events to choose from",
+    )

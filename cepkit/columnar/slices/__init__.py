@@ -1,0 +1,1 @@
+"""The events of one slice as steps see them: candidates, bounds, blocks of matches."""

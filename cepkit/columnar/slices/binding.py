@@ -1,0 +1,427 @@
+"""A program bound to the events of one slice: what each inner loop needs, as arrays.
+
+Bounds become tables: for each candidate of a bound variable the first candidate of the new one
+in scope, made by merging, so that a partial match finds its range by look-ups. Bands become
+columns of numbers. Cost: O(candidates of all variables).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.compile.program import (
+    Absence,
+    AnyStep,
+    Band,
+    Bound,
+    Clock,
+    GroupStep,
+    Program,
+    Step,
+)
+from cepkit.columnar.kernels.backend import Kernels
+from cepkit.columnar.kernels.numbers import as_exact_floats, stays_exact
+from cepkit.columnar.slices.bound import (
+    BoundAbsence,
+    BoundBand,
+    BoundStep,
+    Search,
+    Side,
+    Subtree,
+    Table,
+)
+from cepkit.columnar.slices.candidates import (
+    EVERYTHING,
+    Candidates,
+    Group,
+    Owned,
+    RowsOfTypes,
+    Times,
+    gather,
+)
+from cepkit.columnar.slices.clocks import came_in_order, numbered, owners_of
+from cepkit.pattern.conditions import (
+    Call,
+    Comparison,
+    ComparisonOperator,
+    Expression,
+    variables_of,
+    walk,
+)
+from cepkit.pattern.evaluation import Read, truth, value
+from cepkit.pattern.functions import BUILTINS
+from cepkit.pattern.operations import common_codes
+from cepkit.stream.columns import EventColumns
+
+Ints = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundProgram:
+    """A program bound to the events of one slice.
+
+    Attributes:
+        program: The program.
+        steps: In the order of the plan.
+        candidates: Of each variable.
+        sets: The steps that list the members of sets.
+        absences: For each step, the negated variables that are looked for after it.
+        late: Those that are looked for when sets are chosen.
+        otherwise: For each earlier branch that binds the same variables, its negated variables.
+        possible: False where a condition without variables, or the window, rules out all matches.
+        owned: The matches that are wanted.
+        owners: The variables of which the latest event, as the clock of `owned` says, decides.
+        in_order: Whether the events arrived in the order of time.
+        binder: Binds subtrees when their partial matches are known.
+    """
+
+    program: Program
+    steps: tuple[BoundStep | Subtree, ...]
+    sets: tuple[BoundStep, ...]
+    absences: tuple[tuple[BoundStep, ...], ...]
+    late: tuple[BoundAbsence, ...]
+    otherwise: tuple[tuple[BoundAbsence, ...], ...]
+    candidates: Mapping[str, Candidates]
+    possible: bool
+    owned: Owned
+    owners: tuple[str, ...]
+    in_order: bool
+    binder: Binder
+
+
+def bind(
+    program: Program,
+    columns: EventColumns,
+    kernels: Kernels,
+    owned: Owned = EVERYTHING,
+    known: RowsOfTypes | None = None,
+) -> BoundProgram:
+    """Return `program` bound to `columns`.
+
+    Args:
+        program: What to evaluate.
+        columns: The events of the slice.
+        kernels: The inner loops to use.
+        owned: The matches that are wanted.
+        known: The rows of some sets of types in `columns`, for what several programs look for;
+            what is found is added.
+
+    Raises:
+        PatternError: A condition does not fit the kinds of the columns.
+    """
+    columns = numbered(program, columns)
+    candidates, key_counts = gather(program, columns, kernels, owned, known)
+    for step in (*program.work, *program.listed, *program.negated):
+        for condition in (*step.residues, *map(_comparison, step.bands)):
+            _check_kinds(condition, candidates)
+    possible = all(length >= 0 for length, _ in program.windows) and all(
+        truth(condition, candidates[program.bound[0]].read, 1)[0] for condition in program.constants
+    )
+    binder = Binder(program, columns, candidates, key_counts, kernels)
+    steps = binder.bind_all(program.steps)
+    sets = tuple(
+        binder.bind(one.step, [v for v in program.bound if v not in one.shared])
+        for one in program.sets
+    )
+    absences = binder.absences(program.absences, program.steps)
+    late, *otherwise = (
+        tuple(BoundAbsence(binder.bind(a.step, _bound(program.steps, a.after)), a) for a in group)
+        for group in (
+            [a for a in program.absences if a.after == len(program.steps)],
+            *program.otherwise,
+        )
+    )
+    return BoundProgram(
+        program=program,
+        steps=steps,
+        sets=sets,
+        absences=absences,
+        late=late,
+        otherwise=tuple(otherwise),
+        candidates=candidates,
+        possible=possible,
+        owned=owned,
+        owners=owners_of(program, columns, owned.clock),
+        in_order=binder.in_order,
+        binder=binder,
+    )
+
+
+def _bound(steps: Sequence[AnyStep], number: int) -> tuple[str, ...]:
+    """Return the variables that are bound after the step of that number."""
+    return tuple(variable for step in steps[: number + 1] for variable in step.variables)
+
+
+def _comparison(band: Band) -> Comparison:
+    return Comparison(band.operator, band.own, band.other, band.own.span)
+
+
+def _check_kinds(condition: Expression, candidates: Mapping[str, Candidates]) -> None:
+    """Let evaluation refuse what does not fit, before there is a row to evaluate."""
+    # What a user's function returns is known only when it is called.
+    if any(isinstance(node, Call) and node.function not in BUILTINS for node in walk(condition)):
+        return
+    nothing = np.empty(0, dtype=np.int32)
+    truth(condition, lambda v, a: candidates[v].column(a).take(nothing), 0)
+
+
+class Binder:
+    """Binds the steps of one program, in the order of the plan: each sorts its own candidates."""
+
+    def __init__(
+        self,
+        program: Program,
+        columns: EventColumns,
+        candidates: Mapping[str, Candidates],
+        key_counts: tuple[int, ...],
+        kernels: Kernels,
+    ) -> None:
+        self._candidates = candidates
+        self._key_counts = key_counts
+        self._kernels = kernels
+        self._since = int(columns.ts[0]) if len(columns) else 0
+        # Inside a partition arrival numbers ascend with time, across partitions they do not.
+        partitions = (
+            number
+            for number, members in enumerate(program.classes[: program.linked])
+            if any(attribute is None for _, attribute in members)
+        )
+        self._partition = next(partitions, None)
+        self.in_order = came_in_order(program, columns)
+
+    def bind_all(self, steps: Sequence[AnyStep]) -> tuple[BoundStep | Subtree, ...]:
+        """Return steps bound, those that join subtrees as far as can be."""
+        found: list[BoundStep | Subtree] = []
+        for number, step in enumerate(steps):
+            outside = _bound(steps, number - 1)
+            if isinstance(step, GroupStep):
+                inner = self.bind_all(step.steps)
+                looked_for = self.absences(step.absences, step.steps)
+                found.append(Subtree(step, inner, looked_for, outside))
+            else:
+                found.append(self.bind(step, outside))
+        return tuple(found)
+
+    def absences(
+        self, absences: Sequence[Absence], steps: Sequence[AnyStep]
+    ) -> tuple[tuple[BoundStep, ...], ...]:
+        """Return for each step what is looked for after it."""
+        return tuple(
+            tuple(
+                self.bind(absence.step, _bound(steps, number))
+                for absence in absences
+                if absence.after == number
+            )
+            for number in range(len(steps))
+        )
+
+    def join(self, subtree: Subtree, members: Mapping[str, Ints]) -> BoundStep:
+        """Return the step that joins the partial matches of a subtree with what is outside.
+
+        They are looked up by the time of the variable with the most bounds; bounds of the others
+        become bands.
+
+        Args:
+            subtree: The subtree.
+            members: For each of its variables the candidate in each of its partial matches.
+        """
+        step, outside = subtree.step, subtree.outside
+        scopes = {scope.variable: scope for scope in step.scopes}
+        anchor = max(step.variables, key=lambda v: (bool(scopes[v].lower), bool(scopes[v].upper)))
+        new = Group(members, anchor, self._candidates)
+        partners = {
+            number: next(v for v in outside if number in self._candidates[v].keys)
+            for number in step.classes
+        }
+        key = max(step.classes, key=self._key_counts.__getitem__, default=None)
+        if key is not None:
+            new.sort_by_key(key, self._key_counts[key], self._kernels)
+        bands = self._key_bands(new, partners, key)
+        for variable, scope in scopes.items():
+            numbers = self._candidates[variable]
+            if not self.in_order:
+                for length, clock in scope.windows:
+                    if clock != "time":
+                        own = numbers.clock(clock)[new.members[variable]]
+                        band = self._arrival_band(own, outside, length, clock)
+                        bands[variable, clock] = band
+            if variable == anchor:
+                continue
+            for clock in dict.fromkeys(b.clock for b in (*scope.lower, *scope.upper)):
+                if clock == "time" or self.in_order:
+                    own = numbers.clock(clock)[new.members[variable]]
+                    bands[variable, clock] = self._scope_band(own, scope, clock)
+        residues = self._value_bands(step, new, bands)
+        low, high = (
+            self._limits(self._usable(limits), end, new, partners)
+            for end, limits in enumerate((scopes[anchor].lower, scopes[anchor].upper))
+        )
+        return BoundStep(step, new, low, high, tuple(bands.values()), tuple(residues))
+
+    def _scope_band(self, own: Times, scope: Step, clock: Clock) -> BoundBand:
+        """Return bounds as a band: times as floats, since the first event of the slice."""
+        since = self._since if clock == "time" else 0
+        sides = []
+        for limits, lowest in ((scope.lower, True), (scope.upper, False)):
+            for limit in limits:
+                if limit.clock == clock:
+                    others = self._candidates[limit.variable].clock(clock) - since + limit.delta
+                    least = others.astype(np.float64) if lowest else None
+                    most = None if lowest else (others - 1).astype(np.float64)
+                    sides.append(Side(limit.variable, least, most, None))
+        return BoundBand((own - since).astype(np.float64), tuple(sides))
+
+    def _usable(self, limits: tuple[Bound, ...]) -> tuple[Bound, ...]:
+        """Return the bounds that ranges can be cut by: arrival numbers where they ascend."""
+        if self.in_order:
+            return limits
+        return tuple(limit for limit in limits if limit.clock == "time")
+
+    def _key_bands(
+        self, new: Candidates | Group, partners: Mapping[int, str], key: int | None
+    ) -> dict[object, BoundBand]:
+        """Return the equality classes that nothing is looked up by, as bands."""
+        bands: dict[object, BoundBand] = {}
+        for number, partner in partners.items():
+            if number != key:
+                codes = self._candidates[partner].keys[number].astype(np.float64)
+                own = new.keys[number].astype(np.float64)
+                bands[number] = BoundBand(own, (Side(partner, codes, codes, None),))
+        return bands
+
+    def _value_bands(
+        self, step: AnyStep, new: Candidates | Group, bands: dict[object, BoundBand]
+    ) -> list[Expression]:
+        """Add the bands of the step; return its residues and what cannot be a band here."""
+        residues = list(step.residues)
+        for band in step.bands:
+            made = _bind_band(band, new, self._candidates)
+            if made is None:
+                residues.append(_comparison(band))
+            else:
+                same, column, side = made
+                sides = bands[same].sides if same in bands else ()
+                bands[same] = BoundBand(column, (*sides, side))
+        return residues
+
+    def bind(self, step: Step, bound: Sequence[str]) -> BoundStep:
+        """Return `step` bound, the variables in `bound` being so before it."""
+        new = self._candidates[step.variable]
+        partners = {
+            number: next(v for v in bound if number in self._candidates[v].keys)
+            for number in step.classes
+        }
+        key = max(step.classes, key=self._key_counts.__getitem__, default=None)
+        if any(clock == "place" for _, clock in step.windows) and self._partition in step.classes:
+            key = self._partition
+        if key is not None:
+            new.sort_by_key(key, self._key_counts[key], self._kernels)
+        bands = self._key_bands(new, partners, key)
+        if not self.in_order:
+            for length, clock in step.windows:
+                if clock != "time":
+                    bands[clock] = self._arrival_band(new.clock(clock), bound, length, clock)
+        residues = self._value_bands(step, new, bands)
+        low, high = (
+            self._limits(self._usable(limits), end, new, partners)
+            for end, limits in enumerate((step.lower, step.upper))
+        )
+        return BoundStep(step, new, low, high, tuple(bands.values()), tuple(residues))
+
+    def _arrival_band(
+        self, own: Times, bound: Sequence[str], length: int, clock: Clock
+    ) -> BoundBand:
+        """Return the window in arrival numbers as a band, for streams that came out of order."""
+        sides = []
+        for variable in bound:
+            numbers = self._candidates[variable].clock(clock).astype(np.float64)
+            sides.append(Side(variable, numbers - length, numbers + length, None))
+        return BoundBand(own.astype(np.float64), tuple(sides))
+
+    def _limits(
+        self,
+        limits: tuple[Bound, ...],
+        end: int,
+        new: Candidates | Group,
+        partners: Mapping[int, str],
+    ) -> tuple[Table | Search, ...]:
+        """Return the lower (`end` 0) or upper (1) bounds of the ranges."""
+        key, starts = new.key_class, new.starts
+        partner = None if key is None else partners[key]
+        if not limits and partner is not None and starts is not None and key is not None:
+            codes = self._candidates[partner].keys[key]
+            return (Table(partner, starts[codes + end].astype(np.int32)),)
+        return tuple(self._limit(limit, new, partner) for limit in limits)
+
+    def _limit(self, limit: Bound, new: Candidates | Group, partner: str | None) -> Table | Search:
+        key, starts = new.key_class, new.starts
+        x = self._candidates[limit.variable]
+        if x.key_class not in (None, key) or (key is not None and key not in x.keys):
+            return Search(partner, key, limit)
+        first = np.empty(len(x), dtype=np.int32)
+        times, others = x.clock(limit.clock), new.clock(limit.clock)
+        if key is None or starts is None:
+            self._kernels.bounds(times, others, limit.delta, first)
+        else:
+            self._kernels.keyed_bounds(times, x.keys[key], others, starts, limit.delta, first)
+        return Table(limit.variable, first)
+
+
+def _bind_band(
+    band: Band, new: Candidates | Group, candidates: Mapping[str, Candidates]
+) -> tuple[object, Floats, Side] | None:
+    """Return what tells the band's column from others, the column, and the bound side.
+
+    None where the inner loop cannot compare them exactly.
+    """
+    others = variables_of(band.other)
+    own = value(band.own, new.read)
+    if len(others) > 1:
+        column = as_exact_floats(own)
+        if column is None or own.kind == "text" or not stays_exact(band.other, _reader(candidates)):
+            return None
+        return band.own, _spread(column, new), Side(None, None, None, band)
+    (variable,) = others
+    x = candidates[variable]
+    other = value(band.other, x.read)
+    if own.kind == other.kind == "text":
+        own, other = common_codes(own, other)
+    elif "text" in (own.kind, other.kind):
+        return None
+    column, limit = as_exact_floats(own), as_exact_floats(other)
+    if column is None or limit is None:
+        return None
+    least, most = band_limits(band.operator, _spread(limit, x))
+    return (band.own, id(own.dictionary)), _spread(column, new), Side(variable, least, most, None)
+
+
+def _reader(candidates: Mapping[str, Candidates]) -> Read:
+    return lambda variable, attribute: candidates[variable].column(attribute)
+
+
+def _spread(values: Floats, candidates: Candidates | Group) -> Floats:
+    """Return a value for each candidate, where a constant came as a single one."""
+    return values if len(values) == len(candidates) else np.repeat(values, len(candidates))
+
+
+def band_limits(operator: ComparisonOperator, limit: Floats) -> tuple[Floats | None, Floats | None]:
+    """Return the least and the greatest value that is `operator` to `limit`; None: no bound.
+
+    Both are NaN where there is no such value, as nothing is between NaN and anything.
+    """
+    match operator:
+        case "<":
+            return None, np.where(limit > -np.inf, np.nextafter(limit, -np.inf), np.nan)
+        case "<=":
+            return None, limit
+        case ">":
+            return np.where(limit < np.inf, np.nextafter(limit, np.inf), np.nan), None
+        case ">=":
+            return limit, None
+        case _:
+            return limit, limit

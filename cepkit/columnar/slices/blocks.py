@@ -1,0 +1,152 @@
+"""Some matches of a slice: the event of each single variable, the members of each set.
+
+Blocks are handed on before the next one is made, so that memory is bounded by one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.kernels.backend import Kernels
+from cepkit.columnar.slices.candidates import Candidates
+
+Ints = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """For each of some matches the members of a set, as a list of lists.
+
+    Attributes:
+        starts: Where the members of each match begin, and the end.
+        rows: The events, in stream order inside of a match.
+    """
+
+    starts: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.integer]
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """The number of members of each match."""
+        return np.diff(self.starts)
+
+    @property
+    def first(self) -> npt.NDArray[np.integer]:
+        """The first member in each match."""
+        return self.rows[self.starts[:-1]]
+
+    @property
+    def last(self) -> npt.NDArray[np.integer]:
+        """The last member in each match."""
+        return self.rows[self.starts[1:] - 1]
+
+    def in_stream_order(self) -> Members:
+        """Return the sets with the members of each in stream order."""
+        matches = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return Members(self.starts, self.rows[np.lexsort((self.rows, matches))])
+
+    def slice(self, begin: int, end: int) -> Members:
+        """Return the sets of the matches from `begin` up to, not including, `end`."""
+        starts = self.starts[begin : end + 1]
+        return Members(starts - starts[0], self.rows[starts[0] : starts[-1]])
+
+    def take(self, at: npt.NDArray[np.integer]) -> Members:
+        """Return the sets of the matches at `at`."""
+        sizes = self.sizes[at]
+        starts = np.concatenate(([0], np.cumsum(sizes)))
+        places = np.repeat(self.starts[:-1][at] - starts[:-1], sizes) + np.arange(starts[-1])
+        return Members(starts, self.rows[places])
+
+
+@dataclass(frozen=True, slots=True)
+class PairBlock:
+    """Some matches of a slice, with the last step left as pairs until somebody asks.
+
+    It is good until the next block is asked for: the pairs lie in a buffer that is filled again.
+
+    Attributes:
+        size: The number of matches.
+    """
+
+    size: int
+    _kernels: Kernels
+    _candidates: Mapping[str, Candidates]
+    _partials: Mapping[str, Ints]
+    _parents: Ints
+    _new: Mapping[str, Ints]
+    _shift: int = 0
+
+    def events(self, variable: str) -> npt.NDArray[np.integer]:
+        """Return for each match the row of the event that `variable` is bound to."""
+        take, rows = self._kernels.take, self._candidates[variable].rows
+        if variable in self._new:
+            rows = take(rows, self._new[variable])
+        else:
+            rows = take(take(rows, self._partials[variable]), self._parents)
+        return rows.astype(np.int64) + self._shift if self._shift else rows
+
+    def shifted(self, rows: int) -> PairBlock:
+        """Return the block as of a stream in which the slice begins at `rows`."""
+        return replace(self, _shift=self._shift + rows)
+
+    def members(self, _: str) -> Members | None:
+        """Return None: there are no sets."""
+        return None
+
+    def partials(self) -> tuple[Mapping[str, Ints], int]:
+        """Return the candidate of each variable in each match, and how many there are."""
+        known = {v: self._kernels.take(at, self._parents) for v, at in self._partials.items()}
+        # The new ones may lie in a buffer that is filled again.
+        return known | {v: at.copy() for v, at in self._new.items()}, self.size
+
+
+@dataclass(frozen=True, slots=True)
+class SetBlock:
+    """Some matches of a slice whose sets are chosen.
+
+    Attributes:
+        size: The number of matches; more than there are rows where they are only counted.
+    """
+
+    size: int
+    _rows: Mapping[str, npt.NDArray[np.integer]]
+    _members: Mapping[str, Members]
+    _shift: int = 0
+
+    def events(self, variable: str) -> npt.NDArray[np.integer]:
+        """Return for each match the row of the event that `variable` is bound to."""
+        return self._rows[variable].astype(np.int64) + self._shift
+
+    def members(self, variable: str) -> Members | None:
+        """Return for each match the rows of the members of `variable`; None: it is no set."""
+        if variable not in self._members:
+            return None
+        found = self._members[variable]
+        return Members(found.starts, found.rows.astype(np.int64) + self._shift)
+
+    def take(self, at: npt.NDArray[np.integer]) -> SetBlock:
+        """Return the matches at `at`."""
+        rows = {v: events[at] for v, events in self._rows.items()}
+        return SetBlock(len(at), rows, {v: m.take(at) for v, m in self._members.items()})
+
+    def followed_by(self, other: SetBlock) -> SetBlock:
+        """Return the matches of both, those of `other` behind."""
+        rows = {v: np.concatenate((events, other._rows[v])) for v, events in self._rows.items()}
+        members = {}
+        for variable, own in self._members.items():
+            more = other._members[variable]
+            starts = np.concatenate((own.starts, own.starts[-1] + more.starts[1:]))
+            members[variable] = Members(starts, np.concatenate((own.rows, more.rows)))
+        return SetBlock(self.size + other.size, rows, members)
+
+    def shifted(self, rows: int) -> SetBlock:
+        """Return the block as of a stream in which the slice begins at `rows`."""
+        return replace(self, _shift=self._shift + rows)
+
+
+Block: TypeAlias = PairBlock | SetBlock

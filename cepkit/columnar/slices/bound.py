@@ -1,0 +1,115 @@
+"""The steps of a program bound to the events of one slice: what the inner loops are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.compile.program import Absence, AnyStep, Band, Bound, GroupStep
+from cepkit.columnar.slices.candidates import Candidates, Group
+from cepkit.pattern.conditions import Expression
+
+Ints = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """For each candidate of a bound variable, the first candidate of the new one in scope."""
+
+    variable: str
+    first: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A bound to be searched for each partial match: one variable has the key, another the time.
+
+    Attributes:
+        partner: The bound variable that has the key; None where there is no key.
+        key_class: The class of the key.
+        limit: The variable that has the time.
+    """
+
+    partner: str | None
+    key_class: int | None
+    limit: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a band's column is compared with: the bound side of one comparison.
+
+    Attributes:
+        variable: The one bound variable it is about; None where there are several.
+        least: For each candidate of that variable the least value allowed; None: any.
+        most: The greatest; None: any.
+        band: Where there are several, the comparison, evaluated for each partial match.
+    """
+
+    variable: str | None
+    least: Floats | None
+    most: Floats | None
+    band: Band | None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundBand:
+    """A number for each new candidate, and all it is compared with in the inner loop."""
+
+    column: Floats
+    sides: tuple[Side, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundStep:
+    """A step with everything that its inner loop needs.
+
+    Attributes:
+        step: What the program says.
+        candidates: Of the new variable, or the partial matches of the subtree.
+        lower: A range begins at the greatest of these; empty: at the first candidate.
+        upper: A range ends before the least of these; empty: after the last candidate.
+        bands: Compared in the inner loop.
+        residues: Checked on what the inner loop lets through.
+    """
+
+    step: AnyStep
+    candidates: Candidates | Group
+    lower: tuple[Table | Search, ...]
+    upper: tuple[Table | Search, ...]
+    bands: tuple[BoundBand, ...]
+    residues: tuple[Expression, ...]
+
+    def new(self, found: Ints) -> dict[str, Ints]:
+        """Return the candidate of each new variable in the rows that were found."""
+        if isinstance(self.candidates, Group):
+            return {v: at[found] for v, at in self.candidates.members.items()}
+        return {self.candidates.step.variable: found}
+
+
+@dataclass(frozen=True, slots=True)
+class Subtree:
+    """A subtree whose partial matches are not found yet.
+
+    Attributes:
+        step: The step that will join them.
+        steps: Those that find them.
+        absences: For each of these the negated variables that are looked for after it.
+        outside: The variables that are bound before.
+    """
+
+    step: GroupStep
+    steps: tuple[BoundStep | Subtree, ...]
+    absences: tuple[tuple[BoundStep, ...], ...]
+    outside: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundAbsence:
+    """A negated variable, and what of it depends on the members of sets."""
+
+    bound: BoundStep
+    absence: Absence

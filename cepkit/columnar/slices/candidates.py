@@ -1,0 +1,376 @@
+"""The events that each variable can be bound to, gathered and keyed once for a slice.
+
+Cost: one pass over the events for the types, then O(candidates) for each variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.compile.program import RUN, Clock, Member, Program, Step
+from cepkit.columnar.kernels.backend import Kernels
+from cepkit.columnar.slices.clocks import owners_of, readings
+from cepkit.pattern.evaluation import truth
+from cepkit.pattern.keys import dense_keys, partition_keys
+from cepkit.stream.columns import Column, EventColumns
+
+Ints = npt.NDArray[np.int32]
+Times = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """Which matches of a slice are wanted: those whose last event is in a stretch of a clock.
+
+    Last is the event with the latest time, or with the greatest number, as the clock says.
+
+    Attributes:
+        since: Its first microsecond or number; None: as early as may be.
+        until: The first one after it; None: as late as may be.
+        clock: What they count.
+        free: For each event of the slice whether a match may have it; None: all.
+    """
+
+    since: int | None = None
+    until: int | None = None
+    clock: Clock = "time"
+    free: npt.NDArray[np.bool_] | None = None
+
+
+EVERYTHING = Owned()
+"""All matches."""
+
+
+RowsOfTypes = dict[frozenset[str] | None, Ints]
+"""The rows of the events of some sets of types; None: of any type."""
+
+
+class Ordered:
+    """Things that are looked up by time, or by a key and time.
+
+    Attributes:
+        ts: The time of each.
+        numbers: Its arrival numbers, in the stream and in its partition, where a window counts in
+            them.
+        keys: For each equality class the code of each.
+        key_class: The class that the order is by, None for the order of time.
+        starts: Where each key of that class begins.
+    """
+
+    def __init__(self, ts: Times) -> None:
+        self.ts = ts
+        self.numbers: dict[Clock, Times] = {}
+        self.keys: dict[int, Ints] = {}
+        self.key_class: int | None = None
+        self.starts: Times | None = None
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def clock(self, clock: Clock) -> Times:
+        """Return the time or the arrival number of all."""
+        return self.ts if clock == "time" else self.numbers[clock]
+
+    def keep(self, order: npt.NDArray[Any]) -> None:
+        """Keep those at `order`, in that order."""
+        self.ts = self.ts[order]
+        self.numbers = {clock: numbers[order] for clock, numbers in self.numbers.items()}
+        self.keys = {number: codes[order] for number, codes in self.keys.items()}
+
+    def sort_by_key(self, number: int, key_count: int, kernels: Kernels) -> None:
+        """Bring them into the order of (key, time)."""
+        self.starts = np.zeros(key_count + 1, dtype=np.int64)
+        order = np.empty(len(self), dtype=np.int32)
+        kernels.counting_sort(self.keys[number], self.starts, order)
+        self.keep(order)
+        self.key_class = number
+
+
+class Candidates(Ordered):
+    """The events that one variable can be bound to, in the order in which they are looked up.
+
+    That is the order of time, or of (key, time) where an equality links the variable to what is
+    bound before it.
+
+    Attributes:
+        step: The step that adds the variable.
+        seen: How many events had its types, before its filters.
+        rows: The row of each candidate among the events of the slice.
+        all_numbers: The arrival numbers of all events of the slice.
+    """
+
+    def __init__(self, step: Step, rows: Ints, columns: EventColumns) -> None:
+        super().__init__(columns.ts[rows])
+        self.step = step
+        self.seen = len(rows)
+        self.rows = rows
+        self.all_numbers: dict[Clock, Times] = {}
+        self._attributes = columns.attributes
+        self._gathered: dict[str, Column] = {}
+
+    def column(self, attribute: str) -> Column:
+        """Return the attribute of all candidates."""
+        if attribute not in self._gathered:
+            self._gathered[attribute] = self._attributes[attribute].take(self.rows)
+        return self._gathered[attribute]
+
+    def attribute(self, name: str) -> Column:
+        """Return the attribute of all events of the slice."""
+        return self._attributes[name]
+
+    def read(self, variable: str, attribute: str) -> Column:
+        """Return the attribute of all candidates, for `evaluation`."""
+        assert variable == self.step.variable
+        return self.column(attribute)
+
+    def keep(self, order: npt.NDArray[Any]) -> None:
+        """Keep the candidates at `order`, in that order."""
+        super().keep(order)
+        self.rows = self.rows[order]
+        self._gathered = {name: column.take(order) for name, column in self._gathered.items()}
+
+
+class Group(Ordered):
+    """The partial matches of a subtree, looked up by the time of one of their events.
+
+    Args:
+        members: For each variable its candidate in each partial match.
+        anchor: The variable whose time it is.
+        candidates: Of all variables.
+    """
+
+    def __init__(
+        self, members: Mapping[str, Ints], anchor: str, candidates: Mapping[str, Candidates]
+    ) -> None:
+        at = members[anchor]
+        super().__init__(candidates[anchor].ts[at])
+        self.members = dict(members)
+        self._candidates = candidates
+        self.numbers = {clock: numbers[at] for clock, numbers in candidates[anchor].numbers.items()}
+        for variable, places in members.items():
+            for number, codes in candidates[variable].keys.items():
+                self.keys.setdefault(number, codes[places])
+        self.keep(np.argsort(self.ts, kind="stable"))
+
+    def keep(self, order: npt.NDArray[Any]) -> None:
+        """Keep the partial matches at `order`, in that order."""
+        super().keep(order)
+        self.members = {v: places[order] for v, places in self.members.items()}
+
+    def read(self, variable: str, attribute: str) -> Column:
+        """Return the attribute of one variable in all partial matches, for `evaluation`."""
+        return self._candidates[variable].column(attribute).take(self.members[variable])
+
+
+def gather(
+    program: Program,
+    columns: EventColumns,
+    kernels: Kernels,
+    owned: Owned,
+    known: RowsOfTypes | None = None,
+) -> tuple[dict[str, Candidates], tuple[int, ...]]:
+    """Return the candidates of each variable in the order of time, and each class's key count.
+
+    Args:
+        program: Says types, filters and equality classes.
+        columns: The events of the slice.
+        kernels: The inner loops to use.
+        owned: The matches that are wanted: the events of positive variables end there, and where
+            only one variable can be last, its events begin there. The columns must have the
+            numbers that it is about.
+        known: The rows of some sets of types; what is found is added.
+
+    Raises:
+        PatternError: A filter or an equality does not fit the kinds of the columns.
+    """
+    rows = _rows_by_types(program, columns, kernels, {} if known is None else known)
+    if program.chain and columns.in_order():
+        rows |= _side_by_side(program, columns, rows[program.chain[0]])
+    owners = owners_of(program, columns, owned.clock)
+    for step in program.single:
+        # The ends of a set may be later than what decides to which slice a match belongs.
+        until = None if step.variable in program.ends - {*owners} else owned.until
+        since = owned.since if owners == (step.variable,) else None
+        rows[step.variable] = _within(columns, rows[step.variable], since, until, owned.clock)
+    if owned.free is not None:
+        for step in (*program.single, *program.listed):
+            rows[step.variable] = rows[step.variable][owned.free[rows[step.variable]]]
+    everything = (*program.single, *program.listed, *program.negated)
+    candidates = {
+        step.variable: Candidates(step, rows[step.variable], columns) for step in everything
+    }
+    for step in everything:
+        new = candidates[step.variable]
+        for condition in step.filters:
+            held = truth(condition, new.read, len(new))
+            if not held.all():
+                new.keep(np.flatnonzero(held))
+    numbers: dict[Clock, Times] = {
+        clock: readings(columns, clock) for clock in program.clocks if clock != "time"
+    }
+    for new in candidates.values():
+        new.all_numbers = numbers
+        new.numbers = {clock: values[new.rows] for clock, values in numbers.items()}
+    counts = tuple(
+        _assign_runs(number, members, program, columns, candidates)
+        if any(attribute == RUN for _, attribute in members)
+        else _assign_keys(number, members, program, columns, candidates)
+        for number, members in enumerate(program.classes)
+    )
+    return candidates, counts
+
+
+def _within(
+    columns: EventColumns, rows: Ints, since: int | None, until: int | None, clock: Clock
+) -> Ints:
+    """Return the rows that are in a stretch of a clock."""
+    if since is None and until is None:
+        return rows
+    values = readings(columns, clock)[rows]
+    if clock == "time":
+        begin = 0 if since is None else int(np.searchsorted(values, since))
+        end = len(rows) if until is None else int(np.searchsorted(values, until))
+        return rows[begin:end]
+    kept = np.ones(len(rows), dtype=np.bool_)
+    if since is not None:
+        kept &= values >= since
+    if until is not None:
+        kept &= values < until
+    return rows if kept.all() else rows[kept]
+
+
+def _rows_by_types(
+    program: Program, columns: EventColumns, kernels: Kernels, rows_of: RowsOfTypes
+) -> dict[str, Ints]:
+    """Return for each variable the rows of the events of its types, ascending."""
+    n = len(columns)
+    everything = (*program.single, *program.listed, *program.negated)
+    wanted = {step.event.types for step in everything} - rows_of.keys()
+    if None in wanted:
+        rows_of[None] = np.arange(n, dtype=np.int32)
+    waiting = sorted((types for types in wanted if types is not None), key=sorted)
+    while waiting:
+        # One pass over the events for as many sets as have no type in common.
+        together: list[frozenset[str]] = []
+        for types in waiting:
+            if all(not types & other for other in together):
+                together.append(types)
+        waiting = [types for types in waiting if types not in together]
+        rows_of.update(_partition(together, columns, kernels))
+    return {step.variable: rows_of[step.event.types] for step in everything}
+
+
+def _side_by_side(program: Program, columns: EventColumns, begins: Ints) -> dict[str, Ints]:
+    """Return the rows of events whose neighbours have the types of a contiguous chain."""
+    length = len(program.chain)
+    begins = begins[: np.searchsorted(begins, len(columns) - length, side="right")]
+    types = {step.variable: step.event.types for step in program.single}
+    for place, variable in enumerate(program.chain):
+        wanted = types[variable]
+        if wanted is not None:
+            fits = np.array([name in wanted for name in columns.type_names], dtype=np.bool_)
+            begins = begins[fits[columns.types[begins + place]]]
+    numbers = readings(columns, "arrival")
+    begins = begins[numbers[begins + (length - 1)] - numbers[begins] == length - 1]
+    return {v: begins + np.int32(place) for place, v in enumerate(program.chain)}
+
+
+def _partition(
+    together: list[frozenset[str]], columns: EventColumns, kernels: Kernels
+) -> dict[frozenset[str] | None, Ints]:
+    n = len(columns)
+    slots = np.zeros(max(1, len(columns.type_names)), dtype=np.int32)
+    for code, name in enumerate(columns.type_names):
+        for slot, types in enumerate(together, start=1):
+            if name in types:
+                slots[code] = slot
+    # Slot 0 takes the types that nobody asked for, always into the same place. Each part has room
+    # for all events, but only what is written becomes real memory.
+    begins = np.arange(len(together) + 1, dtype=np.int64) * n
+    steps = np.ones(len(together) + 1, dtype=np.int64)
+    steps[0] = 0
+    ends = begins.copy()
+    rows = np.empty((len(together) + 1) * n, dtype=np.int32)
+    if n:
+        kernels.partition(columns.types.astype(np.int32, copy=False), slots, steps, ends, rows)
+    return {types: rows[begins[slot] : ends[slot]] for slot, types in enumerate(together, start=1)}
+
+
+def _assign_runs(
+    number: int,
+    members: frozenset[Member],
+    program: Program,
+    columns: EventColumns,
+    candidates: Mapping[str, Candidates],
+) -> int:
+    """Give the candidates the number of the stretch side by side that each lies in.
+
+    Returns:
+        How many stretches there are.
+    """
+    clock = program.side_by_side
+    assert clock is not None
+    variables = [variable for variable, _ in members]
+    rows = np.unique(np.concatenate([candidates[v].rows for v in variables]))
+    # In the order in which they came, partition by partition where it counts inside of them.
+    numbers = np.empty(len(columns), dtype=np.int64)
+    for v in variables:
+        numbers[candidates[v].rows] = candidates[v].clock(clock)
+    parts = np.zeros(len(rows), dtype=np.int32)
+    if clock == "place":
+        parts = partition_keys([columns.attributes[a] for a in program.partition_by])[0][rows]
+    order = np.lexsort((numbers[rows], parts))
+    rows, parts = rows[order], parts[order]
+    gaps = (np.diff(numbers[rows]) != 1) | (np.diff(parts) != 0)
+    runs = np.zeros(len(columns), dtype=np.int32)
+    runs[rows] = np.concatenate(([0], np.cumsum(gaps)))[: len(rows)]
+    for v in variables:
+        candidates[v].keys[number] = runs[candidates[v].rows]
+    return int(runs.max(initial=0)) + 1
+
+
+def _assign_keys(
+    number: int,
+    members: frozenset[Member],
+    program: Program,
+    columns: EventColumns,
+    candidates: Mapping[str, Candidates],
+) -> int:
+    """Give the candidates their codes in a class, drop those that nothing can equal.
+
+    A class about a negated variable holds nothing of the others: they are kept, with a code of
+    their own that no event has.
+
+    Returns:
+        How many codes there are.
+    """
+    if any(attribute is None for _, attribute in members):
+        codes, count = partition_keys([columns.attributes[a] for a in program.partition_by])
+        for variable, _ in members:
+            candidates[variable].keys[number] = codes[candidates[variable].rows]
+        return count
+    ordered = sorted((variable, attribute or "") for variable, attribute in members)
+    parts, count = dense_keys([candidates[v].column(attribute) for v, attribute in ordered])
+    kept: dict[str, Ints] = {}
+    fitting: dict[str, npt.NDArray[np.bool_]] = {}
+    for (variable, _), codes in zip(ordered, parts, strict=True):
+        # Two attributes of one variable in the class must agree with each other as well.
+        if variable in kept:
+            fitting[variable] &= codes == kept[variable]
+        else:
+            kept[variable] = codes
+            fitting[variable] = codes >= 0
+    absent = {step.variable for step in program.negated}
+    for variable, codes in kept.items():
+        if number >= program.linked and variable not in absent:
+            candidates[variable].keys[number] = np.where(codes < 0, np.int32(count), codes)
+            continue
+        candidates[variable].keys[number] = codes
+        if not fitting[variable].all():
+            candidates[variable].keep(np.flatnonzero(fitting[variable]))
+    return count + 1

@@ -1,0 +1,330 @@
+"""The figure of aggregates: over time, a panel for each aggregate and a line for each group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from cepkit.aggregation.rows.result import Aggregates
+from cepkit.errors import CepkitError, LimitError
+from cepkit.figures.kit.panels import stacked
+from cepkit.figures.kit.scales import Scale, log10
+from cepkit.figures.kit.style import COLOURS, SIZE, SMALL, TEXT, axis_of, colour_of, figure, message
+from cepkit.figures.kit.texts import cut, shown
+from cepkit.statistics.tables import value_text
+
+_PANEL, _GAP = 150, 36
+_ABOVE, _BELOW = 64, 52
+_ROW = 26
+_MOST_BARS = 20
+_BUCKETS = 1000
+"""A line of more points keeps the first, the least, the greatest and the last of each bucket."""
+_NAME_LENGTH = 24
+_DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An aggregate of a group over time.
+
+    Attributes:
+        group: The group in words; "" where there are none.
+        ts: When, as pandas times.
+        values: What it was: numbers, texts or times; None where there was none.
+        rows: How many rows of the result it stands for.
+    """
+
+    group: str
+    ts: pd.Series[Any]
+    values: list[Any]
+    rows: int
+
+
+_MOST_ROWS = 500_000
+"""As many rows of a Spark DataFrame are fetched to be drawn."""
+
+
+def is_from_spark(thing: object) -> bool:
+    """Return whether a thing is the aggregates of a Spark stream."""
+    return all(hasattr(thing, name) for name in ("query", "emit", "method", "reason", "toArrow"))
+
+
+def draw_from_spark(found: Any, **options: Any) -> go.Figure:
+    """Fetch aggregates of a Spark stream, and return their figure (`draw_aggregates`).
+
+    Raises:
+        LimitError: There are more rows than should be fetched.
+    """
+    rows = found.select("*").limit(_MOST_ROWS + 1).toArrow()
+    if len(rows) > _MOST_ROWS:
+        raise LimitError(
+            "there are too many rows to be fetched for a figure",
+            expected=f"at most {_MOST_ROWS:,}",
+            hint="emit='total' has a row for each group",
+        )
+    if "ts" in rows.column_names:
+        rows = rows.sort_by("ts")
+    columns = {name: rows[name].combine_chunks() for name in rows.column_names}
+    result = Aggregates(found.query, found.emit, found.method, found.reason, columns)
+    return draw_aggregates(result, **options)
+
+
+def groups(result: Aggregates) -> dict[str, pd.DataFrame]:
+    """Return the rows of each group in words, those with the most matches first."""
+    frame = result.to_pandas()
+    names = list(result.query.group_by)
+    if not names:
+        return {"": frame}
+    parts = {
+        ", ".join(map(_named, key)): part
+        for key, part in frame.groupby(names, dropna=False, sort=False)
+    }
+    size = "new_matches" if "new_matches" in frame else _aggregates(result)[0]
+    kept = {text: _size(part[size]) for text, part in parts.items()}
+    return {text: parts[text] for text in sorted(parts, key=lambda text: (-kept[text], text))}
+
+
+def _named(value: Any) -> str:
+    return "none" if pd.isna(value) else str(value)
+
+
+def _size(values: pd.Series[Any]) -> float:
+    numbers = pd.to_numeric(values, errors="coerce")
+    return float(np.nansum(numbers.to_numpy(dtype=float, na_value=np.nan)))
+
+
+def lines(result: Aggregates, name: str, most: int = 8) -> tuple[Line, ...]:
+    """Return an aggregate over time, of the groups with the most matches.
+
+    Args:
+        result: Rows with times.
+        name: The column of the aggregate.
+        most: How many groups.
+    """
+    found = []
+    for group, part in list(groups(result).items())[:most]:
+        values = part[name].astype(object)
+        values[values.isna()] = None
+        kept = _thinned(values)
+        found.append(
+            Line(
+                group,
+                part["ts"].iloc[np.array(kept, dtype=np.int64)],
+                [values.iloc[i] for i in kept],
+                len(part),
+            )
+        )
+    return tuple(found)
+
+
+def _thinned(values: pd.Series[Any]) -> list[int]:
+    """Return the rows to draw: all, or what a line looks like from afar."""
+    if len(values) <= 4 * _BUCKETS:
+        return list(range(len(values)))
+    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    kept: set[int] = set()
+    for part in np.array_split(np.arange(len(values)), _BUCKETS):
+        kept |= {int(part[0]), int(part[-1])}
+        if not np.isnan(numbers[part]).all():
+            kept |= {int(part[np.nanargmin(numbers[part])]), int(part[np.nanargmax(numbers[part])])}
+    return sorted(kept)
+
+
+def draw_aggregates(
+    result: Aggregates, *, columns: Sequence[str] | None = None, groups: int = 8
+) -> go.Figure:
+    """Return aggregates as a figure; it is returned, not shown.
+
+    Over time, a step holds until the next row where expiries have rows (`emit="changes"`);
+    elsewhere points stand for themselves. A total is bars. An axis is logarithmic where its
+    numbers differ much.
+
+    Args:
+        result: From `cepkit.aggregate`.
+        columns: Which aggregates, or the name of one; None for all.
+        groups: How many groups at most: those with the most matches.
+
+    Raises:
+        CepkitError: There is no such column.
+    """
+    known = _aggregates(result)
+    wanted = known if columns is None else [columns] if isinstance(columns, str) else list(columns)
+    for name in wanted:
+        if name not in known:
+            raise CepkitError.unknown(f"the result has no aggregate '{name}'", name, known)
+    title = f"{len(result):,} row{'' if len(result) == 1 else 's'} by {result.method}"
+    if not len(result):
+        return message(title, "no event could end a match")
+    if result.emit == "total":
+        return _bars(result, wanted, title)
+    number_of_groups = len(_keys(result))
+    if number_of_groups > groups:
+        title += f"; the {groups} of {number_of_groups:,} groups with the most matches"
+    found = {name: lines(result, name, groups) for name in wanted}
+    if any(len(line.values) < line.rows for some in found.values() for line in some):
+        title += "; thinned out"
+    return _over_time(found, title, step=result.emit == "changes", joined=result.emit != "new")
+
+
+def _aggregates(result: Aggregates) -> list[str]:
+    others = ("ts", "cause", "new_matches", *result.query.group_by)
+    return [name for name in result.columns if name not in others]
+
+
+def _keys(result: Aggregates) -> pd.DataFrame:
+    names = list(result.query.group_by)
+    return result.to_pandas()[names].drop_duplicates() if names else pd.DataFrame(index=[0])
+
+
+def _over_time(
+    found: dict[str, tuple[Line, ...]], title: str, *, step: bool, joined: bool
+) -> go.Figure:
+    plot, domains = stacked([_PANEL] * len(found), _GAP)
+    made = figure(shown(title), plot + _ABOVE + _BELOW)
+    notes = []
+    for place, (domain, (name, some)) in enumerate(zip(domains, found.items(), strict=True)):
+        suffix = "" if place == 0 else str(place + 1)
+        scale = _scale([value for line in some for value in line.values])
+        for i, line in enumerate(some):
+            made.add_scatter(
+                x=line.ts,
+                y=[_place(scale, value) for value in line.values],
+                name=shown(cut(line.group or name, _NAME_LENGTH)),
+                legendgroup=line.group,
+                showlegend=place == 0 and bool(line.group),
+                mode="lines+markers" if joined and len(line.values) < 200
+                else "lines" if joined else "markers",
+                connectgaps=False,
+                line={"color": colour_of(i), "width": 1.8,
+                      "dash": _DASHES[i // 2 % len(_DASHES)] if joined else "solid",
+                      "shape": "hv" if step else "linear"},
+                marker={"color": colour_of(i), "size": 5, "symbol": i},
+                hovertext=[
+                    f"<b>{shown(cut(name, 60))}</b> {shown(_text(value))}"
+                    + (f"<br>{shown(cut(line.group, 60))}" if line.group else "")
+                    for value in line.values
+                ],
+                hoverinfo="text+x",
+                xaxis="x",
+                yaxis=f"y{suffix}",
+            )  # fmt: skip
+        empty = all(value is None for line in some for value in line.values)
+        axis = {**axis_of(made), "domain": domain, "automargin": True, "anchor": "x"}
+        if scale is not None:
+            axis |= scale.axis()
+        made.update_layout({f"yaxis{suffix}": axis})
+        notes.append(
+            {
+                "x": 0, "y": domain[1], "xref": "paper", "yref": "paper", "xanchor": "left",
+                "yanchor": "bottom", "text": shown(cut(name, 60)) + (": no value" if empty else ""),
+                "showarrow": False,
+                "font": {"size": SIZE, "color": TEXT},
+            }
+        )  # fmt: skip
+    made.update_layout(
+        annotations=notes,
+        margin={"t": _ABOVE, "b": _BELOW},
+        hovermode="closest",
+        xaxis={"anchor": "free", "position": 0},
+    )
+    return made
+
+
+def _scale(values: Sequence[Any]) -> Scale | None:
+    """Return a scale for numbers that cannot be placed by themselves; None for others."""
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    positive = [v for v in numbers if v > 0]
+    if (
+        not positive
+        or any(v < 0 for v in numbers)
+        or len(numbers) < sum(v is not None for v in values)
+    ):
+        return None
+    if max(positive) < 1e5 * min(positive) and max(positive) < 1e15:
+        return None
+    return Scale.of(_log10(v) for v in numbers)
+
+
+def _log10(value: float) -> float:
+    # Python's integers may be beyond any float.
+    return math.log10(value) if isinstance(value, int) and value > 0 else log10(float(value))
+
+
+def _place(scale: Scale | None, value: Any) -> Any:
+    if scale is None or value is None:
+        return value
+    return scale.place(_log10(value))
+
+
+def _bars(result: Aggregates, wanted: Sequence[str], title: str) -> go.Figure:
+    """Return totals: a panel beside the other for each aggregate, a bar for each group."""
+    parts = list(groups(result).items())
+    if len(parts) > _MOST_BARS:
+        title += f"; the {_MOST_BARS} of {len(parts):,} groups with the most matches"
+        parts = parts[:_MOST_BARS]
+    names = [shown(cut(group, _NAME_LENGTH)) for group, _ in parts]
+    made = figure(shown(title), len(parts) * _ROW + _ABOVE + _BELOW + _ROW)
+    width = 1 / len(wanted)
+    notes = []
+    for place, name in enumerate(wanted):
+        suffix = "" if place == 0 else str(place + 1)
+        values = [part[name].astype(object).iloc[0] for _, part in parts]
+        values = [None if pd.isna(value) else value for value in values]
+        plain = [v if isinstance(v, int | float) else None for v in values]
+        logs = [_log10(abs(v)) for v in plain if v is not None]
+        scale = Scale.of(logs, room=0.3) if all(v is None or v >= 0 for v in plain) else None
+        begin = scale.begin if scale is not None else 0.0
+        ends = [None if v is None else (v if scale is None else _place(scale, v)) for v in plain]
+        made.add_bar(
+            orientation="h",
+            x=[0.0 if end is None else end - begin for end in ends],
+            base=begin,
+            y=list(range(len(parts))),
+            text=[_text(value) for value in values],
+            textposition="outside",
+            textangle=0,
+            cliponaxis=False,
+            marker={"color": COLOURS[place % len(COLOURS)]},
+            hovertext=[f"<b>{group}</b><br>{shown(name)} {shown(_text(value))}"
+                       for group, value in zip(names, values, strict=True)],
+            hoverinfo="text",
+            showlegend=False,
+            xaxis=f"x{suffix}",
+            yaxis="y",
+        )  # fmt: skip
+        axis = {
+            **axis_of(made),
+            "domain": [place * width + (0.03 if place else 0), min(1.0, (place + 1) * width)],
+            "anchor": "y",
+        }
+        axis |= scale.axis() if scale is not None else {}
+        made.update_layout({f"xaxis{suffix}": axis})
+        notes.append(
+            {
+                "x": place * width + (0.03 if place else 0), "y": 1, "xref": "paper",
+                "yref": "paper", "xanchor": "left", "yanchor": "bottom",
+                "text": shown(cut(name, 40)), "showarrow": False, "font": {"size": SMALL},
+            }
+        )  # fmt: skip
+    made.update_layout(
+        annotations=notes,
+        margin={"t": _ABOVE, "b": _BELOW},
+        yaxis={
+            "tickvals": list(range(len(parts))),
+            "ticktext": names,
+            "range": [len(parts) - 0.4, -0.6],
+            "showgrid": False,
+        },
+    )
+    return made
+
+
+def _text(value: Any) -> str:
+    missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return "none" if missing else value_text(value)

@@ -1,0 +1,197 @@
+"""Counters of traces over the steps of a stream, one panel for each counter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from cepkit.aggregation.tracing.trace import CounterTrace
+from cepkit.automata.trace import Trace
+from cepkit.errors import TraceError
+from cepkit.figures.kit.panels import stacked
+from cepkit.figures.kit.style import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    SIZE,
+    SKY,
+    VERMILLION,
+    axis_of,
+    figure,
+    message,
+)
+from cepkit.figures.kit.texts import cut, shown
+from cepkit.figures.player import Traces
+from cepkit.figures.player.moments import counts_at, moments_of
+
+TITLES = {
+    "evaluations": "evaluations",
+    "instances": "instances alive",
+    "stored": "events stored",
+    "created": "instances created",
+    "expired": "instances expired",
+    "matches": "matches",
+}
+"""What each counter of a mechanism counts; all but `instances` and `stored` only grow."""
+
+COUNTED = {
+    "matches": "live matches",
+    "rows": "rows of counters",
+    "saved": "rows of snapshots",
+    "updates": "updates",
+    "new": "new matches",
+}
+"""What there is of prefix counters; `updates` only grow."""
+
+_FIRST = {"mechanisms": ("evaluations", "instances", "stored", "matches"),
+          "counters": ("matches", "rows", "saved", "updates")}  # fmt: skip
+"""What is drawn unless said otherwise."""
+
+_LINES = ((BLUE, "solid"), (VERMILLION, "dash"), (GREEN, "dot"), (PURPLE, "dashdot"),
+          (ORANGE, "longdash"), (SKY, "longdashdot"))  # fmt: skip
+_PANEL = 150
+_GAP = 46
+_ABOVE, _BELOW = 96, 48
+_MOST_POINTS = 1_000
+_NAME_LENGTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A counter of one trace.
+
+    Attributes:
+        trace: The name of the trace.
+        counter: Which counter.
+        steps: After how many steps.
+        values: The counter then; of long traces the least and the most of each stretch.
+    """
+
+    trace: str
+    counter: str
+    steps: tuple[int, ...]
+    values: tuple[int, ...]
+
+
+def counted(traces: Traces, counters: Sequence[str] | None = None) -> tuple[Series, ...]:
+    """Return what is drawn: for each counter a series for each trace.
+
+    Raises:
+        TraceError: There is no trace, or no such counter.
+    """
+    if not traces:
+        raise TraceError("no trace to draw", expected="one trace or several of the same stream")
+    titles = _titles(traces)
+    names = _names(traces) if counters is None else counters
+    unknown = [name for name in names if name not in titles]
+    if unknown:
+        raise TraceError(f"no counter '{unknown[0]}'", expected=", ".join(titles))
+    made = []
+    rows = _rows(traces)
+    shown_as = [trace.name for trace in traces]
+    for name in names:
+        for trace, counts_of in zip(shown_as, rows, strict=True):
+            column = [getattr(counts, name) for counts in counts_of]
+            kept = _decimated(column)
+            steps = tuple(place + 1 for place in kept)
+            made.append(Series(trace, name, steps, tuple(column[place] for place in kept)))
+    return tuple(made)
+
+
+def _titles(traces: Traces) -> dict[str, str]:
+    return COUNTED if isinstance(traces[0], CounterTrace) else TITLES
+
+
+def _names(traces: Traces) -> tuple[str, ...]:
+    if not isinstance(traces[0], CounterTrace):
+        return _FIRST["mechanisms"]
+    cut = any(isinstance(trace, CounterTrace) and len(trace.pieces) > 1 for trace in traces)
+    return tuple(name for name in _FIRST["counters"] if cut or name != "saved")
+
+
+def _rows(traces: Traces) -> list[Sequence[Any]]:
+    """Return for each trace its counters after each step; those of counters go in step."""
+    run = [trace.counters for trace in traces if isinstance(trace, Trace)]
+    several = [trace for trace in traces if isinstance(trace, CounterTrace)]
+    moments = moments_of(several) if several else ()
+    return [*run, *(counts_at(trace, n, moments) for n, trace in enumerate(several))]
+
+
+def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> go.Figure:
+    """Return the counters of traces over the steps as a figure; it is returned, not shown.
+
+    Args:
+        traces: Of one stream, so that their steps are the same events; all of mechanisms or all
+            of prefix counters.
+        counters: Which, from `TITLES` or `COUNTED`; None for the most telling.
+
+    Raises:
+        TraceError: There is no trace, or no such counter.
+    """
+    series = counted(traces, counters)
+    if not any(one.steps for one in series):
+        return message("counters over the steps", "the stream is empty: there is no step")
+    names = list(dict.fromkeys(one.counter for one in series))
+    titles_of = _titles(traces)
+    panels = len(names)
+    plot, domains = stacked([_PANEL] * panels, _GAP)
+    made = figure("counters over the steps", plot + _ABOVE + _BELOW)
+    made.update_layout(margin={"t": _ABOVE, "b": _BELOW}, hovermode="x unified")
+    axes: dict[str, Any] = {}
+    titles = []
+    for place, (name, domain) in enumerate(zip(names, domains, strict=True)):
+        number = "" if place == 0 else str(place + 1)
+        axes[f"yaxis{number}"] = {
+            **axis_of(made), "domain": domain, "anchor": f"x{number}", "automargin": True,
+            "rangemode": "tozero",
+        }  # fmt: skip
+        axes[f"xaxis{number}"] = {
+            **axis_of(made), "anchor": f"y{number}", "showticklabels": place == panels - 1,
+        }  # fmt: skip
+        if place:
+            axes[f"xaxis{number}"]["matches"] = "x"
+        titles.append(
+            {
+                "text": f"<b>{shown(titles_of[name])}</b>", "x": 0, "y": domain[1], "xref": "paper",
+                "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False,
+                "font": {"size": SIZE},
+            }
+        )  # fmt: skip
+    axes[f"xaxis{'' if panels == 1 else panels}"]["title"] = {
+        "text": "steps so far" if titles_of is COUNTED else "events so far"
+    }
+    made.update_layout(annotations=titles, **axes)
+    for place, one in enumerate(series):
+        panel, line = divmod(place, len(traces))
+        number = "" if panel == 0 else str(panel + 1)
+        colour, dash = _LINES[line % len(_LINES)]
+        name = shown(cut(one.trace, _NAME_LENGTH))
+        made.add_scatter(
+            x=one.steps,
+            y=one.values,
+            mode="lines",
+            name=name,
+            legendgroup=str(line),
+            showlegend=panel == 0,
+            # A counter stays as it is until the next event.
+            line={"color": colour, "dash": dash, "width": 2, "shape": "hv"},
+            xaxis=f"x{number}",
+            yaxis=f"y{number}",
+        )
+    return made
+
+
+def _decimated(column: Sequence[int]) -> list[int]:
+    """Return the places of a column to draw: of each stretch the least, the most and the last."""
+    width = max(1, -(-len(column) * 2 // _MOST_POINTS))
+    places: set[int] = set()
+    for begin in range(0, len(column), width):
+        stretch = range(begin, min(begin + width, len(column)))
+        places |= {min(stretch, key=column.__getitem__), max(stretch, key=column.__getitem__)}
+    if column:
+        places.add(len(column) - 1)
+    return sorted(places)

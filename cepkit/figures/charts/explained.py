@@ -1,0 +1,144 @@
+"""The figure of explain analyze: what was expected of each step, and what it did."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from cepkit.columnar.results.explanation import Explanation
+from cepkit.figures.kit.scales import Scale, log10
+from cepkit.figures.kit.style import BLUE, ORANGE, TEXT, figure, message
+from cepkit.figures.kit.texts import cut, shown
+from cepkit.statistics.tables import number, whole
+
+_ROW = 30
+_NAME_LENGTH = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A number of a step.
+
+    Attributes:
+        step: Which step, with its branch where there are several.
+        what: "candidates" or "survivors".
+        actual: What was counted.
+        expected: What the statistics let expect; None without.
+    """
+
+    step: str
+    what: str
+    actual: int
+    expected: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times the expected number was counted; None where that says nothing."""
+        if not self.expected:
+            return None
+        try:
+            return self.actual / self.expected
+        except OverflowError:  # more sets than a float can count
+            return None
+
+
+def counted(explanation: Explanation) -> tuple[Counted, ...]:
+    """Return candidates and survivors of each step, in the order of the plan."""
+    several = len(explanation.plan.branches) > 1
+    rows = []
+    for step in explanation.steps:
+        if step.shared_with and not step.candidates:
+            continue  # the other branch shows its work
+        name = f"{step.branch}: {step.variable}" if several else step.variable
+        for what, actual, expected in (
+            ("candidates", step.candidates, step.expected_candidates),
+            ("survivors", step.survivors, step.expected_survivors),
+        ):
+            known = None if expected is None or math.isinf(expected) else expected
+            rows.append(Counted(name, what, actual, known))
+    return tuple(rows)
+
+
+def draw_explanation(explanation: Explanation) -> go.Figure:
+    """Return expected and actual numbers of each step; the figure is returned, not shown.
+
+    A full circle is what was counted, a hollow diamond what was expected; the line between them
+    is the error, its factor stands behind. Plans made by hand expect nothing. The axis is
+    logarithmic where numbers differ much.
+    """
+    rows = counted(explanation)
+    compared = any(row.expected is not None for row in rows)
+    what = "expected and actual" if compared else "the work of each step"
+    title = f"{what}, plan: {shown(explanation.plan.planner)}"
+    if not rows:
+        return message(title, "no steps")
+    scale = Scale.of(
+        (log10(v) for row in rows for v in (row.actual, row.expected) if v is not None), room=0.16
+    )
+    # The two numbers of a step stand close together, the next step apart.
+    places = [step * 2.5 + which for step in range(len(rows) // 2) for which in (0, 1)]
+    made = figure(title, round(116 + _ROW * (places[-1] + 1)))
+    actual = [scale.place(log10(row.actual)) for row in rows]
+    expected = [None if r.expected is None else scale.place(log10(r.expected)) for r in rows]
+    _connect(made, places, actual, expected)
+    for name, values, marker in (
+        ("expected", expected, {"symbol": "diamond-open", "size": 12, "color": ORANGE}),
+        ("actual", actual, {"symbol": "circle", "size": 10, "color": BLUE}),
+    ):
+        if all(value is None for value in values):
+            continue
+        made.add_scatter(
+            name=name,
+            x=values,
+            y=places,
+            mode="markers",
+            marker={**marker, "line": {"width": 2, "color": marker["color"]}},
+            hovertext=[_told(row) for row in rows],
+            hoverinfo="text",
+        )
+    ends = [a if e is None else max(a, e) for a, e in zip(actual, expected, strict=True)]
+    made.update_layout(
+        annotations=[
+            {"x": end, "y": place, "text": f"   {_label(row)}", "xanchor": "left",
+             "showarrow": False}
+            for end, place, row in zip(ends, places, rows, strict=True)
+        ]
+    )  # fmt: skip
+    factor = "; factor: actual / expected" if compared else ""
+    made.update_xaxes(**scale.axis(), title_text=f"over the whole stream{factor}")
+    names = [f"{shown(cut(row.step, _NAME_LENGTH))}  {row.what}" for row in rows]
+    made.update_yaxes(
+        tickvals=places, ticktext=names, range=[places[-1] + 0.7, -0.7], showgrid=False
+    )
+    return made
+
+
+def _connect(
+    made: go.Figure, places: list[float], actual: list[float], expected: list[float | None]
+) -> None:
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for place, a, e in zip(places, actual, expected, strict=True):
+        if e is not None:
+            x += [a, e, None]
+            y += [place, place, None]
+    made.add_scatter(
+        x=x, y=y, mode="lines", line={"color": TEXT, "width": 1.5}, hoverinfo="skip",
+        showlegend=False,
+    )  # fmt: skip
+
+
+def _label(row: Counted) -> str:
+    text = whole(row.actual)
+    return text if row.ratio is None else f"{text}  ({row.ratio:,.3g} x)"
+
+
+def _told(row: Counted) -> str:
+    lines = [f"<b>{shown(cut(row.step, 200))}</b>", f"{row.what}: {whole(row.actual)}"]
+    if row.expected is not None:
+        lines.append(f"expected: {number(row.expected)}")
+    if row.ratio is not None:
+        lines.append(f"actual / expected: {number(row.ratio)}")
+    return "<br>".join(lines)

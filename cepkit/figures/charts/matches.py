@@ -1,0 +1,137 @@
+"""Matches of any kind, made ready for the timeline: local ones, a DataFrame, one from Spark.
+
+Nothing here knows Spark: whatever has columns and gives its first rows will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from cepkit.columnar.results import shown as tidying
+from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.results.output import END, START
+from cepkit.errors import CepkitError
+from cepkit.figures.diagrams.timeline import draw_timeline, timeline
+from cepkit.pattern.nodes import Event
+
+LIMIT = 50
+
+
+def is_matches(thing: object) -> bool:
+    """Return whether a thing looks like matches: columns of events, a start and an end."""
+    columns = getattr(thing, "columns", None)
+    if columns is not None and not callable(columns) and {START, END} <= set(map(str, columns)):
+        return True
+    return isinstance(getattr(thing, "variables", None), tuple) and callable(
+        getattr(thing, "head", None)
+    )
+
+
+def draw_matches(
+    matches: Any,
+    limit: int = LIMIT,
+    *,
+    time: str | None = None,
+    type: str | None = None,  # noqa: A002 - the word for it
+    since_start: bool | None = None,
+) -> go.Figure:
+    """Return the first matches in time; the figure is returned, not shown.
+
+    Args:
+        matches: From `detect`, or a DataFrame of them.
+        limit: The most matches to draw; a Spark job fetches them.
+        time: The name of the events' time; None to find it out.
+        type: The name of their type; None to find it out.
+        since_start: Whether each match begins at zero; None: where they are too short, against
+            the time between them, to be seen on one clock.
+
+    Raises:
+        CepkitError: The limit is less than 1, or the time of the events is not known.
+    """
+    if limit < 1:
+        raise CepkitError(f"a timeline of {limit} matches", expected="1 or more")
+    # One more, to know whether these are all.
+    if isinstance(matches, Matches) and time is None and type is None:
+        variables = matches.variables
+        tidy = matches.timeline(limit + 1)
+    else:
+        frame = first(matches, limit + 1)
+        variables = variables_of(matches, frame)
+        tidy = tidy_frame(frame, variables, time=time, type_name=type)
+    more = bool((tidy["match"] > limit).any())
+    drawn = tidy[tidy["match"] <= limit]
+    return draw_timeline(timeline(drawn, variables, since_start), more)
+
+
+def first(matches: Any, n: int) -> pd.DataFrame:
+    """Return the first matches as a DataFrame, whatever `head` of their kind returns."""
+    rows = matches.head(n)
+    if isinstance(rows, pd.DataFrame):
+        return rows
+    names = [str(name) for name in matches.columns]
+    return pd.DataFrame([[row[name] for name in names] for row in rows], columns=names)
+
+
+def variables_of(matches: Any, frame: pd.DataFrame) -> tuple[str, ...]:
+    """Return the variables: those that the matches name, or else all columns that hold events."""
+    named = getattr(matches, "variables", None)
+    if isinstance(named, tuple):
+        return named
+    return tuple(str(name) for name in frame.columns if name not in (START, END))
+
+
+def tidy_frame(
+    frame: pd.DataFrame,
+    variables: Sequence[str],
+    *,
+    time: str | None = None,
+    type_name: str | None = None,
+    events: Sequence[Event] = (),
+) -> pd.DataFrame:
+    """Return `columnar.results.shown.timeline` of a frame whose time and type are to be found.
+
+    Args:
+        frame: The matches.
+        variables: Their columns.
+        time: The name of the events' time; None: what start and end of the matches are taken of.
+        type_name: The name of their type; None: what fits `events`, or else the first text.
+        events: The events of the pattern.
+
+    Raises:
+        CepkitError: No attribute can be the time.
+    """
+    if not len(frame):
+        return tidying.timeline(frame, variables, time or "", type_name or "")
+    when = time or tidying.infer_time(frame, variables)
+    if when is None:
+        raise CepkitError("the time of the events is not known", hint="name it: time='ts'")
+    what = type_name or _type(frame, variables, when, {e.variable: e.types for e in events})
+    if what is None:
+        raise CepkitError("the type of the events is not known", hint="name it: type='ticker'")
+    return tidying.timeline(frame, variables, when, what)
+
+
+def _type(
+    frame: pd.DataFrame,
+    variables: Sequence[str],
+    time: str,
+    types: Mapping[str, frozenset[str] | None],
+) -> str | None:
+    bound = [
+        (variable, event)
+        for variable in variables
+        for item in frame[variable]
+        for event in tidying.events_in(item)
+    ]
+    names = [name for name in bound[0][1] if name != time] if bound else []
+    fitting = [
+        name
+        for name in names
+        if types and all(str(e.get(name)) in (types.get(v) or {str(e.get(name))}) for v, e in bound)
+    ]
+    texts = [name for name in names if all(isinstance(e.get(name), str) for _, e in bound)]
+    return next(iter([*fitting, *texts, *names]), None)

@@ -1,0 +1,219 @@
+"""The figure of what plans were expected to cost against what they did when they were run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+import numpy as np
+import plotly.graph_objects as go
+
+from cepkit.costs.work import PER_PARTIAL_MATCH
+from cepkit.errors import CepkitError
+from cepkit.figures.kit.key import LEFT, NARROWEST, KeyRow, Mark, add_key, mark_of, name_axis
+from cepkit.figures.kit.labels import Point, add_label, shifts
+from cepkit.figures.kit.scales import Scale, log10
+from cepkit.figures.kit.style import SIZE, TEXT, figure, message
+from cepkit.figures.kit.texts import cut, shown, width_of
+from cepkit.plan.logarithms import log_text
+from cepkit.plan.nodes import OrderPlan, Plan, TreePlan, leaning_left
+from cepkit.plan.printer import one_line
+from cepkit.planners.compare import ComparedPlan, Measured, PlanComparison
+from cepkit.statistics.tables import number, whole
+
+By: TypeAlias = Literal["work", "candidates", "partial-matches", "seconds"]
+
+_PLOT = 300
+_TITLE = 68
+_AXIS = 52
+_FEWEST = 3
+
+
+def _work(done: Measured) -> float:
+    return done.candidates + PER_PARTIAL_MATCH * done.partial_matches
+
+
+_MEASURES: Mapping[str, tuple[str, Callable[[Measured], float]]] = MappingProxyType(
+    {
+        "work": (f"candidates + {PER_PARTIAL_MATCH:g} x partial matches", _work),
+        "candidates": ("candidates", lambda done: done.candidates),
+        "partial-matches": ("partial matches", lambda done: done.partial_matches),
+        "seconds": ("seconds", lambda done: done.seconds),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPlan:
+    """A plan that was to be run, once, whoever found it.
+
+    Attributes:
+        planners: Who found it.
+        plan: The plan on one line.
+        log_cost: The logarithm to base ten of the cost by which plans are compared.
+        cost: The same cost as a text.
+        value: What was measured; None where it was not run.
+        not_run: Why it was not.
+        matches: How many it found; None where it was not run.
+    """
+
+    planners: tuple[str, ...]
+    plan: str
+    log_cost: float
+    cost: str
+    value: float | None
+    not_run: str
+    matches: int | None
+
+
+def measured_plans(comparison: PlanComparison, by: By = "work") -> tuple[MeasuredPlan, ...]:
+    """Return the different plans of a comparison, the cheapest first.
+
+    An order and the tree that leans left as it does are one plan: the engine does the same. Of
+    several runs of one plan the fastest counts.
+
+    Args:
+        comparison: Plans that were run.
+        by: What was measured: "work" (candidates + 3 x partial matches), "candidates",
+            "partial-matches" or "seconds".
+
+    Raises:
+        CepkitError: The plans were not run, or there is no such measure.
+    """
+    if by not in _MEASURES:
+        raise CepkitError.unknown(f"there is no measure '{by}'", by, _MEASURES, option="by= ")
+    if not any(row.measured is not None or row.not_run for row in comparison.rows):
+        raise CepkitError(
+            "the plans of this comparison were not run",
+            hint="compare_plans(pattern, statistics, run=True, stream=stream)",
+        )
+    alike: dict[tuple[TreePlan, ...], list[ComparedPlan]] = {}
+    for row in comparison.rows:
+        alike.setdefault(_as_trees(row.plan), []).append(row)
+    found = [_together(comparison, rows, by) for rows in alike.values()]
+    return tuple(sorted(found, key=lambda plan: plan.log_cost))
+
+
+def _as_trees(plan: Plan) -> tuple[TreePlan, ...]:
+    return tuple(leaning_left(p) if isinstance(p, OrderPlan) else p for p in plan.branches)
+
+
+def _together(comparison: PlanComparison, rows: Sequence[ComparedPlan], by: By) -> MeasuredPlan:
+    log = comparison.log_cost(rows[0])
+    runs = [row.measured for row in rows if row.measured is not None]
+    return MeasuredPlan(
+        tuple(row.plan.planner for row in rows),
+        one_line(rows[0].plan),
+        log / math.log(10),
+        log_text(log),
+        min(map(_MEASURES[by][1], runs)) if runs else None,
+        "" if runs else rows[0].not_run,
+        runs[0].matches if runs else None,
+    )
+
+
+def rank_correlation(plans: Sequence[MeasuredPlan]) -> float | None:
+    """Return Spearman's coefficient of cost and measurement over the plans that were run.
+
+    None for fewer than three plans, or where all cost or measure the same.
+    """
+    run = [(plan.log_cost, plan.value) for plan in plans if plan.value is not None]
+    if len(run) < _FEWEST:
+        return None
+    costs, values = (_ranks(np.array(part)) for part in zip(*run, strict=True))
+    if np.ptp(costs) == 0 or np.ptp(values) == 0:
+        return None
+    return float(np.corrcoef(costs, values)[0, 1])
+
+
+def _number_run(plans: Sequence[MeasuredPlan]) -> int:
+    return sum(plan.value is not None for plan in plans)
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Return the rank of each value; of equal ones their mean rank."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return np.asarray((ends - (counts - 1) / 2)[which])
+
+
+def draw_measured(comparison: PlanComparison, by: By = "work") -> go.Figure:
+    """Return cost against measurement, a point for each plan; returned, not shown.
+
+    Both axes are logarithmic. The title has the rank correlation: 1 where the cost puts the plans
+    in the order in which the measurement does. Plans that were not run are named below.
+
+    Args:
+        comparison: From `compare_plans(..., run=True)`.
+        by: What was measured, as for `measured_plans`.
+
+    Raises:
+        CepkitError: The plans were not run, or there is no such measure.
+    """
+    plans = measured_plans(comparison, by)
+    what = _MEASURES[by][0]
+    correlation = rank_correlation(plans)
+    title = "cost against measurement"
+    if correlation is not None:
+        title += f": rank correlation {correlation:.2f} over {_number_run(plans)} plans"
+    run = [(plan, mark_of(i)) for i, plan in enumerate(plans) if plan.value is not None]
+    if not run:
+        made = message(title, "no plan was run")
+    else:
+        made = figure(title, _TITLE + _PLOT + _AXIS)
+        _add_points(made, run)
+        made.update_xaxes(title_text=f"cost: {shown(comparison.cost_model)}")
+        name_axis(made, what)
+    made.update_layout(margin={"t": _TITLE, "l": LEFT, "b": _AXIS})
+    rows = [_key(plan, mark_of(i)) for i, plan in enumerate(plans)]
+    add_key(made, [*rows, *(KeyRow(note) for note in comparison.notes)], axis=_AXIS)
+    return made
+
+
+def _add_points(made: go.Figure, run: Sequence[tuple[MeasuredPlan, Mark]]) -> None:
+    across = Scale.of_powers((plan.log_cost for plan, _ in run), room=0.08)
+    upwards = Scale.of_powers((log10(plan.value or 0.0) for plan, _ in run), room=0.04)
+    x = [across.place(plan.log_cost) for plan, _ in run]
+    y = [upwards.place(log10(plan.value or 0.0)) for plan, _ in run]
+    made.add_scatter(
+        x=x,
+        y=y,
+        mode="markers",
+        marker={
+            "symbol": [mark.symbol for _, mark in run],
+            "color": [mark.colour for _, mark in run],
+            "size": 11,
+            "line": {"color": TEXT, "width": 1},
+        },
+        hovertext=[_told(plan) for plan, _ in run],
+        hoverinfo="text",
+        showlegend=False,
+    )
+    points = [
+        Point(across.share(a) * NARROWEST, (1 - upwards.share(b)) * _PLOT, width_of("W", SIZE))
+        for a, b in zip(x, y, strict=True)
+    ]
+    for a, b, shift, (_, mark) in zip(x, y, shifts(points, _PLOT), run, strict=True):
+        add_label(made, a, b, shift, f"<b>{mark.letter}</b>")
+    made.update_xaxes(**across.axis())
+    made.update_yaxes(**upwards.axis(), automargin=False)
+
+
+def _key(plan: MeasuredPlan, mark: Mark) -> KeyRow:
+    head = f"{mark.letter}  {', '.join(plan.planners)}"
+    text = f"{plan.plan}   ({plan.not_run})" if plan.not_run else plan.plan
+    return KeyRow(head, text, "" if plan.not_run else mark.sign, mark.colour)
+
+
+def _told(plan: MeasuredPlan) -> str:
+    lines = [
+        f"<b>{shown(cut(', '.join(plan.planners), 200))}</b>",
+        shown(cut(plan.plan, 400)),
+        f"cost {shown(plan.cost)}",
+        f"measured {number(plan.value or 0.0)}",
+        f"{whole(plan.matches or 0)} matches",
+    ]
+    return "<br>".join(lines)

@@ -1,0 +1,224 @@
+"""The figure of a mechanism at work: its states or nodes, and what a trace did with them.
+
+Chains and evaluation trees are drawn as plans are, and each node of a tree says how much it stored.
+Of a tree NFA the states that were visited stand out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+import plotly.graph_objects as go
+
+from cepkit.automata.chart import Edge, Node
+from cepkit.automata.diagram import Diagram
+from cepkit.automata.operations import Create, Discard
+from cepkit.automata.trace import Trace
+from cepkit.figures.diagrams import plan_canvas
+from cepkit.figures.diagrams.automaton import PER_ROW
+from cepkit.figures.diagrams.chain import Chain, State, Take
+from cepkit.figures.diagrams.tree import Join, JoinTree, Leaf, TreeNode
+from cepkit.figures.kit.canvas import BOLD, LINE_HEIGHT, Anchor, Canvas, Circle, Item, Line, Text
+from cepkit.figures.kit.plotly_canvas import to_figure
+from cepkit.figures.kit.style import SIZE, SMALL
+from cepkit.figures.kit.texts import fitted
+
+RADIUS = 20
+_ACROSS, _DOWN = 160, 96
+_MARGIN = 48
+_FLAT = 0.05
+_MOST_NAMED = 6
+_VISITED, _FINAL = "rgba(86,180,233,0.30)", "rgba(0,158,115,0.30)"
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a trace did with a node.
+
+    Attributes:
+        label: The node's name.
+        created: How many instances came to it in the steps of the trace.
+        peak: How many were there at once, at most, between two operations.
+    """
+
+    label: str
+    created: int
+    peak: int
+
+
+def traffic(trace: Trace) -> tuple[Traffic, ...]:
+    """Return what happened at each node, in the order of the diagram."""
+    created: Counter[int] = Counter()
+    alive: Counter[int] = Counter()
+    peak: Counter[int] = Counter()
+    home: dict[int, int] = {}
+    for step in trace.steps:
+        for operation in step.operations:
+            match operation:
+                case Create(instance, _, node):
+                    home[instance] = node
+                    created[node] += 1
+                    alive[node] += 1
+                    peak[node] = max(peak[node], alive[node])
+                case Discard(instance) if instance in home:
+                    alive[home[instance]] -= 1
+                case _:
+                    pass
+    return tuple(
+        Traffic(p.node.label, created[p.node.id], peak[p.node.id]) for p in trace.diagram.nodes
+    )
+
+
+def draw_mechanism(trace: Trace) -> go.Figure:
+    """Return the mechanism of a trace as a figure; it is returned, not shown."""
+    return to_figure(layout(trace), trace.name)
+
+
+def layout(trace: Trace) -> Canvas:
+    """Return the picture of a mechanism: chains and trees as plans are drawn, others on a grid."""
+    diagram = trace.diagram
+    match diagram.kind:
+        case "chain":
+            return plan_canvas.layout(_chains(diagram), per_row=PER_ROW)
+        case "evaluation-tree":
+            return plan_canvas.layout(_trees(diagram, traffic(trace)))
+        case "tree-nfa":
+            return _grid(diagram, traffic(trace))
+        case _:
+            assert_never(diagram.kind)
+
+
+def _trees(diagram: Diagram, counts: Sequence[Traffic]) -> tuple[JoinTree, ...]:
+    """Return the trees of a diagram, one for each branch, with what each node stored."""
+    parts: defaultdict[int, list[Edge]] = defaultdict(list)
+    below = set()
+    growing = {edge.begin for edge in diagram.edges if edge.begin == edge.end}
+    for edge in diagram.edges:
+        if edge.kind == "join":
+            parts[edge.end].append(edge)
+            below.add(edge.begin)
+
+    def tree(number: int) -> TreeNode:
+        node, count = diagram.nodes[number].node, counts[number]
+        told = (f"{count.created:,} stored", f"at most {count.peak:,} at once")
+        edges = parts[number]
+        if not edges:
+            return Leaf(node.variables[0], node.label, node.id in growing, counted=told)
+        left, right = (tree(edge.begin) for edge in edges)
+        order = tuple(filter(None, dict.fromkeys(edge.scope for edge in edges)))
+        checks = dict.fromkeys(c for edge in edges for c in edge.conditions)
+        return Join(left, right, order, tuple(checks), counted=told)
+
+    roots = [p.node for p in diagram.nodes if p.node.id not in below]
+    names = [f"branch {r.branch + 1} of {len(roots)}" if len(roots) > 1 else "" for r in roots]
+    return tuple(JoinTree(name, tree(root.id)) for name, root in zip(names, roots, strict=True))
+
+
+def _chains(diagram: Diagram) -> tuple[Chain, ...]:
+    """Return the chains of a diagram, one for each branch."""
+    branches = sorted({placed.node.branch for placed in diagram.nodes})
+    made = []
+    for branch in branches:
+        nodes = [placed.node for placed in diagram.nodes if placed.node.branch == branch]
+        nodes.sort(key=lambda node: len(node.variables))
+        loops = {
+            (node.id, kind): tuple(
+                e.label for e in diagram.edges if e.begin == e.end == node.id and e.kind == kind
+            )
+            for node in nodes
+            for kind in ("store", "ignore", "take")
+        }
+        states = tuple(
+            State("F" if node.kind == "final" else node.label, loops[node.id, "store"],
+                  loops[node.id, "ignore"])
+            for node in nodes
+        )  # fmt: skip
+        own = {node.id for node in nodes}
+        ways = [e for e in diagram.edges if e.kind == "take" and e.begin in own]
+        takes = tuple(_take(way) for way in ways if way.begin != way.end)
+        name = f"branch {branch + 1} of {len(branches)}" if len(branches) > 1 else ""
+        made.append(Chain(name, states, takes))
+    return tuple(made)
+
+
+def _take(edge: Edge) -> Take:
+    return Take(edge.label, edge.label, edge.scope, edge.conditions)
+
+
+def _grid(diagram: Diagram, counts: Sequence[Traffic]) -> Canvas:
+    """Return the nodes at their places, with what happened there, and the edges between them."""
+    left = min((placed.x for placed in diagram.nodes), default=0.0)
+    top = min((placed.y for placed in diagram.nodes), default=0.0)
+    places = {
+        placed.node.id: (
+            _MARGIN + (placed.x - left) * _ACROSS,
+            RADIUS + 12 + (placed.y - top) * _DOWN,
+        )
+        for placed in diagram.nodes
+    }
+    into = Counter(edge.end for edge in diagram.edges)
+    items: list[Item] = []
+    for edge in diagram.edges:
+        if edge.begin != edge.end:
+            # What the last of many edges take is what the state before lacks.
+            named = into[edge.end] <= _MOST_NAMED
+            items += _edge(edge, places[edge.begin], places[edge.end], named=named)
+    for placed, count in zip(diagram.nodes, counts, strict=True):
+        items += _node(placed.node, count, places[placed.node.id])
+    boxes = [item.box() for item in items if not isinstance(item, Line)]
+    width = max((box[2] for box in boxes), default=0.0) + 16
+    height = max((box[3] for box in boxes), default=0.0) + 12
+    return Canvas(width, height, tuple(items), _summary(diagram, counts))
+
+
+def _edge(
+    edge: Edge, begin: tuple[float, float], end: tuple[float, float], *, named: bool
+) -> list[Item]:
+    (x0, y0), (x1, y1) = begin, end
+    length = max(1.0, math.hypot(x1 - x0, y1 - y0))
+    dx, dy = (x1 - x0) / length, (y1 - y0) / length
+    start = (x0 + RADIUS * dx, y0 + RADIUS * dy)
+    stop = (x1 - (RADIUS + 1) * dx, y1 - (RADIUS + 1) * dy)
+    items: list[Item] = [Line((start, stop), arrow=True)]
+    if named:
+        told = "\n".join(filter(None, (f"{edge.kind} {edge.label}", edge.scope, *edge.conditions)))
+        # On the upper side of the edge, where it has parted from those beside it.
+        x, y = (x0 + x1) / 2, (y0 + y1) / 2 - SMALL * LINE_HEIGHT - 2
+        label = (fitted(edge.label, SMALL, 0.6 * _ACROSS),)
+        if abs(dy) < _FLAT:
+            items.append(Text(x, y, label, size=SMALL, hover=told))
+        else:
+            anchor: Anchor = "left" if dy > 0 else "right"
+            items.append(Text(x + math.copysign(3, dy), y, label, anchor, SMALL, hover=told))
+    return items
+
+
+def _node(node: Node, count: Traffic, at: tuple[float, float]) -> list[Item]:
+    x, y = at
+    final = node.kind == "final"
+    visited = count.created > 0 or node.kind == "start"
+    hover = f"{node.label}\n{count.created:,} instances created\nat most {count.peak:,} at once"
+    fill = (_FINAL if final else _VISITED) if visited else None
+    circle = Circle(x, y, RADIUS, hover, fill, "solid" if visited else "dot", double=final)
+    label = (fitted(node.label, SIZE * BOLD, 2 * RADIUS - 4),)
+    title = Text(x, y - SIZE * LINE_HEIGHT / 2, label, size=SIZE, bold=True, hover=hover)
+    lines = (f"{count.created:,} came" if visited else "not visited",)
+    if final:
+        # Edges come from above and below: there is room beside the node.
+        top = y - SMALL * LINE_HEIGHT / 2
+        below = Text(x + RADIUS + 6, top, lines, "left", SMALL, hover=hover)
+    else:
+        below = Text(x, y + RADIUS + 5, lines, size=SMALL, hover=hover)
+    return [circle, title, below]
+
+
+def _summary(diagram: Diagram, counts: Sequence[Traffic]) -> str:
+    parts = (
+        f"{placed.node.label}: {count.created:,} instances"
+        for placed, count in zip(diagram.nodes, counts, strict=True)
+    )
+    return f"{diagram.kind}: {', '.join(parts)}"

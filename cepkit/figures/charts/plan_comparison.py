@@ -1,0 +1,179 @@
+"""The figure of planners side by side: what each one's plan costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from cepkit.figures.kit.key import KeyRow, add_key
+from cepkit.figures.kit.scales import Scale
+from cepkit.figures.kit.style import BLUE, GREEN, SMALL, figure
+from cepkit.figures.kit.texts import cut, shown, wrapped
+from cepkit.plan.logarithms import log_text
+from cepkit.plan.nodes import OrderPlan
+from cepkit.plan.printer import one_line
+from cepkit.planners.compare import PlanComparison
+from cepkit.statistics.tables import number
+
+_BAR = 25
+_LINE = SMALL * 1.3
+_BETWEEN = 17
+_AXIS = 56
+_PLAN_WIDTH = 380
+_PLAN_LINES = 3
+_NAME_LENGTH = 28
+_EQUAL = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One planner's plan.
+
+    Attributes:
+        planner: Its name.
+        plan: The plan on one line.
+        log_cost: The logarithm to base ten, -infinity for 0, of the cost by which plans are
+            compared: where one of them is a tree, that as a tree.
+        cost: The same cost as a text.
+        as_order: The cost of an order by itself as a text, where it is compared as a tree; else "".
+        relative: The cost as a multiple of the best.
+        seconds: How long it planned.
+        best: Whether no plan is cheaper.
+    """
+
+    planner: str
+    plan: str
+    log_cost: float
+    cost: str
+    as_order: str
+    relative: float
+    seconds: float
+    best: bool
+
+
+def bars(comparison: PlanComparison) -> tuple[Bar, ...]:
+    """Return what is drawn of a comparison, in its order."""
+    made = []
+    for row in comparison.rows:
+        log = comparison.log_cost(row)
+        is_order = all(isinstance(plan, OrderPlan) for plan in row.plan.branches)
+        own = row.plan.log_cost if comparison.has_trees and is_order else None
+        made.append(
+            Bar(
+                row.plan.planner,
+                one_line(row.plan),
+                log / math.log(10),
+                log_text(log),
+                "" if own is None else log_text(own),
+                row.relative,
+                row.seconds,
+                row.relative <= 1.0 + _EQUAL,
+            )
+        )
+    return tuple(made)
+
+
+def draw_costs(comparison: PlanComparison) -> go.Figure:
+    """Return the costs of the plans as bars; the figure is returned, not shown.
+
+    The best are green, hatched and say so. The axis is logarithmic where costs differ much.
+    Planners that refused are named below.
+    """
+    rows = bars(comparison)
+    scale = Scale.of((row.log_cost for row in rows), room=0.34)
+    texts = [wrapped(row.plan, SMALL, _PLAN_WIDTH, _PLAN_LINES) for row in rows]
+    # Places are pixels, as plans take one line or several.
+    tops, below = [], 8.0
+    for lines in texts:
+        tops.append(below)
+        below += len(lines) * _LINE + _BAR + _BETWEEN
+    places = [
+        top + len(lines) * _LINE + 2 + _BAR / 2 for top, lines in zip(tops, texts, strict=True)
+    ]
+    title = f"cost of the plans: {shown(comparison.cost_model)}"
+    made = figure(title, round(below + 56 + _AXIS))
+    made.update_layout(margin={"b": _AXIS})
+    made.add_bar(
+        orientation="h",
+        y=places,
+        base=scale.begin,
+        x=[scale.place(row.log_cost) - scale.begin for row in rows],
+        width=_BAR,
+        marker={
+            "color": [GREEN if row.best else BLUE for row in rows],
+            "pattern": {
+                "shape": ["/" if row.best else "" for row in rows],
+                "fillmode": "overlay",
+                "fgcolor": "#111111",
+                "fgopacity": 0.35,
+            },
+        },
+        hovertext=[_told(row) for row in rows],
+        hoverinfo="text",
+        showlegend=False,
+    )
+    costs = [
+        {
+            "x": scale.place(row.log_cost),
+            "y": place,
+            "text": f" {shown(row.cost)}{_remark(row)}",
+            "xanchor": "left",
+            "align": "left",
+            "showarrow": False,
+        }
+        for place, row in zip(places, rows, strict=True)
+    ]
+    plans = [
+        {
+            "x": 0,
+            "xref": "paper",
+            "y": top,
+            "yanchor": "top",
+            "text": "<br>".join(map(shown, lines)),
+            "hovertext": shown(row.plan),
+            "align": "left",
+            "xanchor": "left",
+            "xshift": 8,
+            "borderpad": 0,
+            "font": {"size": SMALL},
+            "showarrow": False,
+        }
+        for top, row, lines in zip(tops, rows, texts, strict=True)
+    ]
+    made.update_layout(annotations=[*costs, *plans])
+    as_trees = " as a tree; an order is one that leans left" if comparison.has_trees else ""
+    made.update_xaxes(**scale.axis(), title_text=f"cost{as_trees}")
+    names = [shown(cut(row.planner, _NAME_LENGTH)) for row in rows]
+    made.update_yaxes(tickvals=places, ticktext=names, range=[below, 0], showgrid=False)
+    refused = [KeyRow(f"{planner} refused", reason) for planner, reason in comparison.refused]
+    if refused:
+        add_key(made, refused, axis=_AXIS, left=0)
+    return made
+
+
+def _remark(row: Bar) -> str:
+    remark = " <b>best</b>" if row.best else _times(row.relative)
+    if row.as_order:
+        remark += f'<br> <span style="font-size:{SMALL}px">as an order {shown(row.as_order)}</span>'
+    return remark
+
+
+def _times(relative: float) -> str:
+    if not math.isfinite(relative):
+        return ""
+    # What is not the best should not read as if it were.
+    times = number(relative) if relative >= 1.0005 else f"{relative:.7g}"
+    return f" ({times} x)"
+
+
+def _told(row: Bar) -> str:
+    return "<br>".join(
+        (
+            f"<b>{shown(row.planner)}</b>",
+            shown(cut(row.plan, 400)),
+            f"cost {shown(row.cost)}, {number(row.relative)} times the best",
+            f"planned in {number(row.seconds)} s",
+        )
+    )

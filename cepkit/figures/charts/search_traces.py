@@ -1,0 +1,246 @@
+"""The figure of searches: the cost of the best plan so far, as each planner goes on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import plotly.graph_objects as go
+
+from cepkit.costs.contract import BranchCost
+from cepkit.errors import CepkitError
+from cepkit.figures.kit.key import LEFT, KeyRow, add_key, mark_of, name_axis
+from cepkit.figures.kit.labels import spread
+from cepkit.figures.kit.scales import Scale, log10
+from cepkit.figures.kit.style import figure
+from cepkit.figures.kit.texts import cut, shown
+from cepkit.pattern.normal_form import normal_form
+from cepkit.plan.logarithms import log_text
+from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, leaning_left
+from cepkit.planners.compare import PlanComparison
+from cepkit.planners.contract import Observed
+from cepkit.statistics.tables import number
+
+Over: TypeAlias = Literal["plans", "seconds"]
+
+_OVER = {"plans": "plans looked at (of exact planners: sets of variables)", "seconds": "seconds"}
+_PLOT = 300
+_TITLE = 68
+_AXIS = 52
+_RIGHT = 96
+_SAME = 1e-9
+_RUN = 3
+_DASH = "\N{EN DASH}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One planner's search through one branch.
+
+    Attributes:
+        planner: Its name.
+        at: The plans looked at, or the seconds, when it had found something better.
+        log_costs: The logarithms to base ten of the cost of the best plan since then.
+        end: Where the search ended.
+        plan: What it ended with.
+        examined: How many plans, or sets of variables, it has looked at.
+        seconds: How long it took.
+    """
+
+    planner: str
+    at: tuple[float, ...]
+    log_costs: tuple[float, ...]
+    end: float
+    plan: str
+    examined: int
+    seconds: float
+
+
+def traces(
+    comparison: PlanComparison, over: Over = "plans", branch: int | None = None
+) -> tuple[Trace, ...]:
+    """Return the searches of a comparison, in its order.
+
+    Args:
+        comparison: The comparison.
+        over: What they are followed over: "plans" looked at, or "seconds".
+        branch: Of a pattern with OR, which branch, counted from 1; None for the largest.
+
+    Raises:
+        CepkitError: There is no such measure, or no such branch.
+    """
+    if over not in _OVER:
+        wrong = f"searches cannot be followed over '{over}'"
+        raise CepkitError.unknown(wrong, over, _OVER, option="over= ")
+    chosen = _branch(comparison, branch)
+    plans = [row.plan.branches[chosen] for row in comparison.rows]
+    as_trees = any(isinstance(plan, TreePlan) for plan in plans)
+    known = comparison.rows[0].plan.statistics
+    assert known is not None, "a compared plan knows the statistics that it was made with"
+    cost = comparison.cost.on(normal_form(comparison.query)[chosen], known)
+    found = []
+    for row, plan in zip(comparison.rows, plans, strict=True):
+        told = [each for each in row.observed[chosen] if each.plan is not None]
+        # A planner need not tell of what it does: what it returned is known all the same.
+        told = told or [Observed(row.seconds, 1, plan, cost.of(plan), 1.0)]
+        steps = _steps(told, cost, over, as_trees=as_trees)
+        last = told[-1]
+        found.append(
+            Trace(
+                row.plan.planner,
+                tuple(at for at, _ in steps),
+                tuple(log for _, log in steps),
+                _place(last, over),
+                str(plan),
+                last.examined,
+                last.seconds,
+            )
+        )
+    return tuple(found)
+
+
+def _branch(comparison: PlanComparison, branch: int | None) -> int:
+    branches = normal_form(comparison.query)
+    if branch is None:
+        return max(range(len(branches)), key=lambda i: len(branches[i].variables))
+    if not 1 <= branch <= len(branches):
+        raise CepkitError(f"there is no branch {branch}", expected=f"1 to {len(branches)}")
+    return branch - 1
+
+
+def _place(told: Observed, over: Over) -> float:
+    # Before the first plan is looked at, and within the first microsecond, is at the beginning.
+    return max(told.seconds, 1e-6) if over == "seconds" else max(told.examined, 1)
+
+
+def _steps(
+    told: Sequence[Observed], cost: BranchCost, over: Over, *, as_trees: bool
+) -> list[tuple[float, float]]:
+    """Return where another plan became the best, and the logarithm of its cost to base ten."""
+    steps: list[tuple[float, float]] = []
+    before: BranchPlan | None = None
+    for each in told:
+        if each.plan is None or each.plan == before:
+            continue
+        before = each.plan
+        costed = leaning_left(before) if isinstance(before, OrderPlan) and as_trees else before
+        log = cost.of(costed)
+        place = _place(each, over)
+        if steps and steps[-1][0] == place:
+            steps.pop()
+        steps.append((place, log / math.log(10)))
+    return steps
+
+
+def draw_searches(
+    comparison: PlanComparison, over: Over = "plans", branch: int | None = None
+) -> go.Figure:
+    """Return how searches went, a line for each planner; the figure is returned, not shown.
+
+    A line falls where something better was found, and goes on level at what it ended with: a
+    planner that does not search, or that is exact and knows only at its end, is level throughout.
+    The dot marks the end of the search.
+
+    Args:
+        comparison: From `compare_plans`.
+        over: "plans" looked at, or "seconds".
+        branch: Of a pattern with OR, which branch, counted from 1; None for the largest.
+
+    Raises:
+        CepkitError: There is no such measure, or no such branch.
+    """
+    found = traces(comparison, over, branch)
+    title = f"searches: the best plan so far, cost: {shown(comparison.cost_model)}"
+    several = len(comparison.rows[0].plan.branches)
+    if several > 1:
+        title += f", branch {_branch(comparison, branch) + 1} of {several}"
+    made = figure(title, _TITLE + _PLOT + _AXIS)
+    made.update_layout(margin={"t": _TITLE, "l": LEFT, "r": _RIGHT, "b": _AXIS})
+    across = Scale.of_powers((log10(v) for t in found for v in (*t.at, t.end)), room=0.05)
+    upwards = Scale.of_powers(log for t in found for log in t.log_costs)
+    ends = []
+    for i, trace in enumerate(found):
+        mark = mark_of(i)
+        x = [across.place(log10(v)) for v in trace.at]
+        y = [upwards.place(log) for log in trace.log_costs]
+        made.add_scatter(
+            x=[*x, across.end], y=[*y, y[-1]], mode="lines", showlegend=False, hoverinfo="skip",
+            line={"shape": "hv", "width": 2, "color": mark.colour, "dash": mark.dash},
+        )  # fmt: skip
+        made.add_scatter(
+            x=[across.place(log10(trace.end))], y=[y[-1]], mode="markers", showlegend=False,
+            marker={"size": 9, "color": mark.colour, "symbol": mark.symbol},
+            hovertext=_told(trace), hoverinfo="text",
+        )  # fmt: skip
+        ends.append(y[-1])
+    _name_ends(made, found, upwards, ends)
+    made.update_xaxes(**across.axis(), title_text=_OVER[over])
+    as_trees = ", as trees" if comparison.has_trees else ""
+    made.update_yaxes(**upwards.axis(), automargin=False)
+    name_axis(made, f"cost{as_trees}")
+    add_key(made, [_key(trace, i) for i, trace in enumerate(found)], axis=_AXIS)
+    return made
+
+
+def _name_ends(
+    made: go.Figure, found: Sequence[Trace], upwards: Scale, ends: Sequence[float]
+) -> None:
+    """Put letters beside the right ends of the lines; those that end as one share a place."""
+    together: dict[float, list[int]] = {}
+    for i, end in enumerate(ends):
+        same = next((e for e in together if abs(e - end) <= _SAME), end)
+        together.setdefault(same, []).append(i)
+    places = [(1 - upwards.share(end)) * _PLOT for end in together]
+    for end, best, members in zip(together, spread(places, _PLOT), together.values(), strict=True):
+        made.add_annotation(
+            x=1,
+            xref="paper",
+            xanchor="left",
+            xshift=6,
+            y=end,
+            yshift=(1 - upwards.share(end)) * _PLOT - best,
+            text=f"<b>{_letters(members)}</b>",
+            hovertext="<br>".join(shown(found[i].planner) for i in members),
+            showarrow=False,
+        )
+
+
+def _letters(numbers: Sequence[int]) -> str:
+    """Return the letters of marks, those of three or more in a row as the first to the last."""
+    runs: list[list[int]] = []
+    for each in numbers:
+        if runs and each == runs[-1][-1] + 1:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    texts = []
+    for run in runs:
+        letters = [mark_of(each).letter for each in run]
+        texts += letters if len(run) < _RUN else [f"{letters[0]}{_DASH}{letters[-1]}"]
+    return " ".join(texts)
+
+
+def _key(trace: Trace, number_: int) -> KeyRow:
+    mark = mark_of(number_)
+    text = f"{_effort(trace)}, cost {_cost(trace)}"
+    return KeyRow(f"{mark.letter}  {trace.planner}", text, mark.line, mark.colour)
+
+
+def _effort(trace: Trace) -> str:
+    return f"{trace.examined:,} looked at in {number(trace.seconds * 1000)} ms"
+
+
+def _cost(trace: Trace) -> str:
+    return log_text(trace.log_costs[-1] * math.log(10))
+
+
+def _told(trace: Trace) -> str:
+    lines = (
+        f"<b>{shown(cut(trace.planner, 200))}</b>",
+        shown(cut(trace.plan, 400)),
+        f"cost {_cost(trace)}",
+        _effort(trace),
+    )
+    return "<br>".join(lines)

@@ -1,0 +1,152 @@
+"""The figure of what several queries share: the trees of their pieces, and who counts where.
+
+A node is a counter; queries stand below the node at which their matches are complete. A dashed
+arrow into a tree stands for the snapshots that each of its STARTs takes of what comes before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plotly.graph_objects as go
+
+from cepkit.aggregation.sharing.plan import Chain, Forest, Node
+from cepkit.figures.kit.canvas import LINE_HEIGHT, Canvas, Circle, Item, Line, Text
+from cepkit.figures.kit.plotly_canvas import to_figure
+from cepkit.figures.kit.style import SIZE, SMALL
+from cepkit.figures.kit.texts import fitted
+from cepkit.routes.several import Cluster, Several, SharingPlan
+
+RADIUS = 11
+SPACING = 118
+LEFT = 190
+"""Room for what comes before a piece."""
+_PLAIN, _FINAL = "rgba(86,180,233,0.16)", "rgba(0,158,115,0.22)"
+_GAP = 14
+
+
+def draw_several(found: Several[Any]) -> go.Figure:
+    """Return the figure of what the queries of a result shared; it is returned, not shown."""
+    return draw_sharing(found.plan)
+
+
+def draw_sharing(plan: SharingPlan) -> go.Figure:
+    """Return the figure of a sharing plan; it is returned, not shown."""
+    return to_figure(layout(plan), "what the queries share")
+
+
+def layout(plan: SharingPlan) -> Canvas:
+    """Return the picture: cluster below cluster, then the queries that are by themselves."""
+    depths = [node.depth for cluster in plan.clusters for node in cluster.forest.nodes]
+    width = LEFT + SPACING * max(depths, default=3) + _GAP
+    items: list[Item] = []
+    y = 6.0
+    for i, cluster in enumerate(plan.clusters, 1):
+        shared, alone = cluster.costs
+        costs = f": {shared} ns/s shared, {alone} alone" if shared else ""
+        line = fitted(f"cluster {i}{costs}", SIZE * 1.1, width - 16)
+        items.append(Text(8, y, (line,), "left", SIZE, bold=True))
+        y += SIZE * LINE_HEIGHT + _GAP
+        for tree in dict.fromkeys(node.tree for node in cluster.forest.nodes):
+            drawn, y = _tree(cluster, tree, y)
+            items += drawn
+    for q, reason in sorted(plan.reasons.items()):
+        whole = f"Q{q + 1} by itself: {reason}"
+        items.append(Text(8, y, (fitted(whole, SMALL, width - 16),), "left", SMALL, hover=whole))
+        y += SMALL * LINE_HEIGHT + 4
+    return Canvas(width, y + 6, tuple(items), _summary(plan))
+
+
+def chain_text(forest: Forest, number_: int) -> str:
+    """Return the pieces of a chain, as `(A, B) + (C, D)`."""
+    chain = forest.chains[number_]
+    names = []
+    node: Node | None = forest.nodes[chain.end]
+    while node is not None:
+        names.append(str(node.position))
+        node = None if node.parent is None else forest.nodes[node.parent]
+    piece = f"({', '.join(reversed(names))})"
+    return piece if chain.before is None else f"{chain_text(forest, chain.before)} + {piece}"
+
+
+def _tree(cluster: Cluster, tree: int, top: float) -> tuple[list[Item], float]:
+    """Return what is drawn of one tree, and where the next one begins."""
+    forest = cluster.forest
+    before = [chain_text(forest, source) for source, to in forest.links if to == tree]
+    complete = _complete(cluster)
+    items: list[Item] = []
+    rows: dict[int, float] = {}
+
+    def put(number_: int, y: float) -> float:
+        """Draw a node and what follows it; return where the next branch begins."""
+        node = forest.nodes[number_]
+        x = LEFT + (node.depth - 1) * SPACING + SPACING / 2
+        middle = y + SMALL * LINE_HEIGHT + 4 + RADIUS
+        rows[number_] = middle
+        queries = complete.get(number_, [])
+        room = SPACING - _GAP
+        name = str(node.position)
+        items.append(Text(x, y, (fitted(name, SMALL, room),), size=SMALL, hover=name))
+        told = "\n".join([f"counts up to {name}", *queries])
+        fill = _FINAL if queries else _PLAIN
+        items.append(Circle(x, middle, RADIUS, told, fill, double=bool(queries)))
+        if queries:
+            lines = tuple(fitted(query, SMALL, room) for query in queries)
+            items.append(Text(x, middle + RADIUS + 4, lines, size=SMALL, hover="\n".join(queries)))
+        bottom = middle + RADIUS + 8 + len(queries) * SMALL * LINE_HEIGHT
+        branches = [i for i, child in enumerate(forest.nodes) if child.parent == number_]
+        after = y
+        for child in branches:
+            after = put(child, after)
+            items.append(_edge(x, middle, x + SPACING, rows[child]))
+        return max(after, bottom)
+
+    end = put(tree, top)
+    if before:
+        x, y = LEFT + SPACING / 2 - RADIUS, rows[tree]
+        items.append(Line(((LEFT - 4, y), (x, y)), dash="dash", arrow=True))
+        lines = tuple(fitted(f"after {text}", SMALL, LEFT - 20) for text in before)
+        height = len(lines) * SMALL * LINE_HEIGHT
+        hover = "\n".join(f"a snapshot of {text} at each START" for text in before)
+        items.append(Text(8, y - SMALL * LINE_HEIGHT / 2, lines, "left", SMALL, hover=hover))
+        end = max(end, y + height)
+    return items, end + _GAP
+
+
+def _edge(x0: float, y0: float, x1: float, y1: float) -> Line:
+    """Return the line between two nodes: straight, or down first, clear of all labels."""
+    if y0 == y1:
+        return Line(((x0 + RADIUS, y0), (x1 - RADIUS, y1)), arrow=True)
+    bend = x0 + SPACING / 2
+    return Line(((x0 + RADIUS, y0), (bend, y0), (bend, y1), (x1 - RADIUS, y1)), arrow=True)
+
+
+def _complete(cluster: Cluster) -> dict[int, list[str]]:
+    """Return for each node the queries that are complete there."""
+    forest = cluster.forest
+    by_chain: dict[int, list[int]] = {}
+    for q, chain in zip(cluster.queries, forest.of, strict=True):
+        by_chain.setdefault(chain, []).append(q + 1)
+    found: dict[int, list[str]] = {}
+    for chain, queries in sorted(by_chain.items()):
+        names = ", ".join(f"Q{q}" for q in queries)
+        found.setdefault(forest.chains[chain].end, []).append(
+            _with_before(names, forest, forest.chains[chain])
+        )
+    return found
+
+
+def _with_before(names: str, forest: Forest, chain: Chain) -> str:
+    return names if chain.before is None else f"{names} after {chain_text(forest, chain.before)}"
+
+
+def _summary(plan: SharingPlan) -> str:
+    parts = []
+    for cluster in plan.clusters:
+        nodes = len(cluster.forest.nodes)
+        positions = sum(map(len, cluster.positions))
+        parts.append(
+            f"{len(cluster.queries)} queries of {positions} positions share {nodes} counters and "
+            f"{len(cluster.forest.links)} snapshots"
+        )
+    return "; ".join(parts) or "nothing is shared"

@@ -1,0 +1,216 @@
+"""The figures of a stream's statistics: what arrives, what of it fits, when, by key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import plotly.graph_objects as go
+
+from cepkit.errors import CepkitError
+from cepkit.figures.charts.stream_keys import draw_keys
+from cepkit.figures.charts.stream_times import draw_over_time
+from cepkit.figures.kit.scales import Scale, log10
+from cepkit.figures.kit.style import (
+    BLUE,
+    ORANGE,
+    SIZE,
+    SKY,
+    TEXT,
+    at_the_top,
+    axis_of,
+    figure,
+    message,
+)
+from cepkit.figures.kit.texts import cut, shown
+from cepkit.statistics.model import Statistics
+from cepkit.statistics.tables import number
+
+Of: TypeAlias = Literal["overview", "time", "keys"]
+
+_ROW = 30
+_GAP = 84
+_ABOVE, _BELOW = 100, 52
+_NAME_LENGTH = 26
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What arrives for a variable, in events per second, before and after its own conditions."""
+
+    variable: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What satisfies the conditions between some variables, and within which limits that lies."""
+
+    variables: str
+    share: float
+    low: float
+    high: float
+    pairs: int | None
+
+
+def rates(statistics: Statistics) -> tuple[Rate, ...]:
+    """Return the rates, in the order of the statistics."""
+    return tuple(Rate(v, rate, statistics.rate(v)) for v, rate in statistics.rates.items())
+
+
+def shares(statistics: Statistics) -> tuple[Share, ...]:
+    """Return the selectivities with their 95 % confidence intervals."""
+    order = list(statistics.rates)
+    return tuple(
+        Share(", ".join(sorted(names, key=order.index)), s.share, *s.interval(), s.pairs)
+        for names, s in statistics.selectivities.items()
+    )
+
+
+def draw_statistics(statistics: Statistics, of: Of = "overview") -> go.Figure:
+    """Return statistics as a figure; it is returned, not shown.
+
+    In the overview rates are bars, hollow before and full after the variable's own conditions;
+    selectivities are diamonds with their 95 % confidence intervals. Axes are logarithmic where
+    numbers differ much.
+
+    Args:
+        statistics: The statistics.
+        of: "overview" for rates and selectivities, "time" for the rates over time, "keys" for the
+            most frequent keys.
+
+    Raises:
+        CepkitError: There is no such figure.
+    """
+    match of:
+        case "overview":
+            return _draw_overview(statistics)
+        case "time":
+            return draw_over_time(statistics)
+        case "keys":
+            return draw_keys(statistics)
+        case _:
+            raise CepkitError.unknown(
+                f"there is no figure of the {of!r} of statistics", of, get_args(Of), option="of= "
+            )
+
+
+def _draw_overview(statistics: Statistics) -> go.Figure:
+    arriving, fitting = rates(statistics), shares(statistics)
+    title = f"{statistics.events:,} events in {number(statistics.span_seconds)} s"
+    if not arriving:
+        return message(title, "no variables")
+    upper, lower = (1.4 * len(arriving) + 0.4) * _ROW, (len(fitting) + 0.4) * _ROW
+    plot = upper + (_GAP + lower if fitting else 0)
+    made = figure(title, round(plot + _ABOVE + _BELOW))
+    made.update_layout(margin={"t": _ABOVE, "b": _BELOW}, title=at_the_top())
+    _add_rates(made, arriving)
+    made.update_yaxes(domain=[1 - upper / plot, 1])
+    if fitting:
+        _add_shares(made, fitting)
+        made.update_layout(
+            xaxis2={**axis_of(made), "anchor": "y2", "automargin": True},
+            yaxis2={
+                **axis_of(made),
+                "anchor": "x2",
+                "automargin": True,
+                "domain": [0, lower / plot],
+            },
+        )
+    made.update_yaxes(showgrid=False)
+    return made
+
+
+def _add_rates(made: go.Figure, rows: tuple[Rate, ...]) -> None:
+    scale = Scale.of((log10(r) for row in rows for r in (row.before, row.after)), room=0.12)
+    places = list(range(len(rows)))
+    kinds: tuple[tuple[str, list[float], float, dict[str, str], str], ...] = (
+        ("arriving", [row.before for row in rows], -0.19, {"color": "rgba(0,0,0,0)"}, ""),
+        ("after the variable's own conditions", [row.after for row in rows], 0.19, {}, "/"),
+    )
+    for name, values, shift, marker, pattern in kinds:
+        made.add_bar(
+            orientation="h",
+            name=name,
+            y=[place + shift for place in places],
+            x=[scale.place(log10(value)) - scale.begin for value in values],
+            base=scale.begin,
+            width=0.34,
+            marker={"color": SKY, **marker, "line": {"color": BLUE, "width": 1.4},
+                    "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": BLUE}},
+            text=[f"{number(value)}" for value in values],
+            textposition="outside",
+            textangle=0,
+            cliponaxis=False,
+            hovertext=[
+                f"<b>{shown(cut(row.variable, 200))}</b><br>{name}: {number(value)} events/s"
+                for row, value in zip(rows, values, strict=True)
+            ],
+            hoverinfo="text",
+        )  # fmt: skip
+    made.update_xaxes(**scale.axis(), title_text="events per second")
+    made.update_layout(yaxis=_names([row.variable for row in rows]))
+
+
+def _add_shares(made: go.Figure, rows: tuple[Share, ...]) -> None:
+    scale = Scale.of((log10(v) for row in rows for v in (row.share, row.high)), room=0.12)
+    at = [scale.place(log10(row.share)) for row in rows]
+    high = [scale.place(log10(row.high)) for row in rows]
+    low = [max(scale.begin, scale.place(log10(row.low))) for row in rows]
+    made.add_scatter(
+        name="selectivity, 95 % interval",
+        x=at,
+        y=list(range(len(rows))),
+        mode="markers",
+        marker={"symbol": "diamond", "size": 10, "color": ORANGE,
+                "line": {"color": TEXT, "width": 1}},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [end - here for here, end in zip(at, high, strict=True)],
+            "arrayminus": [here - end for here, end in zip(at, low, strict=True)],
+            "color": TEXT,
+            "thickness": 1.5,
+        },
+        hovertext=[_told(row) for row in rows],
+        hoverinfo="text",
+        xaxis="x2",
+        yaxis="y2",
+    )  # fmt: skip
+    notes = [
+        {
+            "x": end, "y": place, "xref": "x2", "yref": "y2", "text": f"  {number(row.share)}",
+            "xanchor": "left", "showarrow": False, "font": {"size": SIZE},
+        }
+        for place, (row, end) in enumerate(zip(rows, high, strict=True))
+    ]  # fmt: skip
+    made.update_layout(
+        annotations=notes,
+        xaxis2={
+            **scale.axis(),
+            "title": {
+                "text": "share that satisfies the conditions",
+                "standoff": 8,
+                "font": {"size": SIZE},
+            },
+        },
+        yaxis2=_names([row.variables for row in rows]),
+    )
+
+
+def _names(names: list[str]) -> dict[str, Any]:
+    """Return the settings of an axis with a row for each name, from above."""
+    return {
+        "tickvals": list(range(len(names))),
+        "ticktext": [shown(cut(name, _NAME_LENGTH)) for name in names],
+        "range": [len(names) - 0.4, -0.6],
+    }
+
+
+def _told(row: Share) -> str:
+    lines = [f"<b>{shown(cut(row.variables, 400))}</b>", f"selectivity {number(row.share)}"]
+    if row.low < row.high:
+        lines.append(f"95 % interval {number(row.low)} to {number(row.high)}")
+    lines.append("exact or assumed" if row.pairs is None else f"{row.pairs:,} combinations sampled")
+    return "<br>".join(lines)

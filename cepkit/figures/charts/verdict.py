@@ -1,0 +1,223 @@
+"""The figure of a verdict: the events on a line of time, and below what holds and what fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from cepkit.columnar.results.shown import moment_text
+from cepkit.diagnosis.requirements import text_of
+from cepkit.diagnosis.result import WhyNot
+from cepkit.diagnosis.tables import Seen
+from cepkit.diagnosis.words import duration_text
+from cepkit.figures.diagrams.timeline import letters
+from cepkit.figures.kit.canvas import Canvas, Circle, Dash, Item, Line, Text
+from cepkit.figures.kit.plotly_canvas import to_figure
+from cepkit.figures.kit.style import GREEN, GRID, SIZE, SMALL, VERMILLION, colour_of, ink
+from cepkit.figures.kit.texts import cut, fitted, width_of, wrapped
+from cepkit.pattern.durations import window_text
+from cepkit.pattern.policies import TimeWindow
+
+WIDTH = 860
+_LEFT, _RIGHT = 28, 28
+_RADIUS = 10
+_LANE = 58
+_LABEL = 150
+_ABOVE = 31
+"""From a mark up to the top of its label."""
+_CULPRITS = 3
+_OTHERS = 4
+_HOLDING = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An event on the line of time.
+
+    Attributes:
+        seen: The event.
+        letter: What stands on its mark.
+        number: Of its variable; -1 for one that must not be there.
+        role: "given", "found" (chosen for a variable that was not given), "other" (a further
+            candidate) or "culprit".
+        x: In pixels.
+        lane: Events whose labels would touch have lanes of their own, from 0.
+    """
+
+    seen: Seen
+    letter: str
+    number: int
+    role: str
+    x: float
+    lane: int
+
+
+def placed(why: WhyNot, width: float = WIDTH) -> tuple[Placed, ...]:
+    """Return the events of a verdict with their places on the line of time."""
+    variables = list(dict.fromkeys(s.variable for s in (*why.events, *why.culprits)))
+    names = dict(zip(variables, letters(variables), strict=True))
+    drawn = {s.event for s in why.events}
+    others: list[Seen] = []
+    for miss in why.near_misses:
+        for seen in miss.events:
+            if seen.event not in drawn and len(others) < _OTHERS:
+                drawn.add(seen.event)
+                others.append(seen)
+    culprits = [s for s in why.culprits if s.event not in drawn][:_CULPRITS]
+    wrong = {s.event for s in why.culprits}
+    chosen = [
+        (s, "culprit" if s.event in wrong else "given" if s.given else "found") for s in why.events
+    ]
+    chosen += [(s, "other") for s in others] + [(s, "culprit") for s in culprits]
+    chosen.sort(key=lambda pair: pair[0].time)
+    place = _scale(why, [s for s, _ in chosen], width)
+    ends: list[float] = []
+    made = []
+    for seen, role in chosen:
+        x = place(seen.time)
+        half = max(width_of(line, SMALL) for line in _label(seen)) / 2 + 6
+        left = min(max(x - half, 0.0), width - 2 * half)
+        lane = next((i for i, end in enumerate(ends) if end <= left), len(ends))
+        ends[lane : lane + 1] = [left + 2 * half]
+        number = -1 if role == "culprit" else variables.index(seen.variable)
+        made.append(Placed(seen, names[seen.variable], number, role, x, lane))
+    return tuple(made)
+
+
+def draw_verdict(why: WhyNot) -> go.Figure:
+    """Return the verdict on named events; the figure is returned, not shown."""
+    return to_figure(layout(why), cut(why.reason, 110))
+
+
+def layout(why: WhyNot, width: float = WIDTH) -> Canvas:
+    """Return the picture of a verdict."""
+    marks = placed(why, width)
+    lanes = 1 + max((mark.lane for mark in marks), default=0)
+    axis = 8.0 + lanes * _LANE
+    items: list[Item] = [Line(((_LEFT, axis), (width - _RIGHT, axis)), colour=GRID)]
+    for mark in marks:
+        items += _mark(mark, axis, _foot(mark, marks, axis, width), width)
+    y = axis + _RADIUS + 4
+    if marks:
+        first, last = marks[0], marks[-1]
+        start = moment_text(pd.Timestamp(first.seen.time, unit="us"))
+        length = duration_text(last.seen.time - first.seen.time)
+        items.append(Text(first.x - 4, y, (start,), "left", SMALL))
+        if last.x - first.x > width_of(start, SMALL) + width_of(length, SMALL) + 20:
+            items.append(Text(last.x + 4, y, (f"+ {length}",), "right", SMALL))
+    y += 24
+    window = why.query.window
+    own = [m for m in marks if m.role in ("given", "found")]
+    if isinstance(window, TimeWindow) and len(own) > 1:
+        items += _window(why, own, y, width)
+        y += 26
+    failing = [f for f in why.requirements if f.holds is not True]
+    holding = [f for f in why.requirements if f.holds is True]
+    for finding in failing:
+        word = "fails" if finding.holds is False else "open"
+        text = f"{text_of(finding.requirement)}: {finding.told}"
+        lines = tuple(wrapped(text, SIZE, width - _LEFT - 84, 3))
+        items.append(Text(_LEFT, y, (word,), "left", SIZE, True, VERMILLION))
+        told = Text(_LEFT + 52, y, lines, "left", SIZE, hover=text)
+        items.append(told)
+        y += told.height + 5
+    for finding in holding[:_HOLDING]:
+        text = f"{text_of(finding.requirement)}: {finding.told}"
+        items.append(Text(_LEFT, y, ("holds",), "left", SMALL, False, GREEN))
+        line = fitted(text, SMALL, width - _LEFT - 84)
+        items.append(Text(_LEFT + 52, y, (line,), "left", SMALL, hover=text))
+        y += 18
+    if len(holding) > _HOLDING:
+        more = f"and {len(holding) - _HOLDING} more hold"
+        items.append(Text(_LEFT + 52, y, (more,), "left", SMALL))
+        y += 18
+    return Canvas(width, y + 12, tuple(items), why.reason)
+
+
+def _scale(why: WhyNot, seen: list[Seen], width: float) -> Callable[[int], float]:
+    """Return where on the line a time lies."""
+    times = [s.time for s in seen] or [0]
+    begin, end = min(times), max(times)
+    window = why.query.window
+    if isinstance(window, TimeWindow):
+        # So that the window can be seen, unless the events would be dots.
+        end = max(end, min(begin + window.microseconds, begin + 4 * (end - begin)))
+    span = max(1, end - begin)
+    room = width - _LEFT - _RIGHT - 2 * _RADIUS
+
+    def place(time: int) -> float:
+        return _LEFT + _RADIUS + (time - begin) / span * room
+
+    return place
+
+
+def _window(why: WhyNot, own: list[Placed], y: float, width: float) -> list[Item]:
+    """Return the window as a bar that begins with the first event."""
+    window = why.query.window
+    assert isinstance(window, TimeWindow)
+    times = [m.seen.time for m in own]
+    place = _scale(why, [m.seen for m in placed(why, width)], width)
+    end = place(min(times) + window.microseconds)
+    ahead = end > width - _RIGHT
+    stop = min(end, width - _RIGHT)
+    begin = place(min(times))
+    items: list[Item] = [Line(((begin, y), (stop, y)), arrow=ahead)]
+    items.append(Line(((begin, y - 5), (begin, y + 5))))
+    if not ahead:
+        items.append(Line(((stop, y - 5), (stop, y + 5))))
+    text = f"within {window_text(window)}"
+    x = min(max((begin + stop) / 2, 0), width)
+    half = width_of(text, SMALL) / 2
+    x = min(max(x, half + 4), width - half - 4)
+    items.append(Text(x, y + 4, (text,), "center", SMALL))
+    return items
+
+
+def _label(seen: Seen) -> tuple[str, str]:
+    return fitted(seen.name, SMALL, _LABEL), fitted(seen.type, SMALL, _LABEL)
+
+
+def _middle(mark: Placed, width: float) -> tuple[float, float]:
+    """Return the middle of a mark's label, inside of the picture, and half its width."""
+    half = max(width_of(line, SMALL) for line in _label(mark.seen)) / 2
+    return min(max(mark.x, half + 2), width - half - 2), half
+
+
+def _foot(mark: Placed, marks: tuple[Placed, ...], axis: float, width: float) -> float:
+    """Return down to where the stem of a mark goes: the axis, or the first label in its way."""
+    tops = [
+        axis - other.lane * _LANE - _RADIUS - _ABOVE
+        for other in marks
+        if other.lane < mark.lane
+        for middle, half in (_middle(other, width),)
+        if abs(mark.x - middle) <= half + 2
+    ]
+    return min(tops, default=axis)
+
+
+def _mark(mark: Placed, axis: float, foot: float, width: float) -> list[Item]:
+    seen = mark.seen
+    y = axis - mark.lane * _LANE
+    hover = "\n".join(
+        [
+            f"{seen.variable} = {seen.name}: {seen.type}",
+            moment_text(pd.Timestamp(seen.time, unit="us")),
+        ]
+        + [f"{name} = {value}" for name, value in seen.values.items()]
+    )
+    colour = VERMILLION if mark.role == "culprit" else colour_of(mark.number)
+    full = mark.role != "other"
+    dash: Dash = "solid" if full else "dot"
+    label = _label(seen)
+    x, _ = _middle(mark, width)
+    stem = Line(((mark.x, y + _RADIUS), (mark.x, foot)), colour=GRID)
+    return [
+        *([stem] if mark.lane else []),
+        Circle(mark.x, y, _RADIUS, hover, colour if full else None, dash, mark.role == "culprit"),
+        Text(mark.x, y - SMALL * 0.65, (mark.letter,), "center", SMALL,
+             colour=ink(colour) if full else None, hover=hover),
+        Text(x, y - _RADIUS - _ABOVE, label, "center", SMALL, mark.role == "given", hover=hover),
+    ]  # fmt: skip

@@ -1,0 +1,222 @@
+"""The figure of throughput against latency: the plans for each weight of the one by the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from cepkit.figures.kit.key import LEFT, NARROWEST, KeyRow, add_key, mark_of, name_axis
+from cepkit.figures.kit.labels import Point, add_label, shifts
+from cepkit.figures.kit.scales import Scale
+from cepkit.figures.kit.style import GREEN, SMALL, TEXT, figure
+from cepkit.figures.kit.texts import cut, shown, width_of
+from cepkit.plan.logarithms import log_text
+from cepkit.plan.printer import one_line
+from cepkit.planners.tradeoff import Tradeoff, Weighed
+
+_PLOT = 320
+_TITLE = 72
+_AXIS = 52
+_SAME = 1e-9
+_MOST_RANGES = 3
+_ALPHA = "\N{GREEK SMALL LETTER ALPHA}"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What one planner takes at a point, and for which alphas.
+
+    Attributes:
+        planner: Its name.
+        alphas: As a text: "0 to 0.1, 1".
+        plans: The plans on one line each; several that cost the same.
+    """
+
+    planner: str
+    alphas: str
+    plans: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A point of the figure: plans that cost the same in both.
+
+    Attributes:
+        log_partial_matches: The logarithm to base ten of the one cost.
+        log_latency: That of the other, -infinity for 0.
+        best: Whether no plan is as good in both and better in one.
+        chosen: Who takes it, and when.
+    """
+
+    log_partial_matches: float
+    log_latency: float
+    best: bool
+    chosen: tuple[Chosen, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A planner's way from alpha to alpha.
+
+    Attributes:
+        planner: Its name.
+        spots: The numbers of the points that it visits, in the order of alpha.
+    """
+
+    planner: str
+    spots: tuple[int, ...]
+
+
+def ways(tradeoff: Tradeoff) -> tuple[tuple[Spot, ...], tuple[Way, ...]]:
+    """Return the points, by ascending partial matches, and each planner's way through them."""
+    together: list[list[Weighed]] = []
+    for row in tradeoff.rows:
+        same = next((rows for rows in together if _alike(rows[0], row)), None)
+        if same is None:
+            together.append([row])
+        else:
+            same.append(row)
+    together.sort(key=lambda rows: (rows[0].log_partial_matches, rows[0].log_latency))
+    planners = list(dict.fromkeys(row.planner for row in tradeoff.rows))
+    spots = tuple(_spot(rows, tradeoff) for rows in together)
+    found = []
+    for planner in planners:
+        visited: list[int] = []
+        for row in _of(tradeoff.rows, planner):
+            at = next(i for i, rows in enumerate(together) if _alike(rows[0], row))
+            if not visited or visited[-1] != at:
+                visited.append(at)
+        found.append(Way(planner, tuple(visited)))
+    return spots, tuple(found)
+
+
+def _of(rows: Sequence[Weighed], planner: str) -> list[Weighed]:
+    return sorted((row for row in rows if row.planner == planner), key=lambda row: row.alpha)
+
+
+def _alike(one: Weighed, other: Weighed) -> bool:
+    costs = (
+        (one.log_partial_matches, other.log_partial_matches),
+        (one.log_latency, other.log_latency),
+    )
+    return all(a == b or abs(a - b) <= _SAME for a, b in costs)
+
+
+def _spot(rows: Sequence[Weighed], tradeoff: Tradeoff) -> Spot:
+    chosen = []
+    for planner in dict.fromkeys(row.planner for row in rows):
+        mine = _of(rows, planner)
+        all_of_them = [row.alpha for row in _of(tradeoff.rows, planner)]
+        plans = tuple(dict.fromkeys(one_line(row.plan) for row in mine))
+        chosen.append(Chosen(planner, _ranges([row.alpha for row in mine], all_of_them), plans))
+    ten = math.log(10)
+    return Spot(
+        rows[0].log_partial_matches / ten,
+        rows[0].log_latency / ten,
+        any(row.best for row in rows),
+        tuple(chosen),
+    )
+
+
+def _ranges(alphas: Sequence[float], known: Sequence[float]) -> str:
+    """Return alphas as a text, those that follow each other as a range."""
+    places = sorted({known.index(alpha) for alpha in alphas})
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    texts = [
+        f"{known[run[0]]:g}" if len(run) == 1 else f"{known[run[0]]:g} to {known[run[-1]]:g}"
+        for run in runs
+    ]
+    more = ", ..." if len(texts) > _MOST_RANGES else ""
+    return ", ".join(texts[:_MOST_RANGES]) + more
+
+
+def draw_tradeoff(tradeoff: Tradeoff) -> go.Figure:
+    """Return throughput against latency as alpha grows; the figure is returned, not shown.
+
+    Each planner's line goes from its plan for the smallest alpha to that for the greatest. Points
+    that no other beats are full green diamonds, all others hollow circles. What is nearer to the
+    left needs less work, what is nearer to the bottom answers sooner.
+    """
+    spots, lines = ways(tradeoff)
+    made = figure("throughput against latency", _TITLE + _PLOT + _AXIS)
+    made.update_layout(margin={"t": _TITLE, "l": LEFT, "b": _AXIS})
+    across = Scale.of_powers((spot.log_partial_matches for spot in spots), room=0.3)
+    upwards = Scale.of_powers((spot.log_latency for spot in spots), room=0.06)
+    x = [across.place(spot.log_partial_matches) for spot in spots]
+    y = [upwards.place(spot.log_latency) for spot in spots]
+    for i, way in enumerate(lines):
+        mark = mark_of(i)
+        made.add_scatter(
+            x=[x[at] for at in way.spots], y=[y[at] for at in way.spots], mode="lines",
+            line={"width": 2, "color": mark.colour, "dash": mark.dash},
+            hoverinfo="skip", showlegend=False,
+        )  # fmt: skip
+    for best, name in ((True, "not beaten"), (False, "beaten by another")):
+        at = [i for i, spot in enumerate(spots) if spot.best is best]
+        if not at:
+            continue
+        made.add_scatter(
+            name=name,
+            x=[x[i] for i in at],
+            y=[y[i] for i in at],
+            mode="markers",
+            marker={
+                "symbol": "diamond" if best else "circle-open",
+                "size": 13 if best else 10,
+                "color": GREEN if best else TEXT,
+                "line": {"width": 1.5, "color": TEXT},
+            },
+            hovertext=[_told(spots[i]) for i in at],
+            hoverinfo="text",
+        )
+    labels = [f"{mark_of(i).letter}  {_ALPHA} {_alphas(spot)}" for i, spot in enumerate(spots)]
+    points = [
+        Point(across.share(a) * NARROWEST, (1 - upwards.share(b)) * _PLOT, width_of(text, SMALL))
+        for a, b, text in zip(x, y, labels, strict=True)
+    ]
+    for a, b, shift, text in zip(x, y, shifts(points, _PLOT), labels, strict=True):
+        letter, rest = text.split(" ", 1)
+        add_label(made, a, b, shift, f"<b>{letter}</b>{rest}", size=SMALL)
+    made.update_xaxes(**across.axis(), title_text="partial matches")
+    made.update_yaxes(**upwards.axis(), automargin=False)
+    name_axis(made, "latency")
+    add_key(made, _key(spots, lines), axis=_AXIS)
+    return made
+
+
+def _alphas(spot: Spot) -> str:
+    """Return the alphas of a point where all who take it agree on them, else those of each."""
+    texts = dict.fromkeys(chosen.alphas for chosen in spot.chosen)
+    return cut(" | ".join(texts), 24)
+
+
+def _key(spots: Sequence[Spot], lines: Sequence[Way]) -> list[KeyRow]:
+    rows = []
+    for i, way in enumerate(lines):
+        mark = mark_of(i)
+        visited = " → ".join(mark_of(at).letter for at in way.spots)
+        rows.append(KeyRow(way.planner, f"as alpha grows: {visited}", mark.line, mark.colour))
+    for i, spot in enumerate(spots):
+        plans = dict.fromkeys(plan for chosen in spot.chosen for plan in chosen.plans)
+        head = f"{mark_of(i).letter}  {', '.join(chosen.planner for chosen in spot.chosen)}"
+        rows.append(KeyRow(head, "  or  ".join(plans)))
+    return rows
+
+
+def _told(spot: Spot) -> str:
+    kept, waited = (
+        log_text(log * math.log(10)) for log in (spot.log_partial_matches, spot.log_latency)
+    )
+    lines = [f"{kept} partial matches, latency {waited}"]
+    for chosen in spot.chosen:
+        lines.append(f"<b>{shown(cut(chosen.planner, 200))}</b>, alpha {chosen.alphas}")
+        lines += [shown(cut(plan, 400)) for plan in chosen.plans]
+    return "<br>".join(lines)

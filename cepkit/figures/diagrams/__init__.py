@@ -1,0 +1,1 @@
+"""Automata, trees, plans and time lines as shapes on a canvas."""

@@ -1,0 +1,200 @@
+"""The picture of an order plan: the chain of states through which its matches grow.
+
+A chain is broken into rows where it is long; the state at a break is drawn twice, dashed the
+first time. Labels are cut to the room they have, with the whole text where the pointer is.
+"""
+
+from __future__ import annotations
+
+import math
+
+from cepkit.figures.diagrams.chain import Chain, State, Take
+from cepkit.figures.kit.canvas import (
+    BOLD,
+    LINE_HEIGHT,
+    THIN,
+    Canvas,
+    Circle,
+    Dash,
+    Item,
+    Line,
+    Text,
+)
+from cepkit.figures.kit.strokes import Strokes, carried
+from cepkit.figures.kit.style import SIZE, SMALL
+from cepkit.figures.kit.texts import fitted, plain, width_of, wrapped
+from cepkit.pattern.names import name_text
+from cepkit.statistics.tables import number
+
+RADIUS = 20
+SPACING = 212
+MARGIN = 112
+PER_ROW = 4
+"""Edges in a row: as wide as a notebook's cell."""
+
+_ROOM = SPACING - 2 * RADIUS - 16
+_LOOP = 30
+_LABEL_GAP = 8
+_MOST_LINES = 6
+_LEAN = 0.72
+_OPEN = 0.36
+"""How far a loop leans from upright, and half of how wide it is at its foot, in radians."""
+_PLAIN, _FINAL = "rgba(86,180,233,0.16)", "rgba(0,158,115,0.22)"
+
+
+def steps_in(room: float) -> int:
+    """Return how many steps stand side by side in a room of so many pixels; at least one."""
+    return max(1, int((room - 2 * MARGIN) // SPACING))
+
+
+def layout(chain: Chain, per_row: int = PER_ROW, strokes: Strokes | None = None) -> Canvas:
+    """Return the picture of an automaton.
+
+    Args:
+        chain: From `pictures.pictures`.
+        per_row: The most edges in a row.
+        strokes: The scale of its edges; None for its own.
+    """
+    strokes = strokes or Strokes.of(take.log_alive for take in chain.takes)
+    width = 2 * MARGIN + max(1, min(per_row, len(chain.takes))) * SPACING
+    items: list[Item] = []
+    y = 0.0
+    if chain.name:
+        items.append(Text(8, y + 4, (chain.name,), "left", SIZE, bold=True))
+        y += 22
+    for begin in range(0, max(1, len(chain.takes)), per_row):
+        row, height = _row(chain, begin, begin + per_row, y, strokes)
+        items += row
+        y += height
+    for absence in chain.absences:
+        lines = tuple(wrapped(absence, SMALL, width - 16, 3))
+        told = Text(8, y - 6, lines, "left", SMALL, hover=absence)
+        items.append(told)
+        y += told.height + 6
+    return Canvas(width, y, tuple(items), summary(chain))
+
+
+def summary(chain: Chain) -> str:
+    """Return the automaton in words, for who cannot see it."""
+    steps = (
+        f"{take.event}" + (f" where {' and '.join(take.conditions)}" if take.conditions else "")
+        for take in chain.takes
+    )
+    return f"{chain.name or 'automaton'}: take {', then '.join(steps)}"
+
+
+def _row(
+    chain: Chain, begin: int, end: int, top: float, strokes: Strokes
+) -> tuple[list[Item], float]:
+    """Return what is in one row of a chain, and how high it is."""
+    takes = chain.takes[begin:end]
+    states = chain.states[begin : end + 1]
+    loops = 2 * SMALL * LINE_HEIGHT + _LOOP + 10
+    y = top + loops + RADIUS
+    items: list[Item] = []
+    if begin == 0:
+        items.append(Line(((MARGIN - RADIUS - 34, y), (MARGIN - RADIUS, y)), arrow=True))
+    lowest = y + RADIUS
+    for i, take in enumerate(takes):
+        left = MARGIN + i * SPACING + RADIUS
+        right = MARGIN + (i + 1) * SPACING - RADIUS
+        stroke = strokes.width(take.log_alive)
+        items.append(Line(((left, y), (right, y)), arrow=True, width=stroke))
+        labels = _labels(take, (left + right) / 2, y, (stroke - THIN) / 2)
+        items += labels
+        lowest = max(lowest, *(text.y + text.height for text in labels))
+    for i, state in enumerate(states):
+        x = MARGIN + i * SPACING
+        continues = begin + i < len(chain.takes) and i == len(takes)
+        items += _state(state, x, y, continues)
+    return items, lowest + 18 - top
+
+
+def _labels(take: Take, x: float, y: float, away: float) -> list[Text]:
+    """Return what stands above and below an edge, `away` from where it would at a thin one."""
+    hover = _told(take)
+    # The loops of the states at both ends lean over the edge.
+    room = _ROOM - 26
+    whole = width_of(plain(take.event), SIZE * BOLD) <= room
+    event = fitted(take.event if whole else name_text(take.variable), SIZE * BOLD, room)
+    top = y - SIZE * LINE_HEIGHT - 3 - away
+    title = Text(x + 4, top, (event,), size=SIZE, bold=True, hover=hover)
+    lines = [] if whole else wrapped(take.event, SMALL, _ROOM, 1)
+    if take.scope:
+        lines += wrapped(take.scope, SMALL, _ROOM, 1)
+    for i, condition in enumerate(take.conditions):
+        others = len(take.conditions) - i - 1
+        left = _MOST_LINES - len(lines) - bool(others)
+        if left < 1:
+            lines.append(f"… and {others + 1} more")
+            break
+        lines += wrapped(condition, SMALL, _ROOM, min(3, left))
+    if take.expected is not None:
+        lines.append(f"keeps ~{number(take.expected.partial_matches)}")
+    if take.log_alive is not None:
+        lines.append(f"{carried(take.log_alive)} in a window")
+    below = Text(x, y + 6 + away, tuple(lines), hover=hover, size=SMALL)
+    return [title, below] if lines else [title]
+
+
+def _told(take: Take) -> str:
+    lines = [f"take {take.event}", *([take.scope] if take.scope else []), *take.conditions]
+    if take.expected is not None:
+        step = take.expected
+        lines += [
+            f"expected candidates: {number(step.candidates)}",
+            f"expected partial matches: {number(step.partial_matches)}",
+        ]
+    if take.log_alive is not None:
+        lines.append(f"expected to be alive in a window: {carried(take.log_alive)}")
+    return "\n".join(lines)
+
+
+def _state(state: State, x: float, y: float, continues: bool) -> list[Item]:
+    final = state.name == "F"
+    hover = [f"state {state.name}"]
+    if final:
+        hover.append("a match")
+    if state.stored:
+        hover.append(f"store {', '.join(state.stored)}")
+    if state.ignored:
+        hover.append(f"ignore {', '.join(state.ignored)}")
+    if continues:
+        hover.append("goes on in the next row")
+    fill = None if continues else _FINAL if final else _PLAIN
+    dash: Dash = "dot" if continues else "solid"
+    circle = Circle(x, y, RADIUS, "\n".join(hover), fill, dash, double=final)
+    name = Text(x, y - SIZE * LINE_HEIGHT / 2, (state.name,), size=SIZE, bold=True)
+    if continues:
+        return [circle, name]
+    return [*_loops(state, x, y), circle, name]
+
+
+def _loops(state: State, x: float, y: float) -> list[Item]:
+    """Return the self-loops: to store, dashed, leaning right; to ignore, dotted, leaning left."""
+    kinds: list[tuple[str, tuple[str, ...], Dash, int]] = []
+    if state.ignored:
+        kinds.append(("ignore", state.ignored, "dot", -1))
+    if state.stored:
+        kinds.append(("store", state.stored, "dash", 1))
+    items: list[Item] = []
+    for word, names, dash, side in kinds:
+        lean = side * _LEAN if len(kinds) == 2 else 0.0
+        far = RADIUS + 1.35 * _LOOP
+
+        def at(angle: float, distance: float) -> tuple[float, float]:
+            return x + distance * math.sin(angle), y - distance * math.cos(angle)
+
+        angles = (lean - _OPEN, lean - _OPEN * 1.5, lean + _OPEN * 1.5, lean + _OPEN)
+        points = tuple(map(at, angles, (RADIUS, far, far, RADIUS)))
+        items.append(Line(points, curved=True, dash=dash, arrow=True))
+        room = (SPACING if lean == 0 else SPACING / 2) - 2 * _LABEL_GAP
+        room = min(room, 2 * MARGIN - _LABEL_GAP)
+        label = fitted(", ".join(names), SMALL, room)
+        # Above the tip of the loop, but on its own side of the state.
+        half = max(width_of(label, SMALL), width_of(word, SMALL)) / 2
+        middle = x if lean == 0 else x + side * max(abs(at(lean, far)[0] - x), half + _LABEL_GAP)
+        top = y - RADIUS - _LOOP - 2 * SMALL * LINE_HEIGHT
+        told = f"{word} {', '.join(names)}"
+        items.append(Text(middle, top, (word, label), size=SMALL, hover=told))
+    return items

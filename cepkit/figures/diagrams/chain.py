@@ -1,0 +1,137 @@
+"""An order plan as the chain NFA that follows it: what is taken, checked, stored and ignored.
+
+Source: *Lazy Evaluation Methods for Detecting Complex Events* (DEBS 2015), section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cepkit.figures.diagrams.words import (
+    absence_text,
+    event_text,
+    partition_text,
+    scope_text,
+    statistics_texts,
+)
+from cepkit.figures.kit.strokes import held_in_window
+from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.names import name_text
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.printer import expression_text
+from cepkit.plan.logarithms import log
+from cepkit.plan.nodes import ExpectedStep
+from cepkit.statistics.model import Statistics
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state of the chain.
+
+    Attributes:
+        name: q0, q1, ... and F, the last.
+        stored: The variables whose events are kept for later.
+        ignored: The variables that are taken already.
+    """
+
+    name: str
+    stored: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """The edge from one state to the next.
+
+    Attributes:
+        variable: What it binds.
+        event: Its types and name, as in the pattern's text.
+        scope: Where in time the event lies, as "after a, before c"; empty for anywhere.
+        conditions: What is checked: the conditions all of whose variables are now bound.
+        expected: What is expected of the step; None without statistics.
+        log_alive: The natural logarithm of the partial matches expected to be alive in a window
+            after this step; None without statistics.
+    """
+
+    variable: str
+    event: str
+    scope: str
+    conditions: tuple[str, ...]
+    expected: ExpectedStep | None = None
+    log_alive: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The automaton of one branch.
+
+    Attributes:
+        name: Which branch it is; empty where there is one only.
+        states: From q0 to F.
+        takes: One fewer than states.
+        absences: What must not be there, in words: where, and with which conditions.
+    """
+
+    name: str
+    states: tuple[State, ...]
+    takes: tuple[Take, ...]
+    absences: tuple[str, ...] = ()
+
+
+def chain_of(
+    name: str,
+    order: Sequence[str],
+    branch: Branch | None,
+    statistics: Statistics | None = None,
+    expected: Sequence[ExpectedStep] = (),
+) -> Chain:
+    """Return the automaton of one branch.
+
+    Args:
+        name: Which branch it is.
+        order: The order in which its variables are bound.
+        branch: What is evaluated. Without it types and conditions are not known; the statistics,
+            if any, still say between which variables there are conditions.
+        statistics: Those that the plan was made with.
+        expected: What is expected of the steps.
+    """
+    takes = _takes_by_statistics(order, statistics) if branch is None else _takes(order, branch)
+    steps = {step.variable: step for step in expected}
+    logs = {name: log(step.alive) for name, step in steps.items()}
+    if branch is not None and statistics is not None:
+        alive = held_in_window(branch, statistics)
+        # Of the plan: the engine has sets at last, wherever the plan has them.
+        logs = {v: alive(order[: i + 1]) for i, v in enumerate(order)}
+    takes = [
+        replace(t, expected=steps.get(t.variable), log_alive=logs.get(t.variable)) for t in takes
+    ]
+    absences = () if branch is None else (absence_text(branch, e) for e in branch.negated)
+    return Chain(name, _states(order), tuple(takes), tuple(absences))
+
+
+def _states(order: Sequence[str]) -> tuple[State, ...]:
+    inner = (State(f"q{i}", tuple(order[i + 1 :]), tuple(order[:i])) for i in range(len(order)))
+    return (*inner, State("F"))
+
+
+def _takes(order: Sequence[str], branch: Branch) -> list[Take]:
+    takes: list[Take] = []
+    left = list(branch.conditions)
+    for i, variable in enumerate(order):
+        bound = set(order[: i + 1])
+        due = [c for c in left if variables_of(c) <= bound]
+        left = [c for c in left if c not in due]
+        conditions = [expression_text(c) for c in due]
+        if i and branch.partition_by:
+            conditions.insert(0, partition_text(branch))
+        scope = scope_text(branch, variable, order[:i])
+        takes.append(Take(variable, event_text(branch, variable), scope, tuple(conditions)))
+    return takes
+
+
+def _takes_by_statistics(order: Sequence[str], statistics: Statistics | None) -> list[Take]:
+    return [
+        Take(v, name_text(v), "", statistics_texts(statistics, order[: i + 1], (order[:i],)))
+        for i, v in enumerate(order)
+    ]

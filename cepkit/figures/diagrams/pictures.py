@@ -1,0 +1,96 @@
+"""What is drawn of a plan: for each branch a chain where it is an order, or else a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias, assert_never
+
+from cepkit.errors import PlanError
+from cepkit.figures.diagrams.chain import Chain, chain_of
+from cepkit.figures.diagrams.tree import (
+    Join,
+    JoinTree,
+    Leaf,
+    TreeNode,
+    joined_text,
+    tree_of,
+    upwards,
+)
+from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.query import Query
+from cepkit.plan.checks import check_plan
+from cepkit.plan.nodes import OrderPlan, Plan, TreePlan
+
+Picture: TypeAlias = Chain | JoinTree
+
+
+def pictures(plan: Plan, query: Query | None = None) -> tuple[Picture, ...]:
+    """Return what is drawn of each branch of a plan.
+
+    Args:
+        plan: The plan.
+        query: What it evaluates. Without it types and conditions are not known; the statistics
+            of the plan, if any, still say between which variables there are conditions.
+
+    Raises:
+        PlanError: The plan does not belong to the query.
+    """
+    if query is not None:
+        check_plan(plan, query)
+    branches: Sequence[Branch | None] = (
+        (None,) * len(plan.branches) if query is None else normal_form(query)
+    )
+    if plan.expected and len(plan.expected) != len(plan.branches):
+        raise PlanError("the plan expects something of other branches than its own")
+    made: list[Picture] = []
+    for number, (part, branch) in enumerate(zip(plan.branches, branches, strict=True)):
+        name = f"branch {number + 1} of {len(branches)}" if len(branches) > 1 else ""
+        expected = plan.expected[number] if plan.expected else ()
+        match part:
+            case OrderPlan(order):
+                made.append(chain_of(name, order, branch, plan.statistics, expected))
+            case TreePlan():
+                made.append(tree_of(name, part, branch, plan.statistics, expected))
+            case _:
+                assert_never(part)
+    return tuple(made)
+
+
+def steps_in_words(picture: Picture) -> list[tuple[str, str, str]]:
+    """Return for each step what it takes, where in time that is, and what it checks.
+
+    The steps of a tree are its nodes, from the variables to the matches.
+    """
+    match picture:
+        case Chain(takes=takes):
+            return [(take.event, take.scope, _all(take.conditions)) for take in takes]
+        case JoinTree(root=root):
+            return [_step(node) for node in upwards(root)]
+        case _:
+            assert_never(picture)
+
+
+def notes_in_words(picture: Picture) -> tuple[str, ...]:
+    """Return what is not about one step: of a chain the absences, of a tree what joins check."""
+    match picture:
+        case Chain(absences=absences):
+            return absences
+        case JoinTree(common=common):
+            return (f"At every join: {common}.",) if common else ()
+        case _:
+            assert_never(picture)
+
+
+def _step(node: TreeNode) -> tuple[str, str, str]:
+    checked = _all((*node.conditions, *node.absences))
+    match node:
+        case Leaf():
+            return node.event, "", checked
+        case Join():
+            return joined_text(node), ", ".join(node.order), checked
+        case _:
+            assert_never(node)
+
+
+def _all(conditions: Iterable[str]) -> str:
+    return " AND ".join(conditions)

@@ -1,0 +1,140 @@
+"""The picture of a plan, its branches one below the other; and of several plans, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from cepkit.figures.diagrams import automaton, tree_canvas
+from cepkit.figures.diagrams.chain import Chain
+from cepkit.figures.diagrams.pictures import Picture
+from cepkit.figures.diagrams.tree import JoinTree, nodes_of
+from cepkit.figures.diagrams.tree_canvas import ROOM
+from cepkit.figures.kit.canvas import BOLD, Canvas, Item, Text, moved
+from cepkit.figures.kit.strokes import Strokes
+from cepkit.figures.kit.style import SIZE, SMALL
+from cepkit.figures.kit.texts import wrapped
+
+_BELOW = 10
+_BESIDE = 24
+_HEAD_LINES = 2
+_LEGEND = "at edges: partial matches expected to be alive in a window; the more, the wider"
+
+
+def layout(parts: Sequence[Picture], room: float = ROOM, per_row: int | None = None) -> Canvas:
+    """Return the picture of a plan: its branches one below the other.
+
+    Args:
+        parts: From `pictures.pictures`.
+        room: The width to keep to, in pixels; what cannot is wider.
+        per_row: How many steps of an order stand side by side; None for as many as have room.
+    """
+    return _with_legend(_branches(parts, room, scale_of(parts), per_row), parts)
+
+
+def side_by_side(plans: Sequence[tuple[str, Sequence[Picture]]], room: float = ROOM) -> Canvas:
+    """Return the picture of several plans on one scale.
+
+    As many of them stand in a row as have room beside each other in all rows.
+
+    Args:
+        plans: What is said of each plan, and what is drawn of it.
+        room: The width to keep to, in pixels.
+    """
+    parts = [part for _, parts in plans for part in parts]
+    strokes = scale_of(parts)
+    for in_row in range(len(plans), 0, -1):
+        begins = range(0, len(plans), in_row)
+        rows = [_row(plans[begin : begin + in_row], room, strokes) for begin in begins]
+        if all(row.width <= room for row in rows):
+            break
+    return _with_legend(_one_below_the_other(rows, 2 * _BELOW), parts)
+
+
+def scale_of(parts: Iterable[Picture]) -> Strokes:
+    """Return one scale for the edges of several pictures."""
+    return Strokes.of(_carried(parts))
+
+
+def _carried(parts: Iterable[Picture]) -> list[float | None]:
+    found: list[float | None] = []
+    for part in parts:
+        match part:
+            case Chain(takes=takes):
+                found += [take.log_alive for take in takes]
+            case JoinTree(root=root):
+                found += [node.log_alive for node in nodes_of(root)]
+            case _:
+                assert_never(part)
+    return found
+
+
+def _branches(
+    parts: Sequence[Picture], room: float, strokes: Strokes, per_row: int | None = None
+) -> Canvas:
+    drawn = []
+    for part in parts:
+        match part:
+            case Chain():
+                steps = automaton.steps_in(room) if per_row is None else per_row
+                drawn.append(automaton.layout(part, steps, strokes))
+            case JoinTree():
+                drawn.append(tree_canvas.layout(part, room, strokes))
+            case _:
+                assert_never(part)
+    return _one_below_the_other(drawn, _BELOW)
+
+
+def _row(plans: Sequence[tuple[str, Sequence[Picture]]], room: float, strokes: Strokes) -> Canvas:
+    """Return plans side by side; what some do not need of their share the highest ones get."""
+
+    def column(number: int, width: float) -> Canvas:
+        head, parts = plans[number]
+        return _headed(head, _branches(parts, width, strokes))
+
+    free = room - _BESIDE * (len(plans) - 1)
+    columns = [column(number, free / len(plans)) for number in range(len(plans))]
+    free -= sum(one.width for one in columns)
+    for number in sorted(range(len(plans)), key=lambda i: -columns[i].height):
+        wider = column(number, columns[number].width + free)
+        if wider.height < columns[number].height:
+            free -= wider.width - columns[number].width
+            columns[number] = wider
+    items: list[Item] = []
+    x = 0.0
+    for one in columns:
+        items += moved(one.items, x, 0)
+        x += one.width + _BESIDE
+    return Canvas(x - _BESIDE, max(one.height for one in columns), tuple(items), _said(columns))
+
+
+def _headed(head: str, canvas: Canvas) -> Canvas:
+    lines = tuple(wrapped(head, SIZE * BOLD, canvas.width - 16, _HEAD_LINES))
+    text = Text(8, 4, lines, "left", SIZE, bold=True, hover=head)
+    top = 4 + text.height + 6
+    items = (text, *moved(canvas.items, 0, top))
+    return Canvas(canvas.width, canvas.height + top, items, f"{head}: {canvas.summary}")
+
+
+def _with_legend(canvas: Canvas, parts: Iterable[Picture]) -> Canvas:
+    """Return the picture with what its numbers are; without numbers unchanged."""
+    if all(logarithm is None for logarithm in _carried(parts)):
+        return canvas
+    lines = tuple(wrapped(_LEGEND, SMALL, canvas.width - 16, 3))
+    text = Text(8, canvas.height + 2, lines, "left", SMALL, hover=_LEGEND)
+    return replace(canvas, height=canvas.height + text.height + 10, items=(*canvas.items, text))
+
+
+def _one_below_the_other(canvases: Sequence[Canvas], gap: float) -> Canvas:
+    items: list[Item] = []
+    y = 0.0
+    for canvas in canvases:
+        items += moved(canvas.items, 0, y)
+        y += canvas.height + gap
+    width = max((canvas.width for canvas in canvases), default=0.0)
+    return Canvas(width, max(0.0, y - gap), tuple(items), _said(canvases))
+
+
+def _said(canvases: Iterable[Canvas]) -> str:
+    return "; ".join(canvas.summary for canvas in canvases)

@@ -1,0 +1,248 @@
+"""The figure of matches in time: one row a match, its events as lettered marks joined by a line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from cepkit.columnar.results.shown import moment_text
+from cepkit.figures.kit.style import GRID, SMALL, TEXT, colour_of, figure, ink, message, symbol_of
+from cepkit.figures.kit.texts import cut, shown
+
+_MARK = 20
+ROW = 30
+LANE = 20
+_APART = 0.03
+"""The share of the axis that a mark takes: nearer ones go to a lane of their own."""
+_SPREAD = 8
+"""Matches shorter than this part of the time shown would be dots: they are laid side by side."""
+_HOVER_ATTRIBUTES = 12
+_LEGEND_LENGTH = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An event of a match.
+
+    Attributes:
+        match: The row, from 0.
+        variable: The number of its variable.
+        at: Where on the axis: seconds since the first event of the match, or of all; where times
+            are numbers, in their unit.
+        lane: Events close to each other have lanes of their own, from 0.
+        told: Its time, type and attributes in lines of text.
+    """
+
+    match: int
+    variable: int
+    at: float
+    lane: int
+    told: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """What is drawn.
+
+    Attributes:
+        variables: Their names; marks refer to them by number.
+        letters: What stands on their marks.
+        starts: When each match begins, as a text.
+        marks: In the order of match and time.
+        since_start: Whether each match begins at zero.
+        clock: The time at zero where times are timestamps and not since the start of each match.
+        unit: Of the axis: "s", or "" where times are numbers.
+    """
+
+    variables: tuple[str, ...]
+    letters: tuple[str, ...]
+    starts: tuple[str, ...]
+    marks: tuple[Mark, ...]
+    since_start: bool
+    clock: pd.Timestamp | None
+    unit: str
+
+    def lanes(self, match: int) -> int:
+        """Return how many lanes the row of a match has."""
+        return 1 + max(mark.lane for mark in self.marks if mark.match == match)
+
+
+def timeline(
+    tidy: pd.DataFrame, variables: Sequence[str], since_start: bool | None = None
+) -> Timeline:
+    """Return what is drawn of matches.
+
+    Args:
+        tidy: From `cepkit.columnar.results.shown.timeline`.
+        variables: In the pattern's order.
+        since_start: Whether times are counted from the start of each match; None: where the
+            matches are so short that each would be a dot.
+    """
+    numeric = pd.api.types.is_numeric_dtype(tidy["ts"].dtype)
+    if numeric:
+        seconds = tidy["ts"].astype(float)
+    else:
+        since = tidy["ts"] - tidy["ts"].min()
+        seconds = since.dt.total_seconds() if len(tidy) else pd.Series(dtype=float)
+    group = seconds.groupby(tidy["match"])
+    first = group.transform("min")
+    longest = float((seconds - first).max()) if len(tidy) else 0.0
+    shown_time = float(seconds.max() - seconds.min()) if len(tidy) else 0.0
+    apart = longest * _SPREAD < shown_time if since_start is None else since_start
+    at = seconds - first if apart else seconds
+    begin, span = float(at.min()) if len(tidy) else 0.0, longest if apart else shown_time
+    numbers = {variable: i for i, variable in enumerate(variables)}
+    marks: list[Mark] = []
+    starts: list[str] = []
+    for row, (_, events) in enumerate(tidy.assign(at=at).groupby("match", sort=True)):
+        ends: list[float] = []
+        starts.append(moment_text(events["ts"].iloc[0]))
+        for _, event in events.iterrows():
+            place = (float(event["at"]) - begin) / span if span else 0.0
+            lane = next((i for i, end in enumerate(ends) if end + _APART <= place), len(ends))
+            ends[lane : lane + 1] = [place]
+            marks.append(
+                Mark(row, numbers[event["variable"]], float(event["at"]), lane, _told(event))
+            )
+    clock = None if numeric or apart or not len(tidy) else tidy["ts"].min()
+    unit = "" if numeric else "s"
+    return Timeline(
+        tuple(variables), letters(variables), tuple(starts), tuple(marks), apart, clock, unit
+    )
+
+
+def letters(variables: Sequence[str]) -> tuple[str, ...]:
+    """Return what stands on the marks of variables: short names themselves, else A, B, C ..."""
+    if all(len(variable) <= 2 and variable.isalnum() for variable in variables):
+        return tuple(variables)
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    return tuple(
+        alphabet[i % 26] + (str(i // 26) if i >= 26 else "") for i in range(len(variables))
+    )
+
+
+def draw_timeline(found: Timeline, more: bool) -> go.Figure:
+    """Return the matches as a figure; it is returned, not shown.
+
+    Args:
+        found: From `timeline`.
+        more: Whether there are further matches.
+    """
+    count = len(found.starts)
+    if not count:
+        return message("timeline of the matches", "no matches")
+    tops, height = tops_of(found)
+    title = f"the first {count:,} matches" if more else f"{count:,} match{'es' * (count > 1)}"
+    made = figure(title, round(height) + 120)
+    names = [
+        letter if letter == name else f"{letter}: {cut(name, 30)}"
+        for letter, name in zip(found.letters, found.variables, strict=True)
+    ]
+    below = 0
+    if sum(map(len, names)) > _LEGEND_LENGTH:
+        # Too much for one line above: a block below, and the room for it.
+        below = 22 * math.ceil(len(names) / 2)
+        made.update_layout(legend={"y": 0, "yref": "container", "x": 0, "xanchor": "left"})
+    made.update_layout(height=round(height) + 120 + below, margin={"t": 64, "b": 56 + below})
+    y = [tops[mark.match] + mark.lane * LANE for mark in found.marks]
+    x = [_x(found, mark) for mark in found.marks]
+    _join(made, found, x, y)
+    for number in range(len(names)):
+        picked = [i for i, mark in enumerate(found.marks) if mark.variable == number]
+        if not picked:
+            continue
+        letter, colour = found.letters[number], colour_of(number)
+        made.add_scatter(
+            name=shown(names[number]),
+            x=[x[i] for i in picked],
+            y=[y[i] for i in picked],
+            mode="markers+text",
+            text=[shown(letter)] * len(picked),
+            textfont={"size": SMALL, "color": ink(colour)},
+            marker={"size": _MARK, "color": colour, "symbol": symbol_of(number),
+                    "line": {"color": TEXT, "width": 0.8}},
+            hovertext=["<br>".join(map(shown, found.marks[i].told)) for i in picked],
+            hoverinfo="text",
+            cliponaxis=False,
+        )  # fmt: skip
+    made.update_xaxes(title_text=_axis_title(found), showgrid=True)
+    made.update_yaxes(
+        tickvals=tops,
+        ticktext=[shown(name) for name in names_of(found)],
+        range=[height, -ROW / 2],
+        showgrid=False,
+    )
+    return made
+
+
+def names_of(found: Timeline) -> list[str]:
+    """Return what stands in front of each match: its number and, unless the axis tells, its start.
+
+    An axis of timestamps has them at round places alone, one of numbers tells enough.
+    """
+    told = found.since_start or found.clock is not None
+    return [f"{i + 1} · {start}" if told else f"{i + 1}" for i, start in enumerate(found.starts)]
+
+
+def tops_of(found: Timeline) -> tuple[list[float], float]:
+    """Return the y of the first lane of each match, and that of the end of the last row."""
+    tops, y = [], ROW / 2
+    for match in range(len(found.starts)):
+        tops.append(y)
+        y += ROW + (found.lanes(match) - 1) * LANE
+    return tops, y - ROW / 2
+
+
+def _join(made: go.Figure, found: Timeline, x: list[Any], y: list[float]) -> None:
+    points: list[tuple[Any, Any]] = []
+    for i, mark in enumerate(found.marks):
+        if i and mark.match != found.marks[i - 1].match:
+            points.append((None, None))
+        points.append((x[i], y[i]))
+    made.add_scatter(
+        x=[px for px, _ in points],
+        y=[py for _, py in points],
+        mode="lines",
+        line={"color": GRID.replace("0.25", "0.7"), "width": 2},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _x(found: Timeline, mark: Mark) -> object:
+    if found.clock is None:
+        return mark.at
+    # Wall-clock time of the events' own zone: plotly would show another one.
+    return found.clock.tz_localize(None) + pd.Timedelta(seconds=mark.at)
+
+
+def _axis_title(found: Timeline) -> str:
+    if found.since_start:
+        return "since the match's first event" + (f", {found.unit}" if found.unit else "")
+    if found.clock is None:
+        return "time"
+    return f"time, {shown(found.clock.tz)}" if found.clock.tz is not None else "time"
+
+
+def _told(event: pd.Series[Any]) -> tuple[str, ...]:
+    attributes: Mapping[str, object] = event["attributes"]
+    lines = [
+        cut(f"{event['variable']}: {event['type']}", 120),
+        moment_text(event["ts"]),
+        *(cut(f"{k} = {v}", 80) for k, v in list(attributes.items())[:_HOVER_ATTRIBUTES]),
+    ]
+    if len(attributes) > _HOVER_ATTRIBUTES:
+        lines.append(f"and {len(attributes) - _HOVER_ATTRIBUTES} more attributes")
+    return tuple(lines)
+
+
+def room(found: Timeline) -> float:
+    """Return the length of the axis, never zero."""
+    ends = [mark.at for mark in found.marks]
+    span = max(ends) - min(ends) if ends else 0.0
+    return span if span > 0 and math.isfinite(span) else 1.0

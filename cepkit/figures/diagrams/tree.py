@@ -1,0 +1,213 @@
+"""A tree plan as it is drawn: what is joined where, checked where, and how much of it is expected.
+
+Leaves are the variables; a condition stands at the lowest node below which all its variables are,
+and so does a NOT with all that it depends on.
+Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
+(VLDB 2018), section 2.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from cepkit.figures.diagrams.words import (
+    absence_text,
+    common_text,
+    event_text,
+    order_texts,
+    statistics_texts,
+)
+from cepkit.figures.kit.strokes import held_in_window
+from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.names import name_text
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.printer import expression_text
+from cepkit.plan import nodes
+from cepkit.plan.logarithms import log
+from cepkit.plan.negation import depends_on
+from cepkit.plan.nodes import ExpectedStep, Pair, TreePlan, Unit, work_of
+from cepkit.statistics.model import Statistics
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A variable of the tree.
+
+    Attributes:
+        variable: Its name.
+        event: Its types and name, as in the pattern's text.
+        repeated: Whether it stands under KL.
+        conditions: Those about it alone.
+        absences: What must not be there and is known by then, in words.
+        rate: The events per second that pass its conditions; None without statistics.
+        log_alive: The natural logarithm of how many are expected in a window; None where unknown.
+        counted: What a run did with it, in words.
+    """
+
+    variable: str
+    event: str
+    repeated: bool = False
+    conditions: tuple[str, ...] = ()
+    absences: tuple[str, ...] = ()
+    rate: float | None = None
+    log_alive: float | None = None
+    counted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A node that joins what two others hold.
+
+    Attributes:
+        left: One of them.
+        right: The other.
+        order: In which order the events of the two sides are, in words.
+        conditions: Those that neither side can check by itself.
+        absences: What must not be there and is known by then, in words.
+        log_alive: The natural logarithm of the partial matches that are expected of it in a
+            window; None where unknown.
+        counted: What a run did with it, in words.
+    """
+
+    left: TreeNode
+    right: TreeNode
+    order: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    absences: tuple[str, ...] = ()
+    log_alive: float | None = None
+    counted: tuple[str, ...] = ()
+
+
+TreeNode: TypeAlias = Leaf | Join
+
+
+@dataclass(frozen=True, slots=True)
+class JoinTree:
+    """The tree of one branch.
+
+    Attributes:
+        name: Which branch it is; empty where there is one only.
+        root: Where its matches are.
+        common: What any two joined events must satisfy, in words: window, partition, strategy.
+    """
+
+    name: str
+    root: TreeNode
+    common: str = ""
+
+
+def variables_below(node: TreeNode) -> tuple[str, ...]:
+    """Return the variables of a node from left to right."""
+    if isinstance(node, Leaf):
+        return (node.variable,)
+    return variables_below(node.left) + variables_below(node.right)
+
+
+def joined_text(join: Join) -> str:
+    """Return the two sides of a join by their variables: ``a, b ⋈ c``."""
+    sides = (variables_below(side) for side in (join.left, join.right))
+    return " ⋈ ".join(", ".join(map(name_text, names)) for names in sides)
+
+
+def nodes_of(node: TreeNode) -> tuple[TreeNode, ...]:
+    """Return a node and all below it: itself, all on its left, all on its right."""
+    if isinstance(node, Leaf):
+        return (node,)
+    return (node, *nodes_of(node.left), *nodes_of(node.right))
+
+
+def upwards(node: TreeNode) -> tuple[TreeNode, ...]:
+    """Return a node after all below it, from left to right: in the order of work."""
+    if isinstance(node, Leaf):
+        return (node,)
+    return (*upwards(node.left), *upwards(node.right), node)
+
+
+def tree_of(
+    name: str,
+    plan: TreePlan,
+    branch: Branch | None,
+    statistics: Statistics | None = None,
+    expected: Sequence[ExpectedStep] = (),
+) -> JoinTree:
+    """Return what is drawn of the tree of one branch.
+
+    Args:
+        name: Which branch it is.
+        plan: The tree.
+        branch: What is evaluated. Without it types and conditions are not known; the statistics,
+            if any, still say between which variables there are conditions.
+        statistics: Those that the plan was made with.
+        expected: What is expected of the steps: tells how much nodes hold where `branch` is not
+            known. Of a plan with sets, whose steps come in another order, it does not.
+    """
+    if branch is not None:
+        alive = None if statistics is None else held_in_window(branch, statistics)
+        growing = _Growing(branch, statistics, alive or (lambda _: None))
+        return JoinTree(name, growing.node(plan.root), common_text(branch))
+    known = _by_steps(plan, expected)
+    return JoinTree(name, _Growing(None, statistics, known.get).node(plan.root))
+
+
+class _Growing:
+    """Makes the nodes from below; what has been told at one is not told again above it."""
+
+    def __init__(
+        self,
+        branch: Branch | None,
+        statistics: Statistics | None,
+        alive: Callable[[frozenset[str]], float | None],
+    ) -> None:
+        self._branch = branch
+        self._statistics = statistics
+        self._alive = alive
+        self._repeated = {v for v, _, _ in branch.repeated} if branch is not None else set()
+        self._conditions = list(branch.conditions) if branch is not None else []
+        self._negated = list(branch.negated) if branch is not None else []
+
+    def node(self, tree: nodes.Tree) -> TreeNode:
+        if isinstance(tree, Pair):
+            left, right = self.node(tree.left), self.node(tree.right)
+            sides = (variables_below(left), variables_below(right))
+            bound = sides[0] + sides[1]
+            order = () if self._branch is None else order_texts(self._branch, *sides)
+            due, absent = self._due(bound, sides)
+            return Join(left, right, order, due, absent, self._alive(frozenset(bound)))
+        event = name_text(tree) if self._branch is None else event_text(self._branch, tree)
+        due, absent = self._due((tree,), ())
+        rate = None if self._statistics is None else self._statistics.rate(tree)
+        alive = self._alive(frozenset({tree}))
+        return Leaf(tree, event, tree in self._repeated, due, absent, rate, alive)
+
+    def _due(
+        self, bound: tuple[str, ...], known: Sequence[tuple[str, ...]]
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the conditions and the absences that can be checked here for the first time."""
+        if self._branch is None:
+            return statistics_texts(self._statistics, bound, known), ()
+        due = [c for c in self._conditions if variables_of(c) <= set(bound)]
+        self._conditions = [c for c in self._conditions if c not in due]
+        absent = [e for e in self._negated if depends_on(self._branch, e.variable) <= set(bound)]
+        self._negated = [e for e in self._negated if e not in absent]
+        texts = (absence_text(self._branch, event) for event in absent)
+        return tuple(map(expression_text, due)), tuple(texts)
+
+
+def _by_steps(plan: TreePlan, expected: Sequence[ExpectedStep]) -> dict[frozenset[str], float]:
+    """Return the logarithms of what nodes hold, as far as the steps of the plan tell."""
+    units = work_of(plan)
+    found = list(_bound(units))
+    if [name for name, _ in found] != [step.variable for step in expected]:
+        return {}
+    return {names: log(s.alive) for (_, names), s in zip(found, expected, strict=True)}
+
+
+def _bound(units: Sequence[Unit]) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the name of each step, in the order of work, with what is bound after it."""
+    bound: frozenset[str] = frozenset()
+    for unit in units:
+        yield from _bound(unit.inner)
+        bound |= {*unit.variables}
+        yield unit.name, bound

@@ -1,0 +1,191 @@
+"""The picture of a tree plan: cards for its nodes, edges as wide as what they carry is much.
+
+The matches are at the top and the variables at the ends, left and right as the plan has them.
+Cards are as wide as there is room for: where the tree would be too wide, nodes stand straight over
+their heavier side, and then cards become narrower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+from cepkit.figures.diagrams.tree import (
+    Join,
+    JoinTree,
+    Leaf,
+    TreeNode,
+    nodes_of,
+    upwards,
+    variables_below,
+)
+from cepkit.figures.diagrams.tree_cards import Sized, behind, drawn, sized
+from cepkit.figures.kit.canvas import Canvas, Item, Line, Text
+from cepkit.figures.kit.strokes import Strokes, carried
+from cepkit.figures.kit.style import SIZE, SMALL
+from cepkit.figures.kit.texts import width_of, wrapped
+from cepkit.figures.kit.tidy import Node, Place, arranged, width_of_tree
+
+ROOM = 900
+"""The width to keep to, where there is no more to it: that of a notebook's cell."""
+
+_WIDEST = ((200, 320), (150, 240), (124, 190), (104, 150), (86, 120), (70, 96))
+"""The widest that cards of leaves and of joins may be, in pixels; tried one after the other."""
+_MARGIN = 12
+_GAP = 14
+_BETWEEN = 20
+"""The height in which edges go from the middle of a node to those of its children."""
+_LABEL = 24
+"""The height above a card for the number at its edge."""
+
+
+def layout(tree: JoinTree, room: float = ROOM, strokes: Strokes | None = None) -> Canvas:
+    """Return the picture of a tree.
+
+    Args:
+        tree: From `pictures.pictures`.
+        room: The width to keep to, in pixels; a tree that cannot is wider.
+        strokes: The scale of its edges; None for its own.
+    """
+    strokes = strokes or Strokes.of(node.log_alive for node in nodes_of(tree.root))
+    for widest, straight in product(_WIDEST, (False, True)):
+        root, cards = _measured(tree.root, widest, strokes)
+        places = arranged(root, _GAP, straight=straight)
+        width = width_of_tree(root, places) + 2 * _MARGIN
+        if width <= room:
+            break
+    cards = _widened(cards, places, width - 2 * _MARGIN, strokes)
+    middles = [place.x + _MARGIN for place in places]
+    levels = [place.level for place in places]
+    items: list[Item] = []
+    y = 4.0
+    if tree.name:
+        items.append(Text(8, y, (tree.name,), "left", SIZE, bold=True))
+        y += 22
+    tops, bottom = _tops(cards, levels, y + _LABEL)
+    heads = [tops[level] for level in levels]
+    items += _edges(tree.root, cards, middles, heads, strokes)
+    for i, (card, x, top) in enumerate(zip(cards, middles, heads, strict=True)):
+        items += drawn(card, x, top, root=i == 0)
+    y = bottom + 12
+    if tree.common and isinstance(tree.root, Join):
+        note = f"at every join: {tree.common}"
+        width = max(width, min(room, width_of(note, SMALL) + 16))
+        text = Text(8, y, tuple(wrapped(note, SMALL, width - 16, 3)), "left", SMALL, hover=note)
+        items.append(text)
+        y += text.height + 6
+    return Canvas(width, y, tuple(items), summary(tree))
+
+
+def summary(tree: JoinTree) -> str:
+    """Return the tree in words, for who cannot see it: from the variables to the matches."""
+    joins = []
+    for node in upwards(tree.root):
+        held = "" if node.log_alive is None else f", {carried(node.log_alive)} in a window"
+        checked = [*node.conditions, *node.absences]
+        if isinstance(node, Leaf):
+            if checked:
+                joins.append(f"take {node.event} where {' and '.join(checked)}{held}")
+            continue
+        checked = [*node.order, *checked]
+        where = f" where {' and '.join(checked)}" if checked else ""
+        sides = (", ".join(variables_below(side)) for side in (node.left, node.right))
+        joins.append(f"join {' with '.join(sides)}{where}{held}")
+    events = ", ".join(node.event for node in nodes_of(tree.root) if isinstance(node, Leaf))
+    common = f"; at every join {tree.common}" if tree.common else ""
+    return f"{tree.name or 'tree'} of {events}: {', then '.join(joins) or 'take it'}{common}"
+
+
+def _measured(
+    node: TreeNode, widest: tuple[float, float], strokes: Strokes
+) -> tuple[Node, list[Sized]]:
+    """Return the room that each node takes, and the cards: a node's, then those below it."""
+    leaf, join = widest
+    if isinstance(node, Leaf):
+        card = sized(node, leaf)
+        return Node(*_reach(card, strokes)), [card]
+    card = sized(node, join)
+    below = [_measured(side, widest, strokes) for side in (node.left, node.right)]
+    cards = [one for _, those in below for one in those]
+    return Node(*_reach(card, strokes), tuple(child for child, _ in below)), [card, *cards]
+
+
+def _reach(card: Sized, strokes: Strokes) -> tuple[float, float]:
+    """Return how far a card reaches to the left and, with the number at its edge, to the right."""
+    alive = card.node.log_alive
+    number = 0.0 if alive is None else _beside(alive, strokes) + width_of(carried(alive), SMALL)
+    return card.width / 2, max(card.width / 2 + behind(card.node), number)
+
+
+def _widened(
+    cards: Sequence[Sized], places: Sequence[Place], width: float, strokes: Strokes
+) -> list[Sized]:
+    """Return the cards with the room that is left beside them, as far as their texts need it."""
+    made = list(cards)
+    for i, place in enumerate(places):
+        least, most = 0.0, width
+        for card, other in zip(made, places, strict=True):
+            if other.level == place.level and other.x != place.x:
+                left, right = _reach(card, strokes)
+                if other.x < place.x:
+                    least = max(least, other.x + right + _GAP)
+                else:
+                    most = min(most, other.x - left - _GAP)
+        node = made[i].node
+        free = 2 * min(place.x - least, most - place.x - behind(node))
+        wide = min(free, _WIDEST[0][isinstance(node, Join)])
+        if wide > made[i].width + 1:
+            made[i] = sized(node, wide)
+    return made
+
+
+def _tops(cards: Sequence[Sized], levels: Sequence[int], top: float) -> tuple[list[float], float]:
+    """Return where each level begins, and where the last one ends."""
+    tops = []
+    for level in range(max(levels) + 1):
+        tops.append(top)
+        top += max(c.height for c, own in zip(cards, levels, strict=True) if own == level)
+        top += _BETWEEN + _LABEL
+    return tops, top - _BETWEEN - _LABEL
+
+
+def _edges(
+    root: TreeNode,
+    cards: Sequence[Sized],
+    middles: Sequence[float],
+    tops: Sequence[float],
+    strokes: Strokes,
+) -> list[Item]:
+    """Return the edges above all nodes with their numbers; the root's leads out of the tree."""
+    items: list[Item] = []
+    parents = _parents(root)
+    for i, (card, x, top) in enumerate(zip(cards, middles, tops, strict=True)):
+        points = [(x, top - _LABEL), (x, top)]
+        if i:
+            above = middles[parents[i]]
+            # Between the levels, below the highest card of the upper one.
+            points[:0] = [
+                (above, tops[parents[i]] + cards[parents[i]].height),
+                (above, top - _LABEL - _BETWEEN),
+            ]
+        alive = card.node.log_alive
+        items.append(Line(tuple(points), width=strokes.width(alive)))
+        if alive is not None:
+            left = x + _beside(alive, strokes)
+            items.append(Text(left, top - _LABEL + 5, (carried(alive),), "left", SMALL))
+    return items
+
+
+def _parents(root: TreeNode) -> list[int]:
+    """Return for each node the number of the one above it; of the root 0."""
+    found = [0]
+    if not isinstance(root, Leaf):
+        for side in (root.left, root.right):
+            begin = len(found)
+            found += [0, *(begin + number for number in _parents(side)[1:])]
+    return found
+
+
+def _beside(alive: float, strokes: Strokes) -> float:
+    """Return how far from the middle of an edge its number begins."""
+    return strokes.width(alive) / 2 + 4

@@ -1,0 +1,161 @@
+"""The key below a figure: a mark, a letter, and what they stand for, line by line.
+
+Plotly's own legend cuts long names and lets many of them run over the plot; here each has lines of
+its own, broken so that they fit the narrowest page (500 pixels).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from cepkit.figures.kit.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, SMALL, VERMILLION
+from cepkit.figures.kit.texts import cut, shown, width_of, wrapped
+
+LEFT = 76
+"""The margin left of a plot above a key, with room for ticks."""
+NARROWEST = 500 - LEFT - 24
+"""The width of a plot on the narrowest page that figures are made for."""
+
+_LINE = SMALL * 1.3
+_BETWEEN = 5
+_WIDTH = 500 - 2 * 12 - 8
+_MOST_LINES = 3
+_MOST_HOVER = 400
+_SPACE = "\N{NO-BREAK SPACE}"
+
+# Yellow is left out, as a line of it is lost on a white page.
+_COLOURS = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, GREY)
+_DASHES = (("solid", "━━"), ("dash", "╍╍"), ("dot", "┈┈"), ("dashdot", "━╍"))
+_SYMBOLS = (
+    ("circle", "●"), ("square", "■"), ("diamond", "◆"), ("triangle-up", "▲"),
+    ("triangle-down", "▼"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How one of several things looks: no two of 28 are alike, even without their colours' names.
+
+    Attributes:
+        letter: Its name in the plot.
+        colour: Of its mark or line.
+        dash: Of its line.
+        line: The dash as characters.
+        symbol: Of its mark.
+        sign: The symbol as a character.
+    """
+
+    letter: str
+    colour: str
+    dash: str
+    line: str
+    symbol: str
+    sign: str
+
+
+def mark_of(number: int) -> Mark:
+    """Return the mark of the thing with this number, counted from 0."""
+    dash, line = _DASHES[number % len(_DASHES)]
+    symbol, sign = _SYMBOLS[number % len(_SYMBOLS)]
+    return Mark(_letter(number), _COLOURS[number % len(_COLOURS)], dash, line, symbol, sign)
+
+
+def _letter(number: int) -> str:
+    above, last = divmod(number, 26)
+    return (_letter(above - 1) if above else "") + chr(ord("A") + last)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """One thing and what it stands for; texts as they come from data.
+
+    Attributes:
+        head: Said in bold.
+        text: Said after it, or below it where the line is too short.
+        sign: A mark or a line as characters, in front.
+        colour: Of the sign.
+    """
+
+    head: str
+    text: str = ""
+    sign: str = ""
+    colour: str = GREY
+
+    def lines(self, width: float) -> list[str]:
+        """Return the row broken into lines as plotly reads them, without its sign."""
+        bold = SMALL * 1.1
+        if not self.text:
+            return [shown(line) for line in wrapped(self.head, SMALL, width, _MOST_LINES)]
+        if width_of(f"{self.head}  {self.text}", bold) <= width:
+            return [f"<b>{shown(self.head)}</b>{_SPACE * 2}{shown(self.text)}"]
+        head = wrapped(self.head, bold, width, _MOST_LINES)
+        text = wrapped(self.text, SMALL, width, _MOST_LINES)
+        return [*(f"<b>{shown(line)}</b>" for line in head), *map(shown, text)]
+
+
+def name_axis(made: go.Figure, text: str, above: int = 6) -> None:
+    """Write what the axis upwards is about above it: beside it long ticks would lie on the name.
+
+    Args:
+        made: The figure, with the margin `LEFT`.
+        text: Already escaped.
+        above: The pixels between the plot and the name.
+    """
+    made.add_annotation(
+        text=text,
+        x=0,
+        xref="paper",
+        xanchor="left",
+        xshift=12 - LEFT,
+        y=1,
+        yref="paper",
+        yanchor="bottom",
+        yshift=above,
+        borderpad=0,
+        showarrow=False,
+    )
+
+
+def add_key(
+    made: go.Figure, rows: Sequence[KeyRow], *, axis: int = 52, left: int = LEFT - 12
+) -> None:
+    """Put rows below the plot; the figure becomes as much higher as they need.
+
+    Args:
+        made: The figure, its height set.
+        rows: What to say, from above.
+        axis: The pixels between the plot and the first row: ticks and title of the axis.
+        left: How many pixels left of the plot they begin.
+    """
+    width = _WIDTH - (0 if left else LEFT)
+    below = float(axis)
+    for row in rows:
+        indent = width_of(row.sign, SMALL * 1.6) + 6 if row.sign else 0.0
+        lines = row.lines(width - indent)
+        sign = f'<span style="color:{row.colour}">{row.sign}</span>{_SPACE}' if row.sign else ""
+        # Lines below begin where the first one does, as far as spaces can bring them there.
+        between = "<br>" + (_SPACE * 5 if row.sign else "")
+        made.add_annotation(
+            text=sign + between.join(lines),
+            hovertext=shown(cut(f"{row.head} {row.text}", _MOST_HOVER)),
+            x=0,
+            xref="paper",
+            xanchor="left",
+            xshift=-left,
+            y=0,
+            yref="paper",
+            yanchor="top",
+            yshift=-below,
+            align="left",
+            borderpad=0,
+            font={"size": SMALL},
+            showarrow=False,
+        )
+        below += len(lines) * _LINE + _BETWEEN
+    bottom = round(below + 8) if rows else axis
+    made.update_layout(
+        height=made.layout.height - made.layout.margin.b + bottom, margin={"b": bottom}
+    )

@@ -1,0 +1,129 @@
+"""Labels beside points, placed so that none lies on another, however wide the figure becomes.
+
+The height of a figure in pixels is known and its width is not. So a label stands to the right of
+its point at a fixed distance and only its height is chosen, for the narrowest width. A wider figure
+moves points apart from left to right, and labels that were beside each other stay so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import plotly.graph_objects as go
+
+from cepkit.figures.kit.style import SIZE, TEXT
+
+HEIGHT = 15
+"""Of a label, in pixels."""
+GAP = 11
+"""Between the middle of a point and its label."""
+RADIUS = 8
+"""Of a point, with what is kept free around it."""
+
+_MOST_STEPS = 41
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point and the width of its label, in pixels; y downwards."""
+
+    x: float
+    y: float
+    width: float
+
+
+def shifts(points: Sequence[Point], height: float) -> list[float]:
+    """Return for each point how far above (below zero) or below it its label stands, in pixels.
+
+    Args:
+        points: The points.
+        height: Of the plot: labels stay within.
+    """
+    placed: list[tuple[Point, float]] = []
+    found = [0.0] * len(points)
+    for i in sorted(range(len(points)), key=lambda i: (points[i].y, points[i].x)):
+        found[i] = _shift(points[i], points, placed, height)
+        placed.append((points[i], points[i].y + found[i]))
+    return found
+
+
+def _shift(
+    point: Point, points: Sequence[Point], placed: Sequence[tuple[Point, float]], height: float
+) -> float:
+    for step in range(_MOST_STEPS):
+        # A little above first: a line that falls from left to right passes below.
+        shift = -6 + (step + 1) // 2 * HEIGHT * (1 if step % 2 else -1)
+        y = point.y + shift
+        inside = HEIGHT / 2 <= y <= height - HEIGHT / 2
+        free = not any(_on_point(point, y, other) for other in points if other != point)
+        free = free and not any(_on_label(point, y, *other) for other in placed)
+        if inside and free:
+            break
+    return shift
+
+
+def _on_point(label: Point, y: float, other: Point) -> bool:
+    if abs(other.y - y) >= HEIGHT / 2 + RADIUS:
+        return False
+    # One that is not to the right of this point stays on its left.
+    is_left = other.x <= label.x and other.x + RADIUS <= label.x + GAP
+    return not (is_left or other.x - RADIUS >= label.x + GAP + label.width)
+
+
+def _on_label(label: Point, y: float, other: Point, other_y: float) -> bool:
+    if abs(other_y - y) >= HEIGHT:
+        return False
+    return label.x < other.x + other.width and other.x < label.x + label.width
+
+
+def spread(places: Sequence[float], height: float, gap: float = HEIGHT) -> list[float]:
+    """Return places beside the given ones that are at least `gap` apart, in the same order.
+
+    Args:
+        places: Where the labels of line ends would stand best, in pixels.
+        height: Of the plot: they stay within, as far as there is room.
+        gap: Between the middles of two labels.
+    """
+    order = sorted(range(len(places)), key=places.__getitem__)
+    found = list(places)
+    for before, i in pairwise(order):
+        found[i] = max(found[i], found[before] + gap)
+    beyond = height
+    for i in reversed(order):
+        found[i] = min(found[i], beyond)
+        beyond = found[i] - gap
+    return found
+
+
+def add_label(
+    made: go.Figure, x: float, y: float, shift: float, text: str, size: int = SIZE
+) -> None:
+    """Put a label beside a point, with a thin line to it where it stands off.
+
+    Args:
+        made: The figure.
+        x: Of the point, on the axis.
+        y: Of the point.
+        shift: From `shifts`.
+        text: Already escaped.
+        size: Of its font.
+    """
+    made.add_annotation(
+        x=x,
+        y=y,
+        ax=GAP,
+        ay=shift,
+        text=text,
+        font={"size": size},
+        xanchor="left",
+        yanchor="middle",
+        align="left",
+        borderpad=0,
+        showarrow=True,
+        arrowhead=0,
+        arrowwidth=0.8,
+        arrowcolor=TEXT if abs(shift) > HEIGHT else "rgba(0,0,0,0)",
+        standoff=5,
+    )

@@ -1,0 +1,117 @@
+"""A canvas as a plotly figure."""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+import plotly.graph_objects as go
+
+from cepkit.figures.kit.canvas import THIN, Canvas, Card, Circle, Item, Line, Text
+from cepkit.figures.kit.style import TEXT, figure
+from cepkit.figures.kit.texts import cut, shown
+
+_HEAD = 44
+_HOVER = 600
+
+
+def to_figure(canvas: Canvas, title: str) -> go.Figure:
+    """Return the figure: as large as the canvas, one unit of its axes a pixel.
+
+    Args:
+        canvas: The picture.
+        title: A text from data; it is escaped here.
+    """
+    made = figure(shown(title), round(canvas.height) + _HEAD, round(canvas.width))
+    made.update_layout(margin={"l": 0, "r": 0, "t": _HEAD, "b": 0, "pad": 0}, dragmode=False)
+    hidden: dict[str, Any] = {"visible": False, "fixedrange": True, "automargin": False}
+    made.update_xaxes(range=[0, canvas.width], **hidden)
+    made.update_yaxes(range=[canvas.height, 0], **hidden)
+    # All at once: adding shapes one by one validates all earlier ones again each time.
+    shapes = [shape for item in canvas.items for shape in _shapes(item)]
+    annotations = [_annotation(item) for item in canvas.items if isinstance(item, Text)]
+    made.update_layout(shapes=shapes, annotations=annotations)
+    told = [spot for item in canvas.items for spot in _told(item)]
+    made.add_trace(
+        go.Scatter(
+            x=[x for x, _, _, _ in told],
+            y=[y for _, y, _, _ in told],
+            mode="markers",
+            marker={
+                "size": [size for _, _, size, _ in told],
+                "color": "rgba(0,0,0,0)",
+                # Marks of many sizes would have an outline.
+                "line": {"width": 0},
+            },
+            hovertext=[_hover(text) for _, _, _, text in told],
+            hoverinfo="text",
+            showlegend=False,
+        )
+    )
+    return made
+
+
+def _told(item: Item) -> list[tuple[float, float, float, str]]:
+    """Return where, how large and about what a mark must be for the pointer to find the item."""
+    match item:
+        case Circle(hover=text) | Card(hover=text) if text:
+            left, top, right, bottom = item.box()
+            return [((left + right) / 2, (top + bottom) / 2, min(right - left, bottom - top), text)]
+        case _:
+            return []
+
+
+def _shapes(item: Item) -> list[dict[str, Any]]:
+    match item:
+        case Circle(x, y, radius, _, fill, dash, double):
+            radii = (radius, radius - 4) if double else (radius,)
+            return [
+                {
+                    "type": "circle",
+                    "x0": x - r,
+                    "x1": x + r,
+                    "y0": y - r,
+                    "y1": y + r,
+                    "line": {"color": TEXT, "width": 1.6, "dash": dash},
+                    "fillcolor": (fill if r == radius else None) or "rgba(0,0,0,0)",
+                }
+                for r in radii
+            ]
+        case Card():
+            outline = {"color": TEXT, "width": THIN, "dash": item.dash}
+            fill = item.fill or "rgba(0,0,0,0)"
+            card = {"type": "path", "path": item.path(), "line": outline, "fillcolor": fill}
+            behind = {"type": "path", "path": item.behind(), "line": outline}
+            return [behind, card] if item.stacked else [card]
+        case Line():
+            line = {"color": item.colour or TEXT, "width": item.width}
+            drawn = {"type": "path", "path": item.path(), "line": {**line, "dash": item.dash}}
+            if not item.arrow:
+                return [drawn]
+            edge = {**line, "width": THIN}
+            head = {"type": "path", "path": item.head(), "line": edge, "fillcolor": line["color"]}
+            return [drawn, head]
+        case Text():
+            return []
+        case _:
+            assert_never(item)
+
+
+def _annotation(text: Text) -> dict[str, Any]:
+    lines = "<br>".join(map(shown, text.lines))
+    return {
+        "x": text.x,
+        "y": text.y,
+        "text": f"<b>{lines}</b>" if text.bold else lines,
+        "showarrow": False,
+        "xanchor": text.anchor,
+        "yanchor": "top",
+        "align": text.anchor,
+        "borderpad": 0,
+        "font": {"size": text.size, "color": text.colour or TEXT},
+        "hovertext": _hover(text.hover) or None,
+        "captureevents": bool(text.hover),
+    }
+
+
+def _hover(text: str) -> str:
+    return "<br>".join(shown(cut(line, _HOVER)) for line in text.splitlines())

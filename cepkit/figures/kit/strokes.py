@@ -1,0 +1,52 @@
+"""What edges carry, and how wide they are: by its logarithm, on one scale for a whole figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+
+from cepkit.costs.partial_matches import alive
+from cepkit.figures.kit.canvas import THIN
+from cepkit.pattern.normal_form import Branch
+from cepkit.plan.logarithms import log_text
+from cepkit.statistics.model import Statistics
+
+_WIDEST = 7.0
+
+
+@dataclass(frozen=True, slots=True)
+class Strokes:
+    """A scale from 1, which is drawn thin, to the most there is.
+
+    Attributes:
+        most: The natural logarithm of the most that an edge carries.
+    """
+
+    most: float = 0.0
+
+    @classmethod
+    def of(cls, logarithms: Iterable[float | None]) -> Strokes:
+        """Return the scale for edges that carry so much; None where it is not known."""
+        return cls(max((v for v in logarithms if v is not None), default=0.0))
+
+    def width(self, logarithm: float | None) -> float:
+        """Return the width of an edge in pixels."""
+        if logarithm is None or logarithm <= 0:
+            return THIN
+        # No edge is wide where all carry little.
+        return THIN + (_WIDEST - THIN) * min(1.0, logarithm / max(self.most, math.log(100)))
+
+
+def held_in_window(branch: Branch, statistics: Statistics) -> Callable[[Collection[str]], float]:
+    """Return what tells how many partial matches of some variables are alive in a window.
+
+    It gives the natural logarithm, as the cost model of partial matches has it.
+    """
+    kept, bit = alive(branch, statistics), {v: 1 << i for i, v in enumerate(branch.variables)}
+    return lambda variables: kept(sum(bit[v] for v in variables))
+
+
+def carried(logarithm: float) -> str:
+    """Return what stands at an edge that carries so much."""
+    return f"~{log_text(logarithm)}"

@@ -1,0 +1,147 @@
+"""Aggregates over a Spark DataFrame, as Spark DataFrames: each cell as a local stream would be.
+
+Source: ASEQ; how a stream may be cut for that, `prepared.py` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cepkit.aggregation.semirings.functions import Function
+from cepkit.aggregation.sequence.elements import Emit
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
+from cepkit.routes.aggregates import way_of
+from cepkit.routes.several import Shared, SharingPlan, plan_sharing, shareable
+from cepkit.spark.aggregates.one_pass import StartedPass, start
+from cepkit.spark.aggregates.prepared import Prepared, prepare
+from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
+from cepkit.spark.batch import batch_frame
+from cepkit.spark.cells.delivery import Route
+from cepkit.spark.profile.rates import sampled_rates, unknown_rates
+from cepkit.stream.stream import Stream
+
+
+def aggregate(
+    stream: Stream,
+    query: Query,
+    functions: Mapping[str, Function],
+    method: str,
+    emit: Emit,
+    *,
+    plan: Plan | None = None,
+    slice_seconds: float | None = None,
+    route: Route | None = None,
+) -> SparkAggregates:
+    """Return the aggregates of a query in a Spark stream, as a Spark DataFrame.
+
+    Nothing is aggregated before an action asks for it; where neither the plan's statistics nor
+    the footers of Parquet files say how much there is, one job counts the stream now.
+
+    Args:
+        stream: Events in a Spark DataFrame; it is read anew for each action.
+        query: What is asked.
+        functions: The columns of aggregates, by name.
+        method: As for `cepkit.aggregate`; the choice between A-Seq's is made in each cell.
+        emit: Which rows.
+        plan: How the matches are detected where they have to be; None: in pattern order.
+        slice_seconds: The length of a time slice; None: chosen.
+        route: How the events reach the workers; None: chosen.
+
+    Raises:
+        PatternError: An aggregate cannot take the column that it is of.
+        UnsupportedError: The method is not for such a query; a function does not say what type
+            its values have.
+    """
+    frame = batch_frame(stream)
+    prepared = prepare(stream, frame, query, functions, way_of(query, method), emit, plan)
+    statistics = None if plan is None else plan.statistics
+    started = start(
+        stream,
+        frame,
+        {0: prepared},
+        statistics=statistics,
+        slice_seconds=slice_seconds,
+        route=route,
+    )
+    return SparkAggregates.of(started, 0)
+
+
+def aggregate_several(
+    stream: Stream,
+    queries: Sequence[Query],
+    functions: Sequence[Mapping[str, Function]],
+    method: str,
+    emit: Emit,
+    sharing: Shared,
+    *,
+    plans: Mapping[int, Plan] | None = None,
+    slice_seconds: float | None = None,
+    route: Route | None = None,
+) -> SeveralSparkAggregates:
+    """Return the aggregates of several queries in a Spark stream.
+
+    What is shared is decided now, once for all cells. Where that depends on how often events come
+    ("auto", "chop-connect"), two jobs count the stream and fetch a sample of it.
+
+    Sequences with windows go in one pass, in time slices with a halo of the widest window, by keys
+    only if all have the same; those without a window in a pass for each key; and what has to be
+    detected by itself.
+
+    Args:
+        stream: Events in a Spark DataFrame.
+        queries: What is asked.
+        functions: For each query the columns of aggregates, by name.
+        method: As for `cepkit.aggregate`.
+        emit: Which rows.
+        sharing: One of `routes.several.SHARINGS`, or for each query the lengths of its pieces.
+        plans: How the matches of some queries, by number, are detected.
+        slice_seconds: The length of a time slice; None: chosen.
+        route: How the events reach the workers; None: chosen.
+
+    Raises:
+        PlanError: The sharing plan is not one of these queries.
+        PatternError: An aggregate cannot take the column that it is of.
+        UnsupportedError: The method is not for one of the queries.
+    """
+    frame = batch_frame(stream)
+    plans = plans or {}
+    prepared = {
+        q: prepare(stream, frame, query, each, way_of(query, method), emit, plans.get(q))
+        for q, (query, each) in enumerate(zip(queries, functions, strict=True))
+    }
+    sequences, reasons = shareable(queries, functions, method)
+    rates = sampled_rates(stream, frame) if sharing in ("auto", "chop-connect") else unknown_rates
+    plan = plan_sharing(sequences, functions, reasons, rates, sharing)
+    passes: list[StartedPass] = []
+    for members in _passes(prepared, plan):
+        known = plans.get(min(members))
+        passes.append(
+            start(
+                stream,
+                frame,
+                {q: prepared[q] for q in members},
+                [cluster for cluster in plan.clusters if members.issuperset(cluster.queries)],
+                statistics=None if known is None else known.statistics,
+                slice_seconds=slice_seconds,
+                route=route,
+                told=any(started.telling.told for started in passes),
+            )
+        )
+    return SeveralSparkAggregates.of(passes, plan)
+
+
+def _passes(prepared: Mapping[int, Prepared], plan: SharingPlan) -> list[set[int]]:
+    """Return which queries go together, in the order of the first of each."""
+    keys = {q: one.key for q, one in prepared.items()}
+    for cluster in plan.clusters:
+        if len({keys[q] for q in cluster.queries}) > 1:
+            keys.update(dict.fromkeys(cluster.queries))
+    together: dict[object, set[int]] = {}
+    for q, one in prepared.items():
+        if one.way.sequence is None:
+            name: object = q
+        else:
+            name = "windows" if one.window is not None else ("no window", keys[q])
+        together.setdefault(name, set()).add(q)
+    return list(together.values())

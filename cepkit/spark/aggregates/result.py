@@ -1,0 +1,156 @@
+"""The aggregates of queries in a Spark stream: Spark DataFrames that say how they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.storagelevel import StorageLevel
+
+from cepkit.aggregation.sequence.elements import Emit
+from cepkit.errors import PatternError
+from cepkit.pattern.query import Query
+from cepkit.routes.several import Several, SharingPlan
+from cepkit.spark.aggregates.one_pass import StartedPass
+from cepkit.spark.aggregates.one_table import QUERY
+from cepkit.spark.results.frame import ResultFrame, Telling
+
+_QUERY = "query"
+_KEPT = StorageLevel.MEMORY_AND_DISK_DESER
+
+
+class SparkAggregates(ResultFrame):
+    """Aggregates as a Spark DataFrame: nothing is computed before an action asks for it.
+
+    The columns are those of `cepkit.aggregate` on a local stream; rows are in no particular order.
+
+    Attributes:
+        query: What was asked.
+        emit: Which rows there are.
+        method: How they are computed: "a-seq", one of its methods, "shared-counters" or "detect".
+        reason: Why in this way.
+        route: How the events reach the workers, and how they are cut, as a sentence.
+    """
+
+    def __init__(
+        self,
+        found: DataFrame,
+        *,
+        query: Query,
+        emit: Emit,
+        method: str,
+        reason: str,
+        route: str,
+        telling: Telling,
+    ) -> None:
+        title = f"Aggregates by {method} ({reason})"
+        super().__init__(found, title=title, route=route, telling=telling)
+        self.query = query
+        self.emit = emit
+        self.method = method
+        self.reason = reason
+
+    @classmethod
+    def of(cls, started: StartedPass, query: int) -> SparkAggregates:
+        """Return the aggregates of a query of a pass."""
+        method, reason = started.way_of(query)
+        asked = started.queries[query].asked
+        return cls(
+            started.rows_of(query),
+            query=asked.query,
+            emit=asked.emit,
+            method=method,
+            reason=reason,
+            route=started.route,
+            telling=started.telling,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeveralSparkAggregates(Several[SparkAggregates]):
+    """The aggregates of several queries over a Spark stream, in their order.
+
+    Each is a DataFrame of its own, and reads the stream when it is asked. What is aggregated in one
+    pass is computed anew for each of its queries, unless it is kept: `persist` it first, or take
+    all rows as `together`.
+
+    Attributes:
+        results: One for each query.
+        plan: What they share.
+        passes: The passes over the stream that they need.
+    """
+
+    passes: tuple[StartedPass, ...]
+
+    @classmethod
+    def of(cls, passes: Sequence[StartedPass], plan: SharingPlan) -> SeveralSparkAggregates:
+        """Return the aggregates of all queries of some passes."""
+        found = {
+            query: SparkAggregates.of(started, query)
+            for started in passes
+            for query in started.queries
+        }
+        return cls(tuple(found[query] for query in sorted(found)), plan, tuple(passes))
+
+    @property
+    def together(self) -> ResultFrame:
+        """The rows of all queries as one DataFrame, which reads the stream once for each pass.
+
+        The column `query` has the number of the query, counted from 1 as in the plan. Of the other
+        columns those that a query does not have are null in its rows.
+
+        Raises:
+            PatternError: Two queries have columns of one name that are of different types, or one
+                groups by a column called `query`; or there is no query.
+        """
+        known: dict[str, str] = {_QUERY: "int"}
+        for result in self.results:
+            for name, kind in result.dtypes:
+                if known.setdefault(name, kind) != kind or name == _QUERY:
+                    raise PatternError(
+                        f"the column '{name}' of one query is another one than that of another",
+                        hint="take the results one by one",
+                    )
+        if not self.passes:
+            raise PatternError("there are no queries whose rows could be taken together")
+        parts = [_named(started) for started in self.passes]
+        whole = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+        return ResultFrame(
+            whole,
+            title=f"Aggregates of {len(self)} queries together",
+            route="; ".join(dict.fromkeys(started.route for started in self.passes)),
+            telling=self.passes[0].telling,
+        )
+
+    def persist(self, level: StorageLevel = _KEPT) -> SeveralSparkAggregates:
+        """Keep the rows of all queries once they have been computed.
+
+        Args:
+            level: Where, as for `DataFrame.persist`.
+
+        Returns:
+            The same aggregates. Its results take what is kept; so do those of this object that
+            have not been asked for anything yet.
+        """
+        for started in self.passes:
+            started.frame.persist(level)
+        return SeveralSparkAggregates.of(self.passes, self.plan)
+
+    def unpersist(self) -> None:
+        """Let go of what `persist` has kept."""
+        for started in self.passes:
+            started.frame.unpersist()
+
+
+def _named(started: StartedPass) -> DataFrame:
+    """Return the rows of a pass with the names that users know."""
+    names = {
+        at: name
+        for query, places in started.rows.places.items()
+        for at, name in zip(places, started.rows.of[query].names, strict=True)
+    }
+    columns = [F.col(f"c{at - 1}").alias(name) for at, name in sorted(names.items())]
+    return started.frame.select((F.col(QUERY) + 1).alias(_QUERY), *columns)

@@ -1,0 +1,118 @@
+"""Totals on Spark: the matches of each group as sums that tasks pack, and that are joined later.
+
+Source: ASEQ's aggregates as semirings (`aggregation/rows/partial.py`).
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark import cloudpickle
+
+from cepkit.aggregation.rows.moments import Moments
+from cepkit.aggregation.rows.partial import summed
+from cepkit.aggregation.rows.tables import Values, typed
+from cepkit.aggregation.semirings.functions import Element
+from cepkit.aggregation.sequence.elements import Together
+from cepkit.errors import LimitError
+from cepkit.spark.aggregates.query import Asked
+from cepkit.stream.columns import EventColumns
+
+Rows = npt.NDArray[np.int32]
+
+ELEMENT = pa.field("element", pa.binary())
+"""The column of packed sums."""
+
+
+class Totals:
+    """What all cells of a task hold together, for each group of a query."""
+
+    def __init__(self, asked: Asked, promised: pa.Schema) -> None:
+        self._asked = asked
+        self._together = Together(list(asked.functions.values()))
+        self._groups = pa.schema([promised.field(name) for name in asked.query.group_by])
+        self._sums: dict[tuple[Any, ...], Element] = {}
+        if not asked.query.group_by:
+            self._sums[()] = self._together.zero
+
+    def add_number(self, number: int) -> None:
+        """Add so many matches, of which nothing else is asked and which are in no group."""
+        self._plus((), (number,) * (1 + len(self._asked.functions)))
+
+    def add(self, columns: EventColumns, moments: Moments, group_rows: Rows) -> None:
+        """Add what matches among some events give, with an event of each group."""
+        found = summed(moments, self._together)
+        if names := self._groups.names:
+            # A group of triggers alone has no row.
+            found = {group: element for group, element in found.items() if element[0]}
+        rows = columns.source_rows(group_rows[np.fromiter(found, np.int64, len(found))])
+        keys = columns.source.select(names).take(pa.array(rows))
+        values = [[_normal(v) for v in keys.column(name).to_pylist()] for name in names]
+        groups = zip(*values, strict=True) if names else [()] * len(found)
+        for group, element in zip(groups, found.values(), strict=True):
+            self._plus(group, element)
+
+    def merge(self, batch: pa.RecordBatch) -> None:
+        """Add what `batch` made."""
+        *keys, elements = (column.to_pylist() for column in batch.columns)
+        groups = zip(*keys, strict=True) if keys else [()] * len(elements)
+        for group, element in zip(groups, elements, strict=True):
+            self._plus(group, pickle.loads(element))  # noqa: S301 - what a worker has written
+
+    def packed(self) -> list[pa.Array]:
+        """Return the columns of the groups, and the sums, each packed."""
+        # What a user's own function makes may be of a class that only he knows.
+        packed = [_dumps(element) for element in self._sums.values()]
+        return [*self._keys(), pa.array(packed, pa.binary())]
+
+    def results(self, promised: pa.Schema) -> list[pa.Array]:
+        """Return the columns that are shown."""
+        nothing = self._asked.nothing
+        columns = self._keys()
+        for place, (name, function) in enumerate(self._asked.functions.items(), 1):
+            results = [function.result(element[place]) for element in self._sums.values()]
+            values = typed(results, function, nothing, self._asked.schema)
+            columns.append(as_promised(values, promised.field(name)))
+        return columns
+
+    def _plus(self, group: tuple[Any, ...], element: Element) -> None:
+        known = self._sums.get(group)
+        self._sums[group] = element if known is None else self._together.plus(known, element)
+
+    def _keys(self) -> list[pa.Array]:
+        return [
+            pa.array([group[i] for group in self._sums], field.type)
+            for i, field in enumerate(self._groups)
+        ]
+
+
+def _dumps(element: Element) -> bytes:
+    packed: bytes = cloudpickle.dumps(element)  # type: ignore[no-untyped-call]
+    return packed
+
+
+def _normal(value: Any) -> Any:
+    """Return the one value that stands for all that GROUP BY takes to be equal."""
+    if isinstance(value, float):
+        return None if value != value else value + 0.0
+    return value
+
+
+def as_promised(values: Values, field: pa.Field) -> pa.Array:
+    """Return values as Spark was promised them.
+
+    Raises:
+        LimitError: An integer is beyond 64 bits.
+    """
+    if isinstance(values, list):
+        longest = max(abs(value) for value in values if value is not None)
+        raise LimitError(
+            f"the column '{field.name}' has an integer of {len(str(longest))} digits",
+            expected="on Spark at most 64 bits",
+            hint="a local stream holds integers of any size",
+        )
+    return values if values.type.equals(field.type) else values.cast(field.type)

@@ -1,0 +1,373 @@
+"""Arrival numbers of a Spark DataFrame: how many events of the whole stream came before each.
+
+All types count, though only those of the query travel on. Nothing is sorted in one place:
+
+- without an arrival column the events are counted in each of Spark's partitions; a number is what
+  came in the partitions before, and the position in its own. One pass over time and type.
+- with a column of consecutive whole numbers, as a log has them, a number is a difference. That the
+  values are all there, each once, shows in a hash over all of them (wrong once in 2**64).
+- with any other column the events are shuffled into ranges of its values, which a sample sets,
+  counted there, sorted there and numbered there.
+
+Numbers inside partitions of the query are made by a shuffle on its key. A number that cannot be
+made is null; the workers refuse it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import accumulate
+from operator import xor
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from cepkit.columnar.compile.program import Clock
+from cepkit.spark.cells.extent import KEY_BUCKETS, has_type, positional, without_time, without_type
+from cepkit.spark.cells.layout import Extent, Key
+from cepkit.stream.arrival import refuse_missing
+from cepkit.stream.columns import Dropped
+from cepkit.stream.schema import Schema
+
+_RANGE_EVENTS = 500_000
+_MOST_RANGES = 1000
+_SAMPLED = 100
+"""Events sampled for each range: it then holds within a third or so of what it should."""
+
+_POSITION_BITS = 33
+"""Of Spark's monotonically increasing ids; the bits above are the partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """Events that know their numbers.
+
+    Attributes:
+        rows: The wanted columns of the events that the query may be about, then a column for each
+            clock.
+        extent: How much there is, by the clock that is cut by, unless that is time.
+        dropped: The rows that are no events.
+    """
+
+    rows: DataFrame
+    extent: Extent
+    dropped: Dropped
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is numbered, and for whom.
+
+    Attributes:
+        frame: The rows.
+        names: Their columns.
+        schema: Which column is what.
+        wanted: The columns that are sent.
+        types: Those that the query names, None for any.
+        key: What all events of a match agree on.
+        partition_by: The partition of the query.
+    """
+
+    frame: DataFrame
+    names: tuple[str, ...]
+    schema: Schema
+    wanted: tuple[str, ...]
+    types: frozenset[str] | None
+    key: Key | None
+    partition_by: tuple[str, ...]
+
+    def place(self, name: str) -> str:
+        """Return what a column is called among rows whose columns are called by position."""
+        return f"c{self.names.index(name)}"
+
+    def kind(self, name: str) -> t.DataType:
+        """Return the type of a column."""
+        kind: t.DataType = self.frame.schema.fields[self.names.index(name)].dataType
+        return kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Census:
+    """What one pass over the stream counted, by Spark partition where that is asked.
+
+    Attributes:
+        events: In each partition, all types.
+        fitting: Events of the query's types.
+        heaviest: The events of the most frequent key, at most, all types.
+        heaviest_fitting: The same of the query's types.
+        dropped: The rows that are no events.
+        missing: The events without a value in the arrival column.
+        ends: The least and the greatest value there; None where it is not asked for.
+        hashed: All values there.
+    """
+
+    events: dict[int, int]
+    fitting: int
+    heaviest: int
+    heaviest_fitting: int
+    dropped: Dropped
+    missing: int
+    ends: tuple[int, int] | None
+    hashed: int
+
+    @property
+    def total(self) -> int:
+        return sum(self.events.values())
+
+
+def numbered(source: Source, clocks: Sequence[Clock], clock: Clock) -> Numbered:
+    """Return the events with their numbers; some jobs count the stream now.
+
+    Args:
+        source: What is numbered.
+        clocks: The numbers that are wanted, "arrival" before "place".
+        clock: By what the stream is cut.
+
+    Raises:
+        StreamError: The arrival column has no value for some event.
+    """
+    return _Numbering(source, tuple(clocks)).run(clock)
+
+
+class _Numbering:
+    """The steps of `numbered`, over rows whose columns are called by position."""
+
+    def __init__(self, source: Source, clocks: tuple[Clock, ...]) -> None:
+        schema = source.schema
+        needed = {*source.wanted, *schema.roles, *source.partition_by}
+        needed.update(source.key.columns if source.key else ())
+        rows = positional(source.frame)
+        rows = rows.select(*(source.place(name) for name in source.names if name in needed))
+        self._source, self._clocks = source, clocks
+        self._by_row = schema.arrival is None
+        self._rows = fixed(rows) if self._by_row else rows
+        time, type_ = F.col(source.place(schema.time)), F.col(source.place(schema.type))
+        self._no_time = without_time(time, source.kind(schema.time))
+        self._no_type = without_type(type_, source.kind(schema.type)) & ~self._no_time
+        self._is_event = ~self._no_time & ~self._no_type
+        fitting = has_type(type_, source.kind(schema.type), source.types)
+        self._fitting = F.lit(True) if fitting is None else F.coalesce(fitting, F.lit(False))
+
+    def run(self, clock: Clock) -> Numbered:
+        census = self._census(self._rows)
+        if census.dropped:
+            # What is no event has no position either.
+            self._rows = self._rows.where(self._is_event)
+            if self._by_row:
+                census = _with_dropped(self._census(self._rows), census.dropped)
+        if self._source.schema.arrival is not None:
+            refuse_missing(self._source.schema.arrival, census.missing, census.total)
+        keys = [f"k{i}" for i in range(len(self._source.partition_by))]
+        rows = self._rows.select(
+            *self._carried(), *self._keys(keys), self._fitting.alias("fits"), self._order()
+        )
+        if "arrival" in self._clocks:
+            rows = self._with_arrival(rows, census)
+        if "place" in self._clocks:
+            order = "arrival" if "arrival" in self._clocks else "came"
+            rows = rows.withColumn("place", _position(keys, order, checked=not self._by_row))
+        unknown = [F.col(c).isNull() for c in self._clocks]
+        rows = rows.where(reduce(Column.__or__, unknown, F.col("fits")))
+        rows = rows.select(*map(self._source.place, self._source.wanted), *self._clocks)
+        if clock == "place":
+            last, heaviest = census.heaviest, census.heaviest_fitting
+        else:
+            last, heaviest = census.total, census.heaviest_fitting
+        return Numbered(rows, Extent(census.fitting, 0, max(0, last - 1), heaviest), census.dropped)
+
+    def _carried(self) -> list[Column]:
+        """Return the wanted columns, empty where nobody will read them: they may be shuffled."""
+        names = map(self._source.place, self._source.wanted)
+        return [F.when(self._fitting, F.col(name)).alias(name) for name in names]
+
+    def _keys(self, names: Sequence[str]) -> list[Column]:
+        """Return the partition of the query such that equal values are equal for Spark, too."""
+        keys = []
+        for name, alias in zip(self._source.partition_by, names, strict=True):
+            column, kind = F.col(self._source.place(name)), self._source.kind(name)
+            if isinstance(kind, t.FloatType | t.DoubleType | t.DecimalType):
+                column = F.nanvl(column.cast("double"), F.lit(None))
+            keys.append(column.alias(alias))
+        return keys
+
+    def _order(self) -> Column:
+        """Return when a row came, as `came`: whole numbers wherever that can be."""
+        if self._source.schema.arrival is None:
+            return F.monotonically_increasing_id().alias("came")
+        return self._came().alias("came")
+
+    def _came(self) -> Column:
+        name = self._source.schema.arrival
+        assert name is not None
+        column, kind = F.col(self._source.place(name)), self._source.kind(name)
+        match kind:
+            case t.TimestampType():
+                return F.unix_micros(column)
+            case t.DateType():
+                return F.unix_date(column).cast("long")
+            case t.FloatType() | t.DoubleType():
+                return F.nanvl(column.cast("double"), F.lit(None))
+            case t.DecimalType() | t.TimestampNTZType():
+                return column
+            case _:
+                return column.cast("long")
+
+    def _is_whole(self) -> bool:
+        name = self._source.schema.arrival
+        fractions = t.FloatType | t.DoubleType | t.DecimalType | t.TimestampNTZType
+        return name is not None and not isinstance(self._source.kind(name), fractions)
+
+    def _census(self, rows: DataFrame) -> _Census:
+        groups, by_row = [], self._by_row and "arrival" in self._clocks
+        if by_row:
+            rows = rows.withColumn("id", F.monotonically_increasing_id())
+            groups.append(F.shiftright("id", _POSITION_BITS).alias("partition"))
+        if self._source.key is not None:
+            names = [F.col(self._source.place(name)) for name in self._source.key.columns]
+            groups.append(F.pmod(F.xxhash64(*names), F.lit(KEY_BUCKETS)).alias("bucket"))
+        counts = [
+            F.count_if(self._is_event).alias("events"),
+            F.count_if(self._is_event & self._fitting).alias("fitting"),
+            F.count_if(self._no_time).alias("null_time"),
+            F.count_if(self._no_type).alias("null_type"),
+        ]
+        if not self._by_row:
+            came = self._came()
+            counts.append(F.count_if(self._is_event & came.isNull()).alias("missing"))
+            if self._is_whole():
+                came = F.when(self._is_event, came)
+                hashed = F.bit_xor(F.when(came.isNotNull(), F.xxhash64(came)))
+                counts += [F.min(came).alias("low"), F.max(came).alias("high")]
+                counts.append(hashed.alias("hashed"))
+        return _census_of(rows.groupBy(*groups).agg(*counts).collect())
+
+    def _with_arrival(self, rows: DataFrame, census: _Census) -> DataFrame:
+        if self._by_row:
+            counts = [census.events.get(i, 0) for i in range(max(census.events, default=0) + 1)]
+            partition = F.shiftright("came", _POSITION_BITS).cast("int")
+            position = F.col("came").bitwiseAND(F.lit((1 << _POSITION_BITS) - 1))
+            number = _looked_up(_before(counts), partition) + position
+            known = position < _looked_up(counts, partition)
+            return rows.withColumn("arrival", F.when(known, number))
+        if self._is_consecutive(census):
+            assert census.ends is not None
+            return rows.withColumn("arrival", F.col("came") - F.lit(census.ends[0]))
+        ranges = _range_of(self._bounds(census.total))
+        counted = self._rows.where(self._is_event).select(self._order())
+        found = counted.groupBy(ranges.alias("range")).count().collect()
+        events: dict[int, int] = {row[0]: row[1] for row in found}
+        counts = [events.get(i, 0) for i in range(max(events, default=0) + 1)]
+        rows = rows.withColumn("range", ranges)
+        position = _position(["range"], "came", checked=True)
+        return rows.withColumn("arrival", _looked_up(_before(counts), F.col("range")) + position)
+
+    def _is_consecutive(self, census: _Census) -> bool:
+        if census.ends is None or census.ends[1] - census.ends[0] + 1 != census.total:
+            return False
+        whole = self._rows.sparkSession.range(census.ends[0], census.ends[1] + 1)
+        hashed: int = whole.agg(F.bit_xor(F.xxhash64("id"))).collect()[0][0]
+        return hashed == census.hashed
+
+    def _bounds(self, total: int) -> list[Column]:
+        """Return values between which about as many events lie, from a sample."""
+        cores = self._rows.sparkSession.sparkContext.defaultParallelism
+        ranges = max(2 * cores, min(math.ceil(total / _RANGE_EVENTS), _MOST_RANGES))
+        events = self._rows.where(self._is_event).select(self._order())
+        share = _SAMPLED * ranges / max(total, 1)
+        if share < 1:
+            events = events.sample(fraction=share, seed=0)
+        kind = events.schema["came"].dataType
+        # As texts: these are values again whatever the type, and mean the same in every zone.
+        ordered = events.orderBy("came").select(F.col("came").cast("string")).collect()
+        texts = [ordered[i * len(ordered) // ranges][0] for i in range(1, ranges) if ordered]
+        return [F.lit(text).cast(kind) for text in dict.fromkeys(texts)]
+
+
+def _census_of(counted: Sequence[Any]) -> _Census:
+    events: dict[int, int] = {}
+    heaviest: dict[int, int] = {}
+    fitting: dict[int, int] = {}
+    found = [row.asDict() for row in counted]
+    for row in found:
+        partition, bucket = row.get("partition", 0), row.get("bucket", 0)
+        events[partition] = events.get(partition, 0) + row["events"]
+        heaviest[bucket] = heaviest.get(bucket, 0) + row["events"]
+        fitting[bucket] = fitting.get(bucket, 0) + row["fitting"]
+    lows = [row["low"] for row in found if row.get("low") is not None]
+    highs = [row["high"] for row in found if row.get("high") is not None]
+    return _Census(
+        events,
+        sum(fitting.values()),
+        max(heaviest.values(), default=0),
+        max(fitting.values(), default=0),
+        sum((Dropped(row["null_time"], row["null_type"]) for row in found), Dropped()),
+        sum(row.get("missing", 0) for row in found),
+        (min(lows), max(highs)) if lows else None,
+        reduce(xor, (row.get("hashed") or 0 for row in found), 0),
+    )
+
+
+def _with_dropped(census: _Census, dropped: Dropped) -> _Census:
+    return replace(census, dropped=dropped)
+
+
+def _position(groups: Sequence[str], order: str, *, checked: bool) -> Column:
+    """Return a row's position in its group, from 0.
+
+    Args:
+        groups: Columns that say the group.
+        order: The column that says the order.
+        checked: Whether it is null where the row before has the same place in the order.
+    """
+    window = Window.partitionBy(*groups).orderBy(order)
+    position = F.row_number().over(window).cast("long") - 1
+    if not checked:
+        return position
+    doubled = F.lag(order).over(window) == F.col(order)
+    return F.when(~F.coalesce(doubled, F.lit(False)), position)
+
+
+def _range_of(bounds: Sequence[Column]) -> Column:
+    """Return how many of the bounds are not above `came`, by halving."""
+
+    def between(low: int, high: int) -> Column:
+        if low == high:
+            return F.lit(low)
+        middle = (low + high) // 2
+        below, above = between(low, middle), between(middle + 1, high)
+        return F.when(F.col("came") < bounds[middle], below).otherwise(above)
+
+    return between(0, len(bounds))
+
+
+def _before(counts: Sequence[int]) -> list[int]:
+    return list(accumulate(counts, initial=0))[:-1]
+
+
+def _looked_up(values: Sequence[int], place: Column) -> Column:
+    """Return the value at a place, null beyond the last one."""
+    return F.get(F.array(*(F.lit(value).cast("long") for value in values)), place)
+
+
+def is_shuffled(rows: DataFrame) -> bool:
+    """Return whether rows come out of a shuffle, so that they lie anew each time."""
+    return "Exchange" in rows._jdf.queryExecution().executedPlan().toString()  # noqa: SLF001
+
+
+def fixed(rows: DataFrame) -> DataFrame:
+    """Return rows that lie in the same partitions in the same order whenever they are read.
+
+    Those of files do. What a shuffle brings lies anew each time, in other partitions for other
+    columns: there the shuffle is run now, and its outcome is read from then on.
+    """
+    if not is_shuffled(rows):
+        return rows
+    session = rows.sparkSession
+    shuffled = rows._jdf.javaRDD()  # noqa: SLF001 - without carrying the rows to Python
+    again = session._jsparkSession.createDataFrame(shuffled, rows._jdf.schema())  # noqa: SLF001
+    return type(rows)(again, session)

@@ -1,0 +1,312 @@
+"""Parquet files read by the tasks themselves: what Spark would carry from the JVM never was there.
+
+Taken only where it is beyond doubt that the DataFrame is the files' rows and nothing else: a
+scan of local Parquet files, without filters, partition columns, or a schema of its own. The
+statistics in the footers say which row groups a time slice needs; a row group at the edge of
+slices is read by each of them. Where the files are so little sorted by time that every slice
+would read much of everything, or without statistics (Spark's INT96 timestamps have none), this
+route does not pay and is not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from cepkit.errors import StreamError
+from cepkit.spark.cells.layout import Extent, Layout
+from cepkit.spark.cells.worker import Job, kept_rows, times_of
+from cepkit.stream.arrow import is_text
+from cepkit.stream.columns import MISSING_INTEGER, Dropped
+from cepkit.stream.schema import Schema
+from cepkit.stream.time_zones import is_utc
+from cepkit.stream.times import microseconds
+
+MOST_FILES = 5000
+MOST_READS = 4.0
+"""How many times the tasks may read the files: that is still far cheaper than the other route."""
+
+_BATCH = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """A row group and when it lies.
+
+    Attributes:
+        path: The file.
+        number: The row group in it.
+        rows: How many it has.
+        first: The earliest time in microseconds; None where no row has a time.
+        last: The latest.
+    """
+
+    path: str
+    number: int
+    rows: int
+    first: int | None
+    last: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What one task reads.
+
+    Attributes:
+        cell: Its slice.
+        groups: The row groups, each with whether this task counts the rows that are no events.
+    """
+
+    cell: int
+    groups: tuple[tuple[RowGroup, bool], ...]
+
+
+def choose(
+    frame: DataFrame,
+    names: Sequence[str],
+    schema: Schema,
+    columns: pa.Schema,
+    layout_for: Callable[[Extent], Layout],
+) -> tuple[Layout, tuple[Read, ...], str] | None:
+    """Return slices, what the task of each reads, and a sentence; None: not this route.
+
+    Args:
+        frame: The source.
+        names: Its columns.
+        schema: Which is what.
+        columns: Those to read, as Spark would hand them to Python.
+        layout_for: Chooses slices for a stream of that extent.
+    """
+    paths = scanned_files(frame)
+    if paths is None:
+        return None
+    groups = row_groups(paths, names, schema, columns)
+    if groups is None:
+        return None
+    timed = [group for group in groups if group.first is not None and group.last is not None]
+    rows = sum(group.rows for group in timed)
+    first = min((group.first or 0 for group in timed), default=0)
+    last = max((group.last or 0 for group in timed), default=0)
+    layout = layout_for(Extent(rows, first, last, rows))
+    planned = _reads(groups, layout)
+    if planned is None:
+        return None
+    reads, amplification = planned
+    tasks = f"{len(reads):,} task{'' if len(reads) == 1 else 's'}"
+    text = (
+        f"Parquet files read by the tasks, {layout}, {tasks},"
+        f" each row group read {amplification:.2g} times"
+    )
+    return layout, reads, text
+
+
+def scanned_files(frame: DataFrame) -> list[Path] | None:
+    """Return the local Parquet files whose rows the frame is; None where in doubt."""
+    if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
+        return None  # cached: the files may have changed since
+    node = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - the only way to the plan
+    while True:
+        kind = node.getClass().getSimpleName()
+        if kind in ("SubqueryAlias", "View"):
+            node = node.child()
+        elif kind == "Project":
+            chosen = node.projectList()
+            parts = [chosen.apply(i).getClass().getSimpleName() for i in range(chosen.size())]
+            if any(part != "AttributeReference" for part in parts):
+                return None
+            node = node.child()
+        else:
+            break
+    if kind != "LogicalRelation":
+        return None
+    relation = node.relation()
+    if relation.getClass().getSimpleName() != "HadoopFsRelation":
+        return None
+    if relation.fileFormat().getClass().getSimpleName() != "ParquetFileFormat":
+        return None
+    if not relation.partitionSchema().isEmpty() or relation.bucketSpec().isDefined():
+        return None
+    paths = []
+    for uri in frame.inputFiles():
+        address = urlsplit(uri)
+        path = Path(unquote(address.path))
+        if address.scheme != "file" or address.netloc or not path.is_file():
+            return None
+        paths.append(path)
+    return paths if 0 < len(paths) <= MOST_FILES else None
+
+
+def rows_in_files(frame: DataFrame) -> int | None:
+    """Return how many rows a DataFrame has, where the footers of its files say that."""
+    try:
+        return sum(pq.read_metadata(path).num_rows for path in scanned_files(frame) or ()) or None
+    except (pa.ArrowException, OSError):
+        return None
+
+
+def row_groups(
+    paths: Iterable[Path], names: Sequence[str], schema: Schema, columns: pa.Schema
+) -> list[RowGroup] | None:
+    """Return the row groups of files with their times; None where a footer does not tell."""
+    kind = columns.field(schema.time).type
+    naive = pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None)
+    if is_text(kind) or (naive and not is_utc(schema.timezone)):
+        return None  # the order of the values is not that of the times
+    groups = []
+    for path in paths:
+        try:
+            file = pq.ParquetFile(path)
+        except (pa.ArrowException, OSError):
+            return None
+        with file:
+            if not _same_columns(file.schema_arrow, names, columns):
+                return None
+            if any(
+                key.startswith(b"org.apache.spark.legacy") for key in file.metadata.metadata or ()
+            ):
+                return None  # ancient times in another calendar
+            found = _of_file(str(path), file.metadata, schema, kind)
+        if found is None:
+            return None
+        groups += found
+    return groups
+
+
+def _of_file(
+    path: str, footer: pq.FileMetaData, schema: Schema, kind: pa.DataType
+) -> list[RowGroup] | None:
+    groups = []
+    for number in range(footer.num_row_groups):
+        group = footer.row_group(number)
+        if not group.num_rows:
+            continue
+        chunks = (group.column(i) for i in range(group.num_columns))
+        chunk = next((c for c in chunks if c.path_in_schema == schema.time), None)
+        statistics = None if chunk is None else chunk.statistics
+        if statistics is None:
+            return None
+        if not statistics.has_min_max:
+            if not statistics.has_null_count or statistics.null_count < group.num_rows:
+                return None
+            groups.append(RowGroup(path, number, group.num_rows, None, None))
+            continue
+        try:
+            ends = pa.array([statistics.min, statistics.max]).cast(kind)
+            first, last = microseconds(ends, schema.time, unit=schema.unit).tolist()
+        except (pa.ArrowException, StreamError, OverflowError, ValueError):
+            return None  # the other route says what is wrong
+        if first == MISSING_INTEGER or last == MISSING_INTEGER:
+            return None
+        groups.append(RowGroup(path, number, group.num_rows, first, last))
+    return groups
+
+
+def _same_columns(file: pa.Schema, names: Sequence[str], columns: pa.Schema) -> bool:
+    """Return whether a file has the columns just as Spark says."""
+    if len(set(file.names)) < len(file.names) or not set(names) <= set(file.names):
+        return False
+    return all(_same(file.field(field.name).type, field.type) for field in columns)
+
+
+def _same(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    if pa.types.is_timestamp(stored) and pa.types.is_timestamp(wanted):
+        # Of nanoseconds Spark keeps no more than microseconds, or makes whole numbers.
+        return stored.unit in ("us", "ms", "s") and (stored.tz is None) == (wanted.tz is None)
+    if pa.types.is_dictionary(stored):
+        stored = stored.value_type
+    if is_text(stored) and is_text(wanted):
+        return True
+    if pa.types.is_list(stored) and pa.types.is_list(wanted):
+        return _same(stored.value_type, wanted.value_type)
+    return bool(stored.equals(wanted))
+
+
+def _reads(groups: Sequence[RowGroup], layout: Layout) -> tuple[tuple[Read, ...], float] | None:
+    """Return what each slice reads and how often a row is read; None where that is too much."""
+    total = sum(group.rows for group in groups)
+    if layout.slice is None:
+        everything = tuple((group, True) for group in groups)
+        return (Read(0, everything),), 1.0
+    spans = []
+    for group in groups:
+        first = last = 0
+        if group.first is not None and group.last is not None:
+            first = (group.first - layout.origin - layout.ahead) // layout.slice
+            last = (group.last - layout.origin + (layout.window or 0)) // layout.slice
+        spans.append((first, last))
+    work = sum(
+        (last - first + 1) * group.rows for group, (first, last) in zip(groups, spans, strict=True)
+    )
+    if work > MOST_READS * total and len(groups) > 0:
+        return None
+    # The slice after the last event may be there for a window's sake only: nothing ends in it.
+    most = max((group.last for group in groups if group.last is not None), default=0)
+    end = (most - layout.origin) // layout.slice
+    cells: dict[int, list[tuple[RowGroup, bool]]] = {}
+    for group, (first, last) in zip(groups, spans, strict=True):
+        for cell in range(first, max(first, min(last, end)) + 1):
+            cells.setdefault(cell, []).append((group, cell == first))
+    reads = tuple(Read(cell, tuple(parts)) for cell, parts in sorted(cells.items()))
+    return reads, work / max(total, 1)
+
+
+def cells(
+    job: Job, reads: Sequence[Read], batches: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[int, pa.Table] | Dropped]:
+    """Yield the slices whose numbers in `reads` a task is given, and the dropped rows."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            if number >= len(reads):  # no rows at all, and yet one task
+                continue
+            read = reads[number]
+            begin = job.layout.begin(read.cell)
+            parts: list[pa.Table] = []
+            for group, counts in read.groups:
+                dropped = Dropped()
+                with pq.ParquetFile(group.path) as file:
+                    for part in file.iter_batches(
+                        _BATCH, [group.number], job.columns.names, use_threads=False
+                    ):
+                        table, more = _wanted(job, part, begin)
+                        dropped += more
+                        if table.num_rows:
+                            parts.append(table)
+                if counts and dropped:
+                    yield dropped
+            if parts:
+                yield read.cell, pa.concat_tables(parts)
+
+
+def _wanted(job: Job, batch: pa.RecordBatch, begin: int | None) -> tuple[pa.Table, Dropped]:
+    """Return the rows that a slice needs, and those that are no events."""
+    table = job.table([batch.select(job.columns.names)])
+    ts = times_of(job, table)
+    kept, dropped = kept_rows(job, table, ts)
+    if job.layout.slice is not None and begin is not None:
+        low = begin - (job.layout.window or 0)
+        high = begin + job.layout.slice + job.layout.ahead
+        inside = (ts >= low) & (ts < high)
+        if not inside.all():
+            kept = inside if kept is None else kept & inside
+    kind = table.schema.field(job.schema.type).type
+    if job.types is not None and is_text(kind):
+        names = pa.array(sorted(job.types), kind)
+        named = pc.is_in(table.column(job.schema.type), value_set=names)
+        mask = named if kept is None else pc.and_(named, pa.array(kept))
+        return table.filter(mask), dropped
+    return (table if kept is None else _filtered(table, kept)), dropped
+
+
+def _filtered(table: pa.Table, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Table:
+    rows = np.flatnonzero(kept)
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):  # one stretch, as of sorted files
+        return table.slice(int(rows[0]), len(rows))
+    return table.filter(pa.array(kept))

@@ -1,0 +1,1 @@
+"""Statistics of a Spark stream."""

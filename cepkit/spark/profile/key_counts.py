@@ -1,0 +1,308 @@
+"""Keys of a Spark stream and the equalities that compare them, all of them in one job.
+
+Each event is unpivoted into one row for each list of attributes of which the pattern makes keys;
+rows are counted by key, for each variable those of its types. The workers then multiply the counts
+of the two variables of an equality, key by key, and send back sums and the most frequent keys.
+Keys travel as texts, in one spelling for attributes that are compared with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from cepkit.spark.profile.source import Source
+from cepkit.statistics.census import share_of_pairs, types_of_variables
+from cepkit.statistics.keys import Frequent, KeyCounts, key_counts, most_frequent
+from cepkit.statistics.links import KeySource, Link, key_sources, links_in
+from cepkit.stream.columns import Column as Values
+from cepkit.stream.columns import Kind
+from cepkit.stream.ingest import attribute
+from cepkit.stream.schema import Schema
+from cepkit.stream.time_zones import is_utc
+
+Counts = npt.NDArray[np.int64]
+Kinds = tuple[Kind, ...]
+
+_SUMS = "what string, id int, number string, order array<double>, labels array<string>"
+_ARROW: Mapping[Kind, pa.DataType] = {
+    "integer": pa.int64(),
+    "timestamp": pa.int64(),
+    "float": pa.float64(),
+    "null": pa.float64(),
+    "boolean": pa.bool_(),
+    "text": pa.string(),
+}
+
+
+def count_keys(
+    source: Source, written: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind]
+) -> tuple[tuple[KeyCounts, ...], dict[frozenset[str], float]]:
+    """Return how often keys occur, and for each link the share of pairs with equal keys.
+
+    Args:
+        source: The stream.
+        written: For each type the values that the type column has for it.
+        kinds: What the attributes are.
+    """
+    links = links_in(source.query, kinds)
+    keys = key_sources(source.query, links.values())
+    # Of lists there are no keys.
+    keys = tuple(key for key in keys if all(kinds[name] != "array" for name in key.attributes))
+    if not keys:
+        return (), {}
+    counting = _Counting(source, written, kinds, keys, tuple(links.values()))
+    sums: dict[tuple[str, int], int] = {}
+    frequent: dict[int, list[Frequent]] = {}
+    for what, i, number, order, labels in counting.job():
+        if what == "frequent":
+            frequent.setdefault(i, []).append(Frequent(int(number), tuple(order), tuple(labels)))
+        else:
+            sums[what, i] = sums.get((what, i), 0) + int(number)
+    shares = {}
+    for i, link in enumerate(counting.links):
+        first, second, both, equal, itself = (sums.get((what, i), 0) for what in _OF_LINKS)
+        shares[link.variables] = share_of_pairs(equal - itself, first * second - both)
+    return (
+        tuple(
+            key_counts(
+                key.attributes,
+                sums.get(("events", i), 0),
+                sums.get(("distinct", i), 0),
+                frequent.get(i, ()),
+            )
+            for i, key in enumerate(keys)
+        ),
+        shares,
+    )
+
+
+_OF_LINKS = ("first", "second", "both", "equal", "itself")
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Which of the counted columns say what; all that a worker must know.
+
+    Attributes:
+        kinds: Of the attributes of each key, as they are compared.
+        missing_agree: For each key whether missing values are one.
+        family: For each key the number of those that it is compared with.
+        links: For each link the numbers of the keys of its two variables.
+        schema: Knows the time zone.
+    """
+
+    kinds: tuple[Kinds, ...]
+    missing_agree: tuple[bool, ...]
+    family: tuple[int, ...]
+    links: tuple[tuple[int, int], ...]
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    source: Source
+    written: Mapping[str, Sequence[Any]]
+    kinds: Mapping[str, Kind]
+    keys: tuple[KeySource, ...]
+    links: tuple[Link, ...]
+
+    def job(self) -> Sequence[Any]:
+        """Run the job and return what the workers sent."""
+        places = self._places()
+        variables = sorted({variable for key in self.keys for variable in key.variables})
+        rows = self.source.rows.where(self.source.is_event)
+        rows = rows.where(self._has(frozenset(variables)))
+        unpivoted = [
+            F.struct(
+                F.lit(i).alias("source"),
+                F.lit(places.family[i]).alias("family"),
+                self._key(key.attributes, places.kinds[i]).alias("key"),
+            )
+            for i, key in enumerate(self.keys)
+        ]
+        rows = rows.select(
+            F.explode(F.array(*unpivoted)).alias("one"),
+            *(self._has(frozenset((v,))).alias(f"is_{i}") for i, v in enumerate(variables)),
+            *(self._same(link, places, i).alias(f"same_{i}") for i, link in enumerate(self.links)),
+        )
+        has = {variable: F.col(f"is_{i}") for i, variable in enumerate(variables)}
+        counted = rows.groupBy(
+            F.col("one.family").alias("family"), F.col("one.key").alias("key")
+        ).agg(*self._counts(places, has))
+        found: Sequence[Any] = counted.mapInArrow(_summing(places), _SUMS).collect()
+        return found
+
+    def _has(self, variables: frozenset[str]) -> Column:
+        types = types_of_variables(self.source.query, variables)
+        return self.source.has(types, self.written)
+
+    def _places(self) -> _Places:
+        at = {key.attributes: i for i, key in enumerate(self.keys)}
+        links = tuple((at[k.of(k.first)], at[k.of(k.second)]) for k in self.links)
+        family = list(range(len(self.keys)))
+        for one, other in links:
+            family = [family[one] if f == family[other] else f for f in family]
+        kinds: list[Kinds] = []
+        for number in family:
+            members = [k.attributes for k, f in zip(self.keys, family, strict=True) if f == number]
+            kinds.append(tuple(map(self._common, zip(*members, strict=True))))
+        agree = tuple(key.missing_agree for key in self.keys)
+        return _Places(tuple(kinds), agree, tuple(family), links, self.source.schema)
+
+    def _common(self, names: Sequence[str]) -> Kind:
+        """Return as what attributes are compared that are compared with each other."""
+        found = {self.kinds[name] for name in names} - {"null"}
+        return "float" if len(found) != 1 else found.pop()
+
+    def _key(self, attributes: Sequence[str], kinds: Kinds) -> Column:
+        return F.array(*map(self._text, attributes, kinds))
+
+    def _text(self, name: str, kind: Kind) -> Column:
+        """Return the value of an attribute in the one spelling of its kind."""
+        column, of = F.col(self.source.place(name)), self.source.kind(name)
+        match kind:
+            case "float":
+                column = F.nanvl(column.cast("double"), F.lit(None)) + F.lit(0.0)  # no -0.0
+            case "timestamp":
+                column = self._micros(column, of)
+            case _:
+                pass
+        return column.cast("string")
+
+    def _micros(self, column: Column, of: t.DataType) -> Column:
+        """Return an instant in microseconds; what names no zone is read in the stream's."""
+        match of:
+            case t.DateType():
+                wall = F.unix_date(column).cast("long") * 86_400_000_000
+            case t.TimestampNTZType():
+                epoch = F.lit("1970-01-01").cast("timestamp_ntz")
+                wall = F.timestamp_diff("MICROSECOND", epoch, column)
+            case _:
+                return F.unix_micros(column)
+        zone = self.source.schema.timezone
+        if zone is None or is_utc(zone):
+            return wall
+        return F.unix_micros(F.to_utc_timestamp(F.timestamp_micros(wall), zone))
+
+    def _same(self, link: Link, places: _Places, number: int) -> Column:
+        """Return whether an event would agree with itself."""
+        one, other = places.links[number]
+        if one == other:
+            return F.lit(True)
+        ends = (link.of(link.first), link.of(link.second))
+        missing = reduce(Column.__or__, (self.source.any_missing(names) for names in ends))
+        keys = (self._key(names, places.kinds[one]) for names in ends)
+        return ~missing & (next(keys) == next(keys))
+
+    def _counts(self, places: _Places, has: Mapping[str, Column]) -> list[Column]:
+        source = F.col("one.source")
+        counts = []
+        for i, key in enumerate(self.keys):
+            fitting = reduce(Column.__or__, (has[v] for v in sorted(key.variables)))
+            counts.append(F.count_if((source == i) & fitting).alias(f"events_{i}"))
+        for i, link in enumerate(self.links):
+            one, other = places.links[i]
+            first, second = has[link.first], has[link.second]
+            both = (source == one) & first & second
+            counts += [
+                F.count_if((source == one) & first).alias(f"first_{i}"),
+                F.count_if((source == other) & second).alias(f"second_{i}"),
+                F.count_if(both).alias(f"both_{i}"),
+                F.count_if(both & F.col(f"same_{i}")).alias(f"itself_{i}"),
+            ]
+        return counts
+
+
+def _summing(places: _Places) -> Any:
+    """Return what a worker does with counted keys."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sums: dict[tuple[str, int], int] = {}
+        rows: list[tuple[Any, ...]] = []
+        for batch in batches:
+            _add_keys(places, batch, sums, rows)
+            _add_links(places, batch, sums)
+        rows += [(what, i, str(number), None, None) for (what, i), number in sums.items()]
+        names = [part.split()[0] for part in _SUMS.split(", ")]
+        kinds = [pa.string(), pa.int32(), pa.string()]
+        kinds += [pa.list_(pa.float64()), pa.list_(pa.string())]
+        columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
+        arrays = [pa.array(list(c), kind) for c, kind in zip(columns, kinds, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+    return run
+
+
+def _add(sums: dict[tuple[str, int], int], what: str, i: int, number: int) -> None:
+    sums[what, i] = sums.get((what, i), 0) + number
+
+
+def _numbers(batch: pa.RecordBatch, name: str) -> Counts:
+    return np.asarray(batch.column(name), dtype=np.int64)
+
+
+def _present(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+    """Return whether all values of a key are there."""
+    keys = batch.column("key")
+    offsets = np.asarray(keys.offsets) - keys.offsets[0].as_py()
+    absent = np.asarray(pc.is_null(keys.flatten())).astype(np.int64)
+    before = np.concatenate(([0], np.cumsum(absent)))
+    return np.asarray(before[offsets[1:]] == before[offsets[:-1]])
+
+
+def _add_keys(
+    places: _Places,
+    batch: pa.RecordBatch,
+    sums: dict[tuple[str, int], int],
+    rows: list[tuple[Any, ...]],
+) -> None:
+    present = _present(batch)
+    for i, kinds in enumerate(places.kinds):
+        numbers = _numbers(batch, f"events_{i}")
+        wanted = (numbers > 0) & (present | places.missing_agree[i])
+        numbers = numbers[wanted]
+        _add(sums, "events", i, int(numbers.sum()))
+        _add(sums, "distinct", i, len(numbers))
+        if not len(numbers):
+            continue
+        keys = batch.column("key").filter(pa.array(wanted))
+        columns = [
+            _values(pc.list_element(keys, j), kind, places.schema) for j, kind in enumerate(kinds)
+        ]
+        rows += [
+            ("frequent", i, str(key.number), list(key.order), list(key.labels))
+            for key in most_frequent(columns, numbers)
+        ]
+
+
+def _values(texts: pa.Array, kind: Kind, schema: Schema) -> Values:
+    """Return values that travelled as texts as conditions read them."""
+    values = texts.cast(_ARROW[kind])
+    if kind == "timestamp":
+        values = values.cast(pa.timestamp("us", "UTC"))
+    return attribute(values, "key", schema)
+
+
+def _add_links(places: _Places, batch: pa.RecordBatch, sums: dict[tuple[str, int], int]) -> None:
+    present = _present(batch)
+    for i in range(len(places.links)):
+        first, second = _numbers(batch, f"first_{i}"), _numbers(batch, f"second_{i}")
+        _add(sums, "first", i, int(first.sum()))
+        _add(sums, "second", i, int(second.sum()))
+        _add(sums, "both", i, int(_numbers(batch, f"both_{i}").sum()))
+        _add(sums, "itself", i, int(_numbers(batch, f"itself_{i}")[present].sum()))
+        some = present & (first > 0) & (second > 0)
+        # Python's whole numbers: products of counts may be more than 64 bits hold.
+        products = first[some].astype(object) * second[some].astype(object)
+        _add(sums, "equal", i, int(products.sum()) if some.any() else 0)

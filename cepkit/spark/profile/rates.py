@@ -1,0 +1,66 @@
+"""How often the events of a Spark stream come that several queries may share: from a sample.
+
+One job counts the rows, unless the footers of files say how many there are; a second one fetches
+some, drawn from all of them. What the filters of the queries let through of those, and how many
+agree in their keys, is counted here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from cepkit.aggregation.sequence.definition import EventSequence
+from cepkit.aggregation.sharing import together as shared
+from cepkit.aggregation.sharing.planner import Rates
+from cepkit.routes.several import RatesOf
+from cepkit.spark.cells.extent import has_type, measured_extent, positional
+from cepkit.spark.cells.parquet import rows_in_files
+from cepkit.spark.cells.schemas import arrow_columns
+from cepkit.stream.stream import Stream
+
+SAMPLE = 100_000
+"""Rows that are fetched, about: a rate of one event in a hundred is good to 3 %."""
+
+
+def unknown_rates(sequences: Sequence[EventSequence]) -> Rates:
+    """Return rates that nobody has asked for, all NaN."""
+    return Rates(
+        dict.fromkeys(shared.kinds_of(sequences), math.nan), shared.longest_window(sequences)
+    )
+
+
+def sampled_rates(stream: Stream, frame: DataFrame) -> RatesOf:
+    """Return what tells how often events come.
+
+    Args:
+        stream: The stream.
+        frame: Its DataFrame.
+    """
+
+    def rates_of(sequences: Sequence[EventSequence]) -> Rates:
+        kinds, names = shared.kinds_of(sequences), stream.column_names
+        read = {name for sequence in sequences for name in sequence.attributes}
+        types = [kind.types for kind in kinds if kind.types is not None]
+        wanted = frozenset().union(*types) if len(types) == len(kinds) else None
+        size = rows_in_files(frame)
+        if size is None:
+            size = measured_extent(frame, names, stream.schema, wanted, None)[0].events
+        fraction = min(1.0, SAMPLE / max(1, size))
+        schema = replace(stream.schema, arrival=None, columns=tuple(sorted(read)))
+        needed = schema.needed(names, ())
+        rows = positional(frame)
+        at = names.index(schema.type)
+        fitting = has_type(rows[f"c{at}"], frame.schema.fields[at].dataType, wanted)
+        rows = rows if fitting is None else rows.where(fitting)
+        rows = rows.select(*(f"c{names.index(name)}" for name in needed))
+        rows = rows if fraction == 1 else rows.sample(fraction=fraction, seed=0)
+        table = rows.toArrow().rename_columns(list(needed))
+        local = Stream(table.cast(arrow_columns(frame, names, needed)), schema, needed)
+        found = shared.rates_of(sequences, local.columns(sorted(read)))
+        return replace(found, events={kind: n / fraction for kind, n in found.events.items()})
+
+    return rates_of

@@ -1,0 +1,228 @@
+"""Statistics of a Spark stream for a pattern: the whole counted, selectivities from a sample.
+
+What is counted takes a few jobs, whatever the pattern (census.py). For the selectivities some time
+slices are drawn, each with the window before and after it, and measured by the workers in one job
+for all of them; they send back a few numbers. A pattern without a time window has no slices: there
+events are drawn by a hash of their row, which leaves every combination the same chance.
+
+The same seed gives the same statistics, however the rows lie: slices are drawn by number, and
+events of one time are brought into an order of their own before they are drawn from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.query import Query
+from cepkit.progress import Progress
+from cepkit.spark.batch import batch_frame
+from cepkit.spark.cells import worker
+from cepkit.spark.cells.delivery import dealt_out, functions_of, splitting
+from cepkit.spark.cells.extent import seconds_of, types_of
+from cepkit.spark.cells.layout import Layout
+from cepkit.spark.cells.schemas import arrow_columns
+from cepkit.spark.profile.census import count, detailed
+from cepkit.spark.profile.source import Source
+from cepkit.spark.session.progress import run_with_progress
+from cepkit.statistics.census import Census, attributes_read, kinds_of
+from cepkit.statistics.estimate import SAMPLE, combine, tally_slice
+from cepkit.statistics.model import Statistics
+from cepkit.statistics.sampling import Tally
+from cepkit.stream.columns import Dropped
+from cepkit.stream.ingest import event_columns
+from cepkit.stream.stream import Stream
+from cepkit.stream.time_zones import is_utc
+
+SAMPLE_EVENTS = 400_000
+"""Relevant events to measure; a stream with fewer is measured whole."""
+
+_SLICES = 20
+_SHARES = 1 << 30
+_TALLIES = (
+    "cell long, variables array<string>, combinations double, drawn long, exact boolean, "
+    "weight double, held double, squares double, equal double"
+)
+_NUMBERS = ("combinations", "drawn", "exact", "weight", "held", "squares", "equal")
+
+
+def profile(
+    stream: Stream,
+    query: Query,
+    *,
+    seed: int = 0,
+    sample_events: int = SAMPLE_EVENTS,
+    details: bool = True,
+    progress: Progress = "auto",
+) -> Statistics:
+    """Measure a Spark stream.
+
+    Args:
+        stream: Events in a Spark DataFrame.
+        query: The pattern.
+        seed: Of the sample.
+        sample_events: About how many events of the pattern's types to measure.
+        details: Whether to count what plans do not need as well: keys, events over time, what is
+            missing and what is late.
+        progress: Whether to show a bar: see `run_with_progress`.
+
+    Raises:
+        StreamError: A missing column, a time that is no time, a column that cannot be read.
+        PatternError: A condition compares what cannot be compared.
+        UnsupportedError: The DataFrame is a stream, or one of Spark Connect.
+    """
+    frame = batch_frame(stream)
+    names = stream.column_names
+    wanted = (stream.schema.time, stream.schema.type, *sorted(attributes_read(query)))
+    stream.schema.check(names, wanted)
+    columns = arrow_columns(frame, names, wanted)
+    schema = stream.schema.without_arrival()
+    nothing = event_columns(columns.empty_table(), schema, attributes_read(query))
+    source = Source(stream, frame, query, columns)
+    found = run_with_progress(
+        lambda: count(source, details=details), "counting events", progress=progress
+    )
+    counted = found.census
+    if details:
+        counted = run_with_progress(
+            lambda: detailed(source, found, kinds_of(nothing)),
+            "counting keys and times",
+            progress=progress,
+        )
+    types = types_of(query)
+    if not any(types is None or name in types for name in counted.counts):
+        return combine(query, counted, [tally_slice(nothing, query, seed=seed)])
+    measuring = _Measuring(source, seed, sample_events)
+    tallies, partial = run_with_progress(
+        lambda: measuring.tallies(counted), "measuring conditions", progress=progress
+    )
+    return combine(query, counted, [tallies], partial=partial)
+
+
+@dataclass(frozen=True, slots=True)
+class _Measuring:
+    source: Source
+    seed: int
+    sample_events: int
+
+    def tallies(self, counted: Census) -> tuple[list[Tally], bool]:
+        """Measure a sample; also return whether it is less than everything."""
+        source = self.source
+        types = types_of(source.query)
+        relevant = sum(n for name, n in counted.counts.items() if types is None or name in types)
+        rows = source.rows.where(~source.no_time & source.may_have(types))
+        window = source.query.window
+        share = min(1.0, self.sample_events / max(relevant, 1))
+        if not isinstance(window, TimeWindow):
+            layout, slices = Layout(None), 1
+            if share < 1:
+                drawn = F.pmod(F.xxhash64(F.lit(self.seed), *rows.columns), F.lit(_SHARES))
+                rows = rows.where(drawn < int(share * _SHARES))
+        else:
+            layout, share = self._drawn(counted, relevant, min(window.microseconds, 2**60), share)
+            slices = len(layout.chosen or (0,))
+            if layout.chosen is not None:
+                rows = rows.where(self._near(rows, layout))
+        kept = rows.select(*map(source.place, source.columns.names))
+        schema, functions = source.schema.without_arrival(), functions_of(source.query)
+        job = worker.Job(schema, source.columns, (), (), types, layout, functions)
+        tasks = max(1, min(slices, 4 * source.cores))
+        packed = dealt_out(kept.mapInArrow(splitting(job), worker.PACKED), tasks)
+        sample = SAMPLE if slices == 1 else max(1000, 2 * SAMPLE // slices)
+        work = _tallying(job, source.query, self.seed, sample)
+        found = packed.mapInArrow(work, _TALLIES).collect()
+        ordered = sorted(found, key=lambda row: (row.cell, sorted(row.variables)))
+        return [Tally(frozenset(row[1]), *row[2:]) for row in ordered], share < 1
+
+    def _drawn(
+        self, counted: Census, relevant: int, window: int, share: float
+    ) -> tuple[Layout, float]:
+        """Return the slices of the sample; all of the stream as one where it is small."""
+        assert counted.first is not None
+        assert counted.last is not None
+        span = counted.last - counted.first + 1
+        each = span / max(relevant, 1)
+        length = max(4 * window, min(math.ceil(self.sample_events / _SLICES * each), span))
+        there = -(-span // length)
+        wanted = max(1, min(there, round(share * there)))
+        if share >= 1 or wanted >= there:
+            return Layout(window), 1.0
+        rng = np.random.default_rng(self.seed)
+        chosen = sorted(rng.choice(there, size=wanted, replace=False).tolist())
+        layout = Layout(
+            window, length, counted.first, cells=wanted, ahead=window, chosen=tuple(chosen)
+        )
+        return layout, wanted / there
+
+    def _near(self, rows: DataFrame, layout: Layout) -> Column:
+        """Return whether a row may lie in a chosen slice: the workers look more closely."""
+        schema = self.source.schema
+        column, kind = rows[self.source.place(schema.time)], self.source.kind(schema.time)
+        seconds = seconds_of(column, kind, schema.unit)
+        naive = isinstance(kind, t.TimestampNTZType | t.DateType | t.StringType)
+        margin = 2.0 if not naive else 100_000.0  # a day, and the widest difference of zones
+        if isinstance(kind, t.DateType) and is_utc(schema.timezone):
+            margin = 2.0
+        inside = F.lit(False)
+        for number in layout.chosen or ():
+            begin = (layout.origin + number * (layout.slice or 0)) / 1e6
+            wide = (layout.window or 0) / 1e6 + margin
+            inside |= seconds.between(begin - wide, begin + (layout.slice or 0) / 1e6 + wide)
+        # What Spark cannot read as a time, the workers must see.
+        return inside | seconds.isNull()
+
+
+def _tallying(
+    job: worker.Job, query: Query, seed: int, sample: int
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        job.register()
+        for item in worker.unpacked(job, batches):
+            if isinstance(item, Dropped):
+                continue
+            cell, table = item
+            columns = event_columns(_in_one_order(table), job.schema, attributes_read(query))
+            begin = job.layout.begin(cell)
+            owned = None
+            if begin is not None and job.layout.slice is not None:
+                owned = (begin, begin + job.layout.slice - 1)
+            found = tally_slice(columns, query, seed=seed, sample=sample, owned=owned)
+            yield _as_batch(cell, found)
+
+    return run
+
+
+def _as_batch(cell: int, tallies: tuple[Tally, ...]) -> pa.RecordBatch:
+    rows: list[list[Any]] = [
+        [cell, sorted(y.variables), *(getattr(y, name) for name in _NUMBERS)] for y in tallies
+    ]
+    kinds = [pa.int64(), pa.list_(pa.string()), pa.float64(), pa.int64(), pa.bool_()]
+    kinds += [pa.float64()] * 4
+    names = [part.split()[0] for part in _TALLIES.split(", ")]
+    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
+    arrays = [pa.array(list(c), kind) for c, kind in zip(columns, kinds, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _in_one_order(table: pa.Table) -> pa.Table:
+    """Return the rows in an order that depends on nothing but the rows."""
+    keys = pa.table(
+        [
+            pa.array([repr(value) for value in column.to_pylist()])
+            if pa.types.is_nested(column.type)
+            else column
+            for column in table.columns
+        ],
+        names=[str(i) for i in range(table.num_columns)],
+    )
+    order = keys.append_column("row", pa.array(np.arange(len(keys))))
+    return table.take(order.sort_by([(n, "ascending") for n in keys.column_names])["row"])

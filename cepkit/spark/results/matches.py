@@ -1,0 +1,125 @@
+"""The matches of a query in a Spark stream: a Spark DataFrame that can also explain itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+
+from cepkit.columnar.results.explanation import Explanation
+from cepkit.columnar.results.frames import to_frame
+from cepkit.columnar.results.shown import timeline
+from cepkit.columnar.slices.counters import StepCounters
+from cepkit.pattern.nodes import bound_events_of
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
+from cepkit.spark.cells.counters import total
+from cepkit.spark.cells.worker import Job
+from cepkit.spark.results.frame import ResultFrame, Telling
+from cepkit.spark.session.failures import plain_errors
+from cepkit.stream.columns import Dropped
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class SparkMatches(ResultFrame):
+    """The matches as a Spark DataFrame: nothing is computed before an action asks for it.
+
+    A struct column for each variable, null where a branch of an OR does not have it, then
+    `match_start` and `match_end`. It can be selected from, joined, cached and written like any
+    other; what is derived from it is a plain DataFrame. Matches come out of the workers some at
+    a time and never pass the driver unless they are collected. Counters come with them, so
+    `explain()` after an action that took all matches costs nothing.
+
+    Attributes:
+        query: What was asked.
+        plan: How it is evaluated.
+        most: The limit of `detect`, None for all (`limit()` is Spark's own).
+        route: How the events reach the workers, and how they are cut, as a sentence.
+        variables: The variables of a match in pattern order.
+    """
+
+    def __init__(
+        self,
+        found: DataFrame,
+        counting: DataFrame,
+        *,
+        query: Query,
+        plan: Plan,
+        job: Job,
+        telling: Telling,
+        route: str,
+        limit: int | None,
+        left_out: Dropped,
+    ) -> None:
+        wanted = found if limit is None else found.limit(limit)
+        variables = tuple(event.variable for event in bound_events_of(query.structure))
+        order = "; ".join(map(str, plan.branches))
+        title = f"Matches of {', '.join(variables)} by the plan {order}"
+        super().__init__(wanted, title=title, route=route, telling=telling)
+        self.query = query
+        self.plan = plan
+        self.most = limit
+        self.variables = variables
+        self._counting = counting
+        self._programs = job.programs
+        self._roles = job.schema
+        self._left_out = left_out
+
+    def explain(  # type: ignore[override]
+        self, extended: bool | str | None = None, mode: str | None = None
+    ) -> Explanation | None:
+        """Return what each step of the plan did, beside what was expected.
+
+        The numbers are those of the workers, gathered while an action ran. They are always of
+        the whole stream: where no action has taken all matches yet (`show()` takes some), the
+        matches are counted first, without making rows of them.
+
+        Args:
+            extended: As for any Spark DataFrame: with this or `mode`, Spark's own plan is
+                printed instead.
+            mode: The same.
+        """
+        if extended is not None or mode is not None:
+            super().explain(extended, mode)
+            return None
+        counters, _ = self._run()
+        self._telling.tell()
+        return Explanation.of(self.plan, counters)
+
+    @property
+    def dropped(self) -> Dropped:
+        """The rows without a time or a type, which are no events; counts first if need be."""
+        return self._run()[1]
+
+    def count(self) -> int:
+        """Return the number of matches; their rows are not made, unless the frame is cached."""
+        kept = self.storageLevel
+        if kept.useMemory or kept.useDisk:
+            with plain_errors():
+                return super().count()
+        found: int = sum(steps[-1].survivors for steps in self._run()[0])
+        return found if self.most is None else min(found, self.most)
+
+    def timeline(self, n: int = 50) -> pd.DataFrame:
+        """Return the events of some `n` matches, one row for each event.
+
+        Args:
+            n: The most matches.
+
+        Returns:
+            Columns match (from 1), variable, ts, type and attributes (a dictionary of the
+            event's other columns), in the order of match and time.
+        """
+        with plain_errors():
+            some = to_frame(self.select("*").limit(n).toArrow())
+        return timeline(some, self.variables, self._roles.time, self._roles.type)
+
+    def _run(self) -> tuple[tuple[tuple[StepCounters, ...], ...], Dropped]:
+        """Return the counters and the dropped rows of a whole run; make one if there was none."""
+        if not self._telling.complete:
+            with plain_errors():
+                self._counting.count()
+        counters, dropped = total(self._telling.reports.value, self._programs)
+        return counters, dropped + self._left_out

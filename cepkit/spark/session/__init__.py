@@ -1,0 +1,1 @@
+"""A local Spark session: Java, start, progress, errors."""

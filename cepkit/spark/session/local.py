@@ -1,0 +1,168 @@
+"""One local Spark session: silent, sized for this machine, on a Java that was checked first."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cepkit.spark.session.java import find_java
+from cepkit.spark.session.java_launcher import spark_java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOGGING = Path(__file__).with_name("log4j2.properties")
+
+_GIB = 2**30
+
+# The environment is changed for a moment while the JVM starts: one start at a time.
+_starting = threading.Lock()
+
+
+def get_session(
+    *, cores: int | None = None, memory: str | None = None, app_name: str = "cepkit"
+) -> SparkSession:
+    """Return the session that is running, or start a local one.
+
+    A session that the user or the platform has started is returned as it is: its settings are not
+    ours to change, and the arguments have no effect.
+
+    Args:
+        cores: How many cores to use; all that this process may use if None.
+        memory: The most memory the JVM may take for its objects, as Spark writes it ("4g"); a
+            third of the machine's if None, at least 1 and at most 16 GiB. The Python workers and
+            the user's notebook need the rest.
+        app_name: The name that Spark shows.
+
+    Returns:
+        The session.
+
+    Raises:
+        JavaNotFoundError: There is no Java that Spark can run on; nothing was started.
+        ValueError: `cores` is below 1.
+    """
+    with _starting:
+        running = _running_session()
+        return running if running is not None else _start(cores, memory, app_name)
+
+
+def local_settings(cores: int, memory: str) -> dict[str, str]:
+    """Return the settings of a local session.
+
+    Args:
+        cores: The number of cores.
+        memory: The memory of the JVM's heap, as Spark writes it.
+
+    Returns:
+        Setting to value. The session's time zone is not among them: Spark takes the machine's, and
+        a pandas user who reads local times would see all of them shifted by another one.
+    """
+    return {
+        "spark.master": f"local[{cores}]",
+        # Nothing outside this machine takes part; a laptop's changing addresses do not matter.
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": memory,
+        # A logging file of our own is read before the first line is written; a level that is set
+        # on the session comes too late. As a URI, it may have spaces in its path.
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # The default, 200, is made for a cluster: on one machine it is 200 tiny tasks.
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        # Spark's own default, INT96, loses the time zone: other readers see other times.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.python.daemon.module": "cepkit.spark.session.daemon",
+    }
+
+
+def _running_session() -> SparkSession | None:
+    """Return the active session, or the one that another thread has started."""
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None
+
+
+def _start(cores: int | None, memory: str | None, app_name: str) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    if cores is not None and cores < 1:
+        raise ValueError(f"cores must be at least 1, not {cores}")
+    environment = {
+        "JAVA_HOME": str(spark_java_home(find_java())),
+        # Workers run on the Python that runs this, wherever PATH leads.
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+    settings = local_settings(cores or _usable_cores(), memory or _default_memory())
+    builder = SparkSession.builder.appName(app_name)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    # Spark keeps what it reads here at its start: the user's other programs never see it.
+    with _environment(environment):
+        session = builder.getOrCreate()
+    _silence_second_reports()
+    return session
+
+
+def _silence_second_reports() -> None:
+    """Keep pyspark from logging, with the whole Java trace, the errors that it also raises."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+
+
+@contextlib.contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables, and set them back afterwards."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _usable_cores() -> int:
+    """Count the cores that this process may use, which a container may make fewer."""
+    # Not on macOS and Windows.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _default_memory() -> str:
+    """Return a third of the machine's memory, between 1 and 16 GiB, as Spark writes it."""
+    mebibytes = min(max(_machine_memory() // 3, _GIB), 16 * _GIB) // 2**20
+    return f"{mebibytes}m"
+
+
+def _machine_memory() -> int:
+    """Return the bytes of memory that this machine or container has."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        # Windows does not tell this way.
+        return 8 * _GIB
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        # Absent outside of Linux; "max" where there is no limit.
+        with contextlib.suppress(OSError, ValueError):
+            memory = min(memory, int(Path(limit).read_text(encoding="ascii")))
+    return memory

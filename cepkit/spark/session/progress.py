@@ -1,0 +1,113 @@
+"""A progress bar for what runs on Spark, and an end to it when the user interrupts.
+
+The action runs in a thread of its own under a job group; this thread looks at the group's tasks
+a few times a second. Interrupting an action from Python alone would leave its tasks running:
+here the group is cancelled, which takes a fraction of a second, and the session stays usable.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cepkit.progress import SILENT_SECONDS, Progress, is_shown
+from cepkit.spark.session.failures import plain_errors
+
+if TYPE_CHECKING:
+    from pyspark.core.context import SparkContext
+
+Result = TypeVar("Result")
+_LOOK_SECONDS = 0.2
+_STOP_SECONDS = 5.0
+
+
+def run_with_progress(
+    action: Callable[[], Result], description: str = "", *, progress: Progress = "auto"
+) -> Result:
+    """Return what an action on Spark returns, with a bar while it runs.
+
+    Args:
+        action: Starts Spark jobs: `lambda: matches.write.parquet(path)`.
+        description: What the bar says it does.
+        progress: True for a bar; "auto" for one in a terminal or a notebook, and only when the
+            action takes more than two seconds; False for none (the user may still interrupt).
+
+    Raises:
+        KeyboardInterrupt: The user interrupted; the jobs were cancelled.
+        CepkitError: A worker met an error of ours.
+    """
+    from pyspark import InheritableThread, SparkContext
+
+    context = SparkContext._active_spark_context  # noqa: SLF001 - there is no public way to ask
+    if context is None:
+        return action()
+    group = f"cepkit-{uuid.uuid4()}"
+    done = threading.Event()
+    outcome: dict[str, Any] = {}
+
+    def work() -> None:
+        try:
+            context.setJobGroup(group, description or "cepkit", interruptOnCancel=True)
+            outcome["result"] = action()
+        except BaseException as error:  # noqa: BLE001 - it is raised again below, in the user's thread
+            outcome["error"] = error
+        finally:
+            done.set()
+
+    InheritableThread(target=work, daemon=True).start()
+    try:
+        _watch(context, group, done, description, progress)
+    except KeyboardInterrupt:
+        context.cancelJobGroup(group)
+        # Jobs that start now would belong to nobody: wait for the action to notice.
+        done.wait(_STOP_SECONDS)
+        raise
+    if "error" in outcome:
+        with plain_errors():
+            raise outcome["error"]
+    result: Result = outcome["result"]
+    return result
+
+
+def _watch(
+    context: SparkContext, group: str, done: threading.Event, description: str, progress: Progress
+) -> None:
+    """Wait for the action, showing how many tasks are done."""
+    began = time.monotonic()
+    quiet = SILENT_SECONDS if progress == "auto" else 0.0
+    shown = is_shown(progress)
+    bar: Any = None
+    try:
+        # An event, not the thread's join: an interrupted join forgets that the thread still runs.
+        while not done.wait(_LOOK_SECONDS):
+            if not shown or time.monotonic() - began < quiet:
+                continue
+            finished, total = _tasks(context, group)
+            if bar is None and total:
+                from tqdm.auto import tqdm
+
+                bar = tqdm(total=total, desc=description or None, unit="task", leave=False)
+            if bar is not None:
+                bar.total = max(total, bar.total)
+                bar.n = max(finished, bar.n)
+                bar.refresh()
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+def _tasks(context: SparkContext, group: str) -> tuple[int, int]:
+    """Return how many tasks of a group are done, and how many are known of."""
+    tracker = context.statusTracker()
+    finished = total = 0
+    for job in tracker.getJobIdsForGroup(group):
+        info = tracker.getJobInfo(job)
+        for stage in info.stageIds if info is not None else ():
+            of_stage = tracker.getStageInfo(stage)
+            if of_stage is not None:
+                finished += of_stage.numCompletedTasks
+                total += of_stage.numTasks
+    return finished, total
