@@ -9,7 +9,7 @@ from cepkit.automata.journal import Counts
 from cepkit.automata.records import TracedMatch
 from cepkit.automata.trace import Trace
 from cepkit.errors import TraceError
-from cepkit.printing import Printed
+from cepkit.printing import Printed, html_output
 from cepkit.statistics.tables import html_table, text_table, whole
 
 _TOTALS = (*(name for name in Counts._fields if name not in ("instances", "stored")),)
@@ -57,7 +57,8 @@ class TraceComparison(Printed):
         return f"{text_table(self._head(), self._cells())}\n{self._verdict()}"
 
     def _repr_html_(self) -> str:
-        return f"{html_table(self._head(), self._cells())}<p>{self._verdict()}</p>"
+        table = html_table(self._head(), self._cells())
+        return html_output(table, f"<p>{self._verdict()}</p>")
 
     def _head(self) -> tuple[str, ...]:
         return ("", *self.names, "differ from step")

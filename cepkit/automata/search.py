@@ -20,7 +20,7 @@ from cepkit.automata.operations import (
 from cepkit.automata.trace import Trace
 from cepkit.automata.words import sentence
 from cepkit.errors import TraceError
-from cepkit.printing import Printed
+from cepkit.printing import Printed, html_output
 from cepkit.statistics.tables import html_table
 
 
@@ -70,7 +70,7 @@ class Fate(Printed):
 
     def _repr_html_(self) -> str:
         rows = [(str(step), text) for step, text in self._rows()]
-        return html_table(("step", f"instance {self.instance}"), rows, left=2)
+        return html_output(html_table(("step", f"instance {self.instance}"), rows, left=2))
 
     def _rows(self) -> list[tuple[int, str]]:
         told = [self.created, *sorted((*self.taken, *self.refused), key=lambda f: f.step)]

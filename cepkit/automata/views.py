@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 from cepkit.automata.records import Step
 from cepkit.automata.trace import Trace
 from cepkit.automata.words import bound, heading, sentence
+from cepkit.printing import html_lines, html_output, html_text
 from cepkit.statistics.tables import html_table, text_table, whole
 
 _MATCHES = 10
@@ -28,11 +28,11 @@ def to_html(trace: Trace) -> str:
         (str(i), str(match.step), bound(trace, i))
         for i, match in enumerate(trace.matches[:_MATCHES])
     ]
-    parts = [f"<pre>{escape(trace.pattern)}</pre>", *(f"<p>{escape(n)}</p>" for n in _notes(trace))]
+    parts = [html_lines(trace.pattern), *(f"<p>{html_text(note)}</p>" for note in _notes(trace))]
     parts.append(html_table(_HEAD, _totals(trace)))
     if matches:
         parts.append(html_table(("match", "step", "events"), matches, left=3))
-    return "".join(parts)
+    return html_output(*parts)
 
 
 def steps_text(trace: Trace, steps: Sequence[Step]) -> str:
@@ -44,7 +44,7 @@ def steps_text(trace: Trace, steps: Sequence[Step]) -> str:
 
 def steps_html(trace: Trace, steps: Sequence[Step]) -> str:
     """Return the same as HTML, names escaped."""
-    return f"<pre>{escape(steps_text(trace, steps))}</pre>"
+    return html_output(html_lines(steps_text(trace, steps)))
 
 
 def _told(trace: Trace, step: Step) -> Iterable[str]:

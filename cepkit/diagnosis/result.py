@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from html import escape
 
 from cepkit.diagnosis.requirements import text_of
 from cepkit.diagnosis.tables import Funnel, NearMisses, Requirements, Seen
 from cepkit.diagnosis.words import counted
 from cepkit.pattern.query import Query
-from cepkit.printing import Printed
+from cepkit.printing import Printed, html_output, html_text
 
 _SHOWN = 5
 _HOLDING = 12
@@ -59,19 +58,19 @@ class WhyNot(Printed):
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
-        parts = [f"<p><b>{escape(self.reason)}</b></p>"]
+        parts = [f"<p><b>{html_text(self.reason)}</b></p>"]
         if self.events:
-            items = "".join(f"<li>{escape(line)}</li>" for line in self._event_lines())
+            items = "".join(f"<li>{html_text(line)}</li>" for line in self._event_lines())
             parts.append(f"<ul>{items}</ul>")
         if len(self.requirements):
             parts.append(self._failing_first()._repr_html_())
         if len(self.funnel):
             parts.append(self.funnel._repr_html_())
         if len(self.near_misses) > (1 if self.events else 0):
-            parts.append(f"<p>{escape(self.near_misses.title())}</p>")
+            parts.append(f"<p>{html_text(self.near_misses.title())}</p>")
             parts.append(self.near_misses._repr_html_())
-        parts += [f"<p>note: {escape(note)}</p>" for note in self.notes]
-        return "".join(parts)
+        parts += [f"<p>note: {html_text(note)}</p>" for note in self.notes]
+        return html_output(*parts)
 
     def _failing_first(self) -> Requirements:
         rank = {False: 0, None: 1, True: 2}

@@ -13,7 +13,7 @@ from cepkit.diagnosis.findings import Finding
 from cepkit.diagnosis.funnel import FunnelRow
 from cepkit.diagnosis.requirements import kind_of, text_of
 from cepkit.diagnosis.words import counted
-from cepkit.printing import Printed
+from cepkit.printing import Printed, html_output
 from cepkit.statistics.tables import html_table, text_table
 
 _TEXT = 72
@@ -93,7 +93,7 @@ class Table(Printed, ABC):
         return text_table(head, short, left=self._left)
 
     def _repr_html_(self) -> str:
-        return html_table(*self._cells(), left=self._left)
+        return html_output(html_table(*self._cells(), left=self._left))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

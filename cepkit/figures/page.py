@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 
-from cepkit.figures.kit.texts import plain
+from cepkit.printing import html_text
 
 # No scripts, nothing from anywhere: the browser itself holds the page to that.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -59,14 +58,15 @@ def page(title: str, facts: Mapping[str, str], sections: Iterable[str]) -> str:
         sections: HTML, from `section`.
     """
     items = "".join(
-        f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in facts.items()
+        f"<div><dt>{html_text(name)}</dt><dd>{html_text(value)}</dd></div>"
+        for name, value in facts.items()
     )
-    head = f"<header><h1>{_text(title)}</h1>{f'<dl>{items}</dl>' if items else ''}</header>"
+    head = f"<header><h1>{html_text(title)}</h1>{f'<dl>{items}</dl>' if items else ''}</header>"
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{_text(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<title>{html_text(title)}</title><style>{_STYLE}</style></head>\n"
         f"<body>{head}\n<main>{''.join(sections)}</main>\n"
         "<footer>Made by cepkit. This file needs no network.</footer></body></html>\n"
     )
@@ -74,18 +74,12 @@ def page(title: str, facts: Mapping[str, str], sections: Iterable[str]) -> str:
 
 def section(heading: str, *parts: str) -> str:
     """Return a section: its heading as text, its parts as HTML."""
-    return f"<section><h2>{_text(heading)}</h2>{''.join(parts)}</section>\n"
+    return f"<section><h2>{html_text(heading)}</h2>{''.join(parts)}</section>\n"
 
 
 def paragraph(text: str) -> str:
     """Return a paragraph of text."""
-    return f"<p>{_text(text)}</p>"
-
-
-def code(text: str) -> str:
-    """Return text as it is written, its lines kept."""
-    lines = (plain_indented(line) for line in text.splitlines())
-    return f"<pre>{escape(chr(10).join(lines))}</pre>"
+    return f"<p>{html_text(text)}</p>"
 
 
 def drawing(svg: str, name: str) -> str:
@@ -118,29 +112,25 @@ def table(
         classes = "number" if column in right else "wide" if column in broken else ""
         return f' class="{classes}"' if classes else ""
 
-    names = "".join(f'<th scope="col"{kind(i)}>{_text(name)}</th>' for i, name in enumerate(head))
+    names = "".join(
+        f'<th scope="col"{kind(i)}>{html_text(name)}</th>' for i, name in enumerate(head)
+    )
     body = []
     for number, row in enumerate(rows):
         first, *rest = row
-        cells = "".join(f"<td{kind(i)}>{_text(cell)}</td>" for i, cell in enumerate(rest, start=1))
+        cells = "".join(
+            f"<td{kind(i)}>{html_text(cell)}</td>" for i, cell in enumerate(rest, start=1)
+        )
         strong_row = ' class="marked"' if number in strong else ""
-        body.append(f'<tr{strong_row}><th scope="row">{_text(first)}</th>{cells}</tr>')
+        body.append(f'<tr{strong_row}><th scope="row">{html_text(first)}</th>{cells}</tr>')
     whole = (
-        f"<table><caption>{_text(caption)}</caption><thead><tr>{names}</tr></thead>"
+        f"<table><caption>{html_text(caption)}</caption><thead><tr>{names}</tr></thead>"
         f"<tbody>{''.join(body)}</tbody></table>"
     )
     return _scrolling(whole, caption)
 
 
-def plain_indented(line: str) -> str:
-    """Return a line of a text as it can be shown, its indentation kept."""
-    return " " * (len(line) - len(line.lstrip())) + plain(line)
-
-
 def _scrolling(html: str, name: str) -> str:
     # A region that scrolls must be reached by keyboard and have a name.
-    return f'<div class="scroll" role="region" tabindex="0" aria-label="{_text(name)}">{html}</div>'
-
-
-def _text(text: str) -> str:
-    return escape(plain(text))
+    label = html_text(name)
+    return f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">{html}</div>'

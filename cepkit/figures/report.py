@@ -31,6 +31,7 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.planners.compare import PlanComparison
+from cepkit.printing import html_lines
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import number
 
@@ -75,7 +76,7 @@ def write_report(
         CepkitError: The folder cannot be written.
     """
     sections = [
-        page.section("Pattern", page.code(query.text or str(query))),
+        page.section("Pattern", html_lines(query.text or str(query))),
         _plan(plan, query),
         *([_comparison(comparison)] if comparison is not None else []),
         *([_explanation(explanation)] if explanation is not None else []),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from cepkit.pattern.conditions import Aggregate, Expression
 from cepkit.pattern.nodes import Structure
 from cepkit.pattern.policies import Strategy, Window
-from cepkit.printing import Printed
+from cepkit.printing import Printed, html_lines, html_output
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -39,6 +39,4 @@ class Query(Printed):
         return to_text(self)
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<pre>{escape(str(self))}</pre>"
+        return html_output(html_lines(str(self)))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
 from itertools import zip_longest
 
 from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import ExpectedStep, Plan
+from cepkit.printing import html_output, html_text
 from cepkit.statistics.tables import html_table, number, text_table
 
 _STEPS = ("step", "candidates", "partial matches", "alive in a window")
@@ -30,14 +30,14 @@ def to_text(plan: Plan) -> str:
 
 def to_html(plan: Plan) -> str:
     """Return the same as HTML, names escaped."""
-    parts = [f"<p>{escape(_head(plan))}</p>"]
+    parts = [f"<p>{html_text(_head(plan))}</p>"]
     for branch, steps in zip_longest(plan.branches, plan.expected, fillvalue=()):
         if steps:
             parts.append(html_table(_STEPS, map(_row, steps), caption=str(branch)))
         else:
-            parts.append(f"<p>{escape(str(branch))}</p>")
-    parts += [f"<p>{escape(line)}</p>" for line in _forecast(plan)]
-    return "".join(parts)
+            parts.append(f"<p>{html_text(str(branch))}</p>")
+    parts += [f"<p>{html_text(line)}</p>" for line in _forecast(plan)]
+    return html_output(*parts)
 
 
 def _forecast(plan: Plan) -> list[str]:

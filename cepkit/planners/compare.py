@@ -19,7 +19,7 @@ from cepkit.plan.printer import one_line
 from cepkit.planners import PLANNERS
 from cepkit.planners.choose import cost_plan, get_planner
 from cepkit.planners.contract import Observed, Observer, Planner
-from cepkit.printing import Printed
+from cepkit.printing import Printed, html_output
 from cepkit.progress import SILENT_SECONDS, Progress, is_shown
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import html_table, number, text_table, whole
@@ -216,7 +216,7 @@ class PlanComparison(Printed):
 
     def _repr_html_(self) -> str:
         caption = "; ".join((f"cost: {self.cost_model}", *self._remarks()))
-        return html_table(self._head(), map(self._cells, self.rows), caption, left=2)
+        return html_output(html_table(self._head(), map(self._cells, self.rows), caption, left=2))
 
 
 def _milliseconds(seconds: float) -> str:

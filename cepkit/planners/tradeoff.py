@@ -25,7 +25,7 @@ from cepkit.plan.printer import one_line
 from cepkit.planners.choose import choose_plan
 from cepkit.planners.contract import Planner
 from cepkit.planners.search import TOLERANCE
-from cepkit.printing import Printed
+from cepkit.printing import Printed, html_output
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import html_table, number, text_table
 
@@ -99,7 +99,8 @@ class Tradeoff(Printed):
         return text_table(_HEAD, self._cells(), left=3)
 
     def _repr_html_(self) -> str:
-        return html_table(_HEAD, self._cells(), "partial matches against latency", left=3)
+        caption = "partial matches against latency"
+        return html_output(html_table(_HEAD, self._cells(), caption, left=3))
 
 
 def weigh(

@@ -19,7 +19,7 @@ from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log
 from cepkit.plan.nodes import OrderPlan, Plan, TreePlan, leaning_left
 from cepkit.plan.printer import one_line
-from cepkit.printing import Printed
+from cepkit.printing import Printed, html_output
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import html_table, number, text_table
 
@@ -98,7 +98,7 @@ class WhatIf(Printed):
         return f"{self._title()}\n{text_table(_HEAD, self._cells(), left=0)}"
 
     def _repr_html_(self) -> str:
-        return html_table(_HEAD, self._cells(), self._title(), left=0)
+        return html_output(html_table(_HEAD, self._cells(), self._title(), left=0))
 
 
 def what_if(

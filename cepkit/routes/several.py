@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from html import escape
 from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar, overload
 
@@ -39,6 +38,7 @@ from cepkit.aggregation.sharing.planner import Rates, Sharing, choose, cost_of
 from cepkit.columnar.results.matches import report
 from cepkit.errors import PlanError
 from cepkit.pattern.query import Query
+from cepkit.printing import html_output
 from cepkit.routes.aggregates import aggregate, aggregate_columns, way_of
 from cepkit.routes.asked import attributes_of, carrying
 from cepkit.statistics.tables import html_table, number, text_table
@@ -109,7 +109,8 @@ class SharingPlan:
         return f"{table}\n{_COSTS}" if self.clusters else table
 
     def _repr_html_(self) -> str:
-        return html_table(_HEAD, self._rows(), _COSTS if self.clusters else "", left=3)
+        costs = _COSTS if self.clusters else ""
+        return html_output(html_table(_HEAD, self._rows(), costs, left=3))
 
     def _rows(self) -> list[tuple[str, ...]]:
         rows: list[tuple[int, tuple[str, ...]]] = []
@@ -165,7 +166,7 @@ class Several(Sequence[Result]):
         return f"{self._title()}\n{self.plan}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(self._title())}</p>{self.plan._repr_html_()}"
+        return html_output(f"<p>{self._title()}</p>", self.plan._repr_html_())
 
     def _title(self) -> str:
         return f"Aggregates of {len(self)} {'query' if len(self) == 1 else 'queries'}"

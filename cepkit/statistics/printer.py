@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 
 import numpy as np
 
+from cepkit.printing import html_output, html_text
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.selectivity import Selectivity
 from cepkit.statistics.tables import html_table, number, text_table
@@ -36,9 +36,9 @@ def to_text(statistics: Statistics) -> str:
 
 def to_html(statistics: Statistics) -> str:
     """Return the same as HTML, everything that comes from outside escaped."""
-    parts = [f"<p>{escape(line)}</p>" for line in _stream(statistics)]
+    parts = [f"<p>{html_text(line)}</p>" for line in _stream(statistics)]
     parts += [html_table(head, rows) for head, rows in _tables(statistics)]
-    return "".join([*parts, *(f"<p>{escape(note)}</p>" for note in _notes(statistics))])
+    return html_output(*parts, *(f"<p>{html_text(note)}</p>" for note in _notes(statistics)))
 
 
 def _tables(statistics: Statistics) -> Iterable[tuple[tuple[str, ...], Rows]]:

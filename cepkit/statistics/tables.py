@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from html import escape
+
+from cepkit.printing import html_text
 
 
 def number(value: float) -> str:
@@ -75,7 +76,7 @@ def html_table(
         return (
             "<tr>"
             + "".join(
-                f'<{tag} style="text-align:{side}">{escape(cell)}</{tag}>'
+                f'<{tag} style="text-align:{side}">{html_text(cell)}</{tag}>'
                 for side, cell in zip(sides, cells, strict=True)
             )
             + "</tr>"
@@ -90,7 +91,7 @@ def html_table(
             left_out += 1
         else:
             body.append(text)
-    above = f"<caption>{escape(caption)}</caption>" if caption else ""
+    above = f"<caption>{html_text(caption)}</caption>" if caption else ""
     below = f"<p>and {left_out:,} more rows</p>" if left_out else ""
     table = f"<thead>{line(head, 'th')}</thead><tbody>{''.join(body)}</tbody>"
     return f"<table>{above}{table}</table>{below}"

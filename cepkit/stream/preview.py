@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from cepkit.printing import html_output, html_text
 from cepkit.stream.schema import Schema
 
 # With every character escaped to six, a page of these stays below 20 kB.
@@ -47,19 +47,18 @@ class Preview:
     def html(self) -> str:
         """Return the preview for a notebook; all names and values are escaped."""
         parts = [
-            "<div class='cepkit-stream'>",
-            f"<p><b>Stream</b> {html.escape(_cut(self.title, 200))}<br>",
-            f"{html.escape(self._facts())}<br>columns: {html.escape(self._listed())}</p>",
+            f"<p><b>Stream</b> {html_text(_cut(self.title, 200))}<br>",
+            f"{html_text(self._facts())}<br>columns: {html_text(self._listed())}</p>",
         ]
         if self.rows is not None and len(self.rows):
             shown = shown_columns(self.names, self.schema)
-            head = "".join(f"<th>{html.escape(_cut(name))}</th>" for name in shown)
+            head = "".join(f"<th>{html_text(_cut(name))}</th>" for name in shown)
             parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>")
             for row in self._cells():
-                cells = "".join(f"<td>{html.escape(_cut(cell))}</td>" for cell in row)
+                cells = "".join(f"<td>{html_text(_cut(cell))}</td>" for cell in row)
                 parts.append(f"<tr>{cells}</tr>")
             parts.append("</tbody></table><p>the first rows, as they came</p>")
-        return "".join([*parts, "</div>"])
+        return html_output(*parts)
 
     def _facts(self) -> str:
         schema = self.schema

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import pandas as pd
@@ -14,6 +13,7 @@ from cepkit.aggregation.rows.tables import Values
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.errors import LimitError
 from cepkit.pattern.query import Query
+from cepkit.printing import html_output, html_text
 from cepkit.statistics.tables import html_table, text_table, value_text
 
 _SHOWN = 10
@@ -67,7 +67,7 @@ class Aggregates:
     def _repr_html_(self) -> str:
         try:
             table = html_table(list(self.columns), self._cells(), left=self._left())
-            return f"<p>{escape(self._title())}</p>{table}"
+            return html_output(f"<p>{html_text(self._title())}</p>", table)
         except Exception as error:  # noqa: BLE001 - as above
             return f"<p>Aggregates: cannot be shown ({type(error).__name__})</p>"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from cepkit.aggregation.tracing.records import StartCounters, Step
+from cepkit.printing import html_output
 from cepkit.statistics.tables import html_table, number, text_table, whole
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def to_text(trace: CounterTrace) -> str:
 
 def to_html(trace: CounterTrace) -> str:
     """Return the first steps as a table in HTML."""
-    return html_table(_head(trace), _cells(trace), _title(trace), left=4)
+    return html_output(html_table(_head(trace), _cells(trace), _title(trace), left=4))
 
 
 def _title(trace: CounterTrace) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.plan.nodes import Plan, Unit, work_of
-from cepkit.printing import Printed
+from cepkit.printing import Printed, html_output
 from cepkit.statistics.tables import html_table, whole
 
 
@@ -135,7 +135,7 @@ class Explanation(Printed):
         # HTML would drop what sets a step in.
         rows = [[row[0].replace("  ", "\N{NO-BREAK SPACE}" * 2), *row[1:]] for row in rows]
         order = "; ".join(map(str, self.plan.branches))
-        return html_table(head, rows, caption=f"plan {order} ({self.plan.planner})")
+        return html_output(html_table(head, rows, f"plan {order} ({self.plan.planner})"))
 
 
 def _depths(units: Sequence[Unit], depth: int = 0) -> dict[str, int]:

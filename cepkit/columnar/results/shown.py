@@ -9,7 +9,6 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import pandas as pd
 
 from cepkit.columnar.results.output import END, START
 from cepkit.errors import StreamError
+from cepkit.printing import html_output, html_text
 from cepkit.statistics.tables import number, text_table
 
 _COLUMNS = 12
@@ -122,21 +122,18 @@ def to_text(title: str, frame: pd.DataFrame, variables: Sequence[str], shown: Se
 def to_html(title: str, frame: pd.DataFrame, variables: Sequence[str], shown: Sequence[str]) -> str:
     """Return matches as a table for a notebook, everything escaped, at most 20 kB."""
     names, rows, more = flat(frame, variables, shown)
-    head = "".join(f"<th>{escape(name)}</th>" for name in _head(names))
-    below = "".join(f"<p>{line}</p>" for line in _told(rows, more))
-    page = (
-        f"<p>{escape(_cut(title, 300))}</p>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>%s</tbody></table>{below}"
-    ).replace("%s", "\0")
-    lines, room = [], _BYTES - len(page.encode())
+    head = "".join(f"<th>{html_text(name)}</th>" for name in _head(names))
+    above = f"<p>{html_text(_cut(title, 300))}</p><table><thead><tr>{head}</tr></thead><tbody>"
+    below = f"</tbody></table>{''.join(f'<p>{line}</p>' for line in _told(rows, more))}"
+    lines, room = [], _BYTES - len(html_output(above, below).encode())
     for row in rows:
-        cells = (f"<td{_aligned(v)}>{escape(value_text(v))}</td>" for v in row)
+        cells = (f"<td{_aligned(v)}>{html_text(value_text(v))}</td>" for v in row)
         lines.append(f"<tr>{''.join(cells)}</tr>")
         room -= len(lines[-1].encode())
         if room < 0:
             lines.pop()
             break
-    return page.replace("\0", "".join(lines))
+    return html_output(above, *lines, below)
 
 
 def value_text(value: object, width: int = _WIDTH) -> str:

@@ -22,8 +22,9 @@ from cepkit.figures.kit.canvas import (
 )
 from cepkit.figures.kit.strokes import Strokes, carried
 from cepkit.figures.kit.style import SIZE, SMALL
-from cepkit.figures.kit.texts import fitted, plain, width_of, wrapped
+from cepkit.figures.kit.texts import fitted, width_of, wrapped
 from cepkit.pattern.names import name_text
+from cepkit.printing import plain
 from cepkit.statistics.tables import number
 
 RADIUS = 20

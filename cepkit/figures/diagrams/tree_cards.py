@@ -9,7 +9,8 @@ from cepkit.figures.diagrams.tree import Join, Leaf, TreeNode, joined_text
 from cepkit.figures.kit.canvas import BOLD, LINE_HEIGHT, STACKED, Card, Item, Text
 from cepkit.figures.kit.strokes import carried
 from cepkit.figures.kit.style import SIZE, SMALL
-from cepkit.figures.kit.texts import fitted, plain, width_of, wrapped
+from cepkit.figures.kit.texts import fitted, width_of, wrapped
+from cepkit.printing import plain
 from cepkit.statistics.tables import number
 
 _PADDING = 8

@@ -5,11 +5,10 @@ Colours are those of the page around it (`currentColor`), so it is right on ligh
 
 from __future__ import annotations
 
-from html import escape
 from typing import assert_never
 
 from cepkit.figures.kit.canvas import THIN, Canvas, Card, Circle, Item, Line, Text
-from cepkit.figures.kit.texts import plain
+from cepkit.printing import html_text
 
 _DASHES = {"solid": "", "dash": ' stroke-dasharray="6 4"', "dot": ' stroke-dasharray="1.5 3.5"'}
 _ANCHORS = {"left": "start", "center": "middle", "right": "end"}
@@ -20,7 +19,7 @@ def to_svg(canvas: Canvas) -> str:
     width, height = round(canvas.width), round(canvas.height)
     items = "".join(map(_element, canvas.items))
     return (
-        f'<svg role="img" aria-label="{escape(plain(canvas.summary))}" '
+        f'<svg role="img" aria-label="{html_text(canvas.summary)}" '
         f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'fill="none" stroke="none" stroke-linecap="round">{items}</svg>'
     )
@@ -59,7 +58,7 @@ def _text(text: Text) -> str:
     step = text.height / max(1, len(text.lines))
     lines = "".join(
         f'<tspan x="{text.x:.1f}" y="{text.y + (number + 0.77) * step:.1f}">'
-        f"{escape(plain(line))}</tspan>"
+        f"{html_text(line)}</tspan>"
         for number, line in enumerate(text.lines)
     )
     weight = ' font-weight="600"' if text.bold else ""
@@ -72,5 +71,5 @@ def _text(text: Text) -> str:
 def _title(hover: str) -> str:
     if not hover:
         return ""
-    lines = "\n".join(escape(plain(line)) for line in hover.splitlines())
+    lines = "\n".join(html_text(line) for line in hover.splitlines())
     return f"<title>{lines}</title>"

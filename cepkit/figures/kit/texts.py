@@ -9,18 +9,11 @@ from __future__ import annotations
 import unicodedata
 from html import escape
 
+from cepkit.printing import plain
+
 # Widths of characters in ems of a sans-serif face, a little too wide rather than too narrow.
 _NARROW = frozenset("iljtf.,:;'|!()[]{} I-")
 _BROAD = frozenset("mwMW@%—→")
-
-
-def plain(text: object) -> str:
-    """Return the text on one line, without characters that cannot be seen or change direction."""
-    cleaned = (
-        c if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Zl", "Zp") else " "
-        for c in str(text)
-    )
-    return " ".join("".join(cleaned).split())
 
 
 def shown(text: object) -> str:

@@ -6,12 +6,12 @@ no character can end a script, and the player makes nothing but text of it.
 
 from __future__ import annotations
 
+import re
 import secrets
 from functools import cache
-from html import escape
 from importlib.resources import files
 
-from cepkit.figures.kit.texts import plain
+from cepkit.printing import html_text
 
 # The browser itself holds the page to it: no request leaves it.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
@@ -74,11 +74,18 @@ def page(title: str, body: str) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(plain(title))}</title><style>{_PAGE_STYLE}</style></head>\n"
+        f"<title>{html_text(title)}</title><style>{_PAGE_STYLE}</style></head>\n"
         f"<body>{body}</body></html>\n"
     )
 
 
 def embedded(json: str) -> str:
-    """Return JSON as it can stand in a script: no markup and no line breaks of other kinds."""
-    return json.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    """Return JSON as it can stand in a script: no markup, no line breaks of other kinds.
+
+    Args:
+        json: Without spaces between its parts.
+    """
+    # As a property's name in source it would say what the object inherits from.
+    named = re.sub(r'(?<=[{,])"__proto__":', '["__proto__"]:', json)
+    # Halves of surrogate pairs are in no file of UTF-8.
+    return re.sub("[<\u2028\u2029\ud800-\udfff]", lambda c: f"\\u{ord(c[0]):04x}", named)

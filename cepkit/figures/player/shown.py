@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 from functools import cached_property
-from html import escape
 from pathlib import Path
-from typing import Any
 
 from cepkit.figures.kit.files import write_whole
-from cepkit.figures.kit.texts import plain
 from cepkit.figures.player import page
 from cepkit.figures.player.document import Traces, player_document
 from cepkit.figures.player.shared import DEFAULT_STEPS
+from cepkit.printing import html_lines, html_output, html_text, plain
 from cepkit.statistics.tables import html_table, text_table
 
 _TITLES = {
@@ -113,6 +111,8 @@ class Player:
     def _fallback(self) -> str:
         """Return what is seen where no script runs."""
         told = "It plays where scripts may run: in a trusted notebook, or in a page that it saves."
-        pattern = escape("\n".join(map(plain, self._content["pattern"].splitlines())))
-        table: Any = html_table(*self._totals())
-        return f"<p>{escape(self._headline())} {told}</p><pre>{pattern}</pre>{table}"
+        return html_output(
+            f"<p>{html_text(self._headline())} {told}</p>",
+            html_lines(self._content["pattern"]),
+            html_table(*self._totals()),
+        )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import warnings
 from typing import TYPE_CHECKING, cast
 
 from pyspark.sql import DataFrame as AnyDataFrame
 from pyspark.sql.classic.dataframe import DataFrame
 
+from cepkit.printing import html_output, html_text
 from cepkit.spark.cells.counters import Reports
 from cepkit.spark.session.failures import plain_errors
 from cepkit.stream.columns import Dropped
@@ -106,7 +106,7 @@ class ResultFrame(DataFrame):
         return f"{self._title}\n{super().__repr__()}"
 
     def _repr_html_(self) -> str:
-        columns = ", ".join(html.escape(name) for name in self.columns)
+        columns = ", ".join(html_text(name) for name in self.columns)
         table = super()._repr_html_()
         below = f"<p>columns {columns}; <code>.show()</code> runs it</p>"
-        return f"<p>{html.escape(self._title)}</p>{table or below}"
+        return html_output(f"<p>{html_text(self._title)}</p>", table or below)

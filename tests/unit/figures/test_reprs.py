@@ -116,6 +116,12 @@ def test_all_reprs_are_escaped_and_small():
         assert "<b>0" not in html
 
 
+def test_a_name_that_looks_like_a_placeholder_is_a_name():
+    html = find(sequence(["a%s", "b"], ["A", "B"]), ROWS)._repr_html_()
+    assert "<th>a%s.ts</th>" in html
+    assert html.count("<tr>") == 1 + 3
+
+
 def test_a_table_of_too_many_rows_counts_those_it_leaves_out():
     html = html_table(["a", "b"], [("x" * 100, "1")] * 1000)
     assert len(html) < 20_000
