@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.errors import CepkitError, LimitError
 from cepkit.figures.kit.panels import stacked
-from cepkit.figures.kit.scales import Scale, log10
+from cepkit.figures.kit.scales import Scale, TextScale, log10
 from cepkit.figures.kit.style import COLOURS, SIZE, SMALL, TEXT, axis_of, colour_of, figure, message
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.tables import value_text
@@ -26,6 +26,8 @@ _MOST_BARS = 20
 _BUCKETS = 1000
 """A line of more points keeps the first, the least, the greatest and the last of each bucket."""
 _NAME_LENGTH = 24
+_HEAD_LENGTH = 90
+"""Of the names of all panels that lie side by side."""
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
@@ -196,7 +198,7 @@ def _over_time(
                 x=line.ts,
                 y=[_place(scale, value) for value in line.values],
                 name=shown(cut(line.group or name, _NAME_LENGTH)),
-                legendgroup=line.group,
+                legendgroup=str(i),
                 showlegend=place == 0 and bool(line.group),
                 mode="lines+markers" if joined and len(line.values) < 200
                 else "lines" if joined else "markers",
@@ -236,8 +238,11 @@ def _over_time(
     return made
 
 
-def _scale(values: Sequence[Any]) -> Scale | None:
-    """Return a scale for numbers that cannot be placed by themselves; None for others."""
+def _scale(values: Sequence[Any]) -> Scale | TextScale | None:
+    """Return a scale for texts, and for numbers that cannot be placed by themselves, or None."""
+    texts = [v for v in values if isinstance(v, str)]
+    if texts:
+        return TextScale.of(texts)
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
     positive = [v for v in numbers if v > 0]
     if (
@@ -256,10 +261,14 @@ def _log10(value: float) -> float:
     return math.log10(value) if isinstance(value, int) and value > 0 else log10(float(value))
 
 
-def _place(scale: Scale | None, value: Any) -> Any:
-    if scale is None or value is None:
-        return value
-    return scale.place(_log10(value))
+def _place(scale: Scale | TextScale | None, value: Any) -> Any:
+    match scale:
+        case Scale() if value is not None:
+            return scale.place(_log10(value))
+        case TextScale() if value is not None:
+            return scale.place(value)
+        case _:
+            return value
 
 
 def _bars(result: Aggregates, wanted: Sequence[str], title: str) -> go.Figure:
@@ -286,7 +295,7 @@ def _bars(result: Aggregates, wanted: Sequence[str], title: str) -> go.Figure:
             x=[0.0 if end is None else end - begin for end in ends],
             base=begin,
             y=list(range(len(parts))),
-            text=[_text(value) for value in values],
+            text=[shown(cut(_text(value), _NAME_LENGTH)) for value in values],
             textposition="outside",
             textangle=0,
             cliponaxis=False,
@@ -303,13 +312,16 @@ def _bars(result: Aggregates, wanted: Sequence[str], title: str) -> go.Figure:
             "domain": [place * width + (0.03 if place else 0), min(1.0, (place + 1) * width)],
             "anchor": "y",
         }
+        if not logs:
+            axis["visible"] = False  # texts have no length
         axis |= scale.axis() if scale is not None else {}
         made.update_layout({f"xaxis{suffix}": axis})
         notes.append(
             {
                 "x": place * width + (0.03 if place else 0), "y": 1, "xref": "paper",
                 "yref": "paper", "xanchor": "left", "yanchor": "bottom",
-                "text": shown(cut(name, 40)), "showarrow": False, "font": {"size": SMALL},
+                "text": shown(cut(name, _HEAD_LENGTH // len(wanted))), "showarrow": False,
+                "font": {"size": SMALL},
             }
         )  # fmt: skip
     made.update_layout(

@@ -7,10 +7,12 @@ are placed by them, and zero has a place of its own below the smallest; else by 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.tables import number
 
 _LARGE_SPREAD = math.log10(50)
@@ -19,6 +21,7 @@ _FLOAT_DIGITS = 300
 _FEWEST_TICKS = 3
 _UNITS = {1e9: "B", 1e6: "M", 1e3: "k"}
 _LONG = 1e5
+_TEXT_LENGTH = 24
 _DIGITS = ((1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
 
 
@@ -102,6 +105,37 @@ class Scale:
             "tickangle": 0,
             "tickvals": [position for position, _ in self.ticks],
             "ticktext": [text for _, text in self.ticks],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TextScale:
+    """Where texts lie on an axis: side by side in their order.
+
+    Left to itself, plotly would read texts as numbers or dates where it can, and markup in them.
+
+    Attributes:
+        texts: The different texts in ascending order.
+    """
+
+    texts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> TextScale:
+        """Return a scale for texts."""
+        return cls(tuple(sorted(set(texts))))
+
+    def place(self, text: str) -> int:
+        """Return the position of a text."""
+        return bisect_left(self.texts, text)
+
+    def axis(self) -> dict[str, Any]:
+        """Return the settings of a plotly axis; of many texts some are written."""
+        named = range(0, len(self.texts), -(-len(self.texts) // _MOST_TICKS))
+        return {
+            "range": [-0.5, len(self.texts) - 0.5],
+            "tickvals": list(named),
+            "ticktext": [shown(cut(self.texts[place], _TEXT_LENGTH)) for place in named],
         }
 
 

@@ -60,6 +60,22 @@ def test_totals_are_bars():
     assert list(made.data[0].text) == [f"{count:,}" for count in counts]
 
 
+def test_texts_lie_side_by_side_in_their_order_and_are_neither_numbers_nor_dates_nor_markup():
+    texts = ["10", "9", "2024-01-01", SCRIPT]
+    frame = pd.DataFrame({"ts": range(4), "kind": "A", "note": texts})
+    stream = ck.events(frame, time="ts", type="kind", unit="s")
+    result = ck.aggregate(stream, "PATTERN A a WITHIN 0 s AGG MIN(a.note)", emit="new")
+    made = ck.draw(result)
+    assert list(made.data[0].y) == [0, 2, 1, 3]
+    assert list(made.layout.yaxis.ticktext) == [
+        "10", "2024-01-01", "9", "&lt;script&gt;alert(1)&lt;/scrip…",
+    ]  # fmt: skip
+    total = ck.aggregate(stream, "PATTERN A a WITHIN 0 s AGG MAX(a.note)", emit="total")
+    bars = ck.draw(total)
+    assert list(bars.data[0].text) == ["&lt;script&gt;alert(1)&lt;/scrip…"]
+    assert bars.layout.xaxis.visible is False
+
+
 def test_numbers_beyond_any_float_are_drawn_by_their_logarithm():
     frame = pd.DataFrame({"ts": [i // 200 for i in range(30_000)], "kind": "A"})
     stream = ck.events(frame, time="ts", type="kind", unit="s")

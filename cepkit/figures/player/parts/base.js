@@ -47,13 +47,17 @@ const ICONS = {
 
 // ---------------------------------------------------------------- elements
 
+/** A text with a space for each character that cannot be seen or changes direction. */
+const visible = (text) => text.replace(/[\p{Cf}\p{Zl}\p{Zp}]|(?!\n)\p{Cc}/gu, " ");
+const asText = (part) => (typeof part === "string" ? visible(part) : part);
+
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, value === true ? "" : value);
+    else element.setAttribute(name, value === true ? "" : asText(value));
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined).map(asText));
   return element;
 }
 

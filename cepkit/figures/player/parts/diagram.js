@@ -360,6 +360,6 @@ function wrapped(text, room) {
 }
 
 function label(x, y, text, kind, told) {
-  return s("text", { x, y, class: `label ${kind}` }, told ? s("title", {}, told) : null, document.createTextNode(text));
+  return s("text", { x, y, class: `label ${kind}` }, told ? s("title", {}, told) : null, text);
 }
 

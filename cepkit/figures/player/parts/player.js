@@ -205,7 +205,7 @@ class Player {
     this.slider.value = p;
     this.slider.setAttribute("aria-valuetext", `step ${p} of ${total}`);
     this.count.value = `${p.toLocaleString("en")} / ${total.toLocaleString("en")}`;
-    this.sentence.textContent = toldAll(this.tape, this.tracks, p, total);
+    this.sentence.textContent = visible(toldAll(this.tape, this.tracks, p, total));
     this.cards.forEach((card) => card.show(p, this.seek));
     this.charts.forEach((chart) => chart.show(p));
     this.host.dataset.step = p;

@@ -1,0 +1,322 @@
+"""Everything that can be shown, made of names and values that want to be more than text.
+
+One text stands in every place that is free: types, variables, columns, keys, groups, values, and
+what planners, cost models and error messages say. `DRAWN` and `SHOWN` are tables by type, which
+tests hold against the register of figures and against all classes that notebooks show as HTML.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, get_args, get_type_hints
+
+import pandas as pd
+
+import cepkit as ck
+from cepkit.aggregation.rows.result import Aggregates
+from cepkit.aggregation.semirings.functions import Count
+from cepkit.aggregation.sequence.elements import Emit
+from cepkit.aggregation.tracing.trace import CounterTrace
+from cepkit.automata import MECHANISMS
+from cepkit.automata.comparison import TraceComparison
+from cepkit.automata.search import Fate
+from cepkit.automata.trace import Steps, Trace
+from cepkit.columnar.results.explanation import Explanation
+from cepkit.columnar.results.matches import Matches
+from cepkit.costs import PARTIAL_MATCHES
+from cepkit.diagnosis.result import WhyNot
+from cepkit.diagnosis.tables import Funnel, NearMisses, Requirements
+from cepkit.errors import LimitError
+from cepkit.figures import COMPARISONS, _draw_traces
+from cepkit.figures.charts.measured_plans import _MEASURES
+from cepkit.figures.charts.stream_profile import Of
+from cepkit.figures.player import Player
+from cepkit.pattern.builder import Pattern, event, seq
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import OrderPlan, Plan
+from cepkit.planners.compare import PlanComparison
+from cepkit.planners.tradeoff import Tradeoff
+from cepkit.planners.what_if import WhatIf
+from cepkit.routes.several import SeveralAggregates, SharingPlan
+from cepkit.statistics.model import Statistics
+from cepkit.stream.stream import Stream
+
+TAG = "e<b>v"
+"""What no figure may have: bold from data. It stands in front, as what is long is cut."""
+SCRIPT = "<script>window.broken = true</script>"
+EVIL = (
+    f'{TAG}$\u202e<a href="https://evil.example">il</a>$<br>x<img src=x onerror="window.broken = '
+    f'true"></script>{SCRIPT}%{{x}}%{{meta}}${{window.broken = true}}%s`y`&amp;\'"--><!--\u2028'
+    "javascript:alert(1)\\(\\href{https://evil.example}{m}\\)\x1b[31m\u2066"
+)
+TIME, TYPE, PRICE, GROUP, NOTE = (f"{EVIL}{name}" for name in ("t", "k", "p", "g", "__proto__"))
+KINDS = tuple(f"{EVIL}{kind}" for kind in "ABCN")
+NAMES = tuple(f"{EVIL}{name}" for name in "abcn")
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def structure(*letters: str) -> str:
+    """Return a SEQ of events by their letters; an upper one is absent, a doubled one repeated."""
+    parts = []
+    for letter in letters:
+        place = "abcn".index(letter[0].lower())
+        part = f"{quoted(KINDS[place])} {quoted(NAMES[place])}"
+        parts.append(f"NOT({part})" if letter.isupper() else f"KL({part})" if letter[1:] else part)
+    return f"SEQ({', '.join(parts)})"
+
+
+def attribute(letter: str, name: str) -> str:
+    return f"{quoted(NAMES['abcn'.index(letter)])}.{quoted(name)}"
+
+
+RISING = f"{attribute('a', PRICE)} < {attribute('b', PRICE)}"
+LITERAL = f"{attribute('b', NOTE)} <> '{EVIL.replace(chr(39), chr(39) * 2)}?'"
+QUERY = ck.parse(
+    f"PATTERN {structure('a', 'b', 'N', 'c')} WHERE {RISING} AND {LITERAL} "
+    f"AND {attribute('a', GROUP)} = {attribute('c', GROUP)} WITHIN 30 s"
+)
+NOTHING = ck.parse(
+    f"PATTERN {structure('a', 'b', 'c')} WHERE {RISING} AND {LITERAL} "
+    f"AND {attribute('c', PRICE)} > 90 WITHIN 30 s"
+)
+SIMPLE = f"PATTERN {structure('a', 'b', 'c')} WITHIN 30 s"
+AGGREGATED = (
+    f"{SIMPLE} AGG COUNT, AVG({attribute('b', PRICE)}), MIN({attribute('a', NOTE)}) "
+    f"GROUP BY {quoted(GROUP)}"
+)
+
+
+@cache
+def stream(count: int = 40) -> Stream:
+    kinds = [KINDS["ABCN".index(letter)] for letter in "ABCABCN" * count]
+    frame = pd.DataFrame(
+        {
+            TIME: range(count),
+            TYPE: kinds[:count],
+            PRICE: [float(i % 7) for i in range(count)],
+            GROUP: [f"{EVIL}{i % 2}" for i in range(count)],
+            NOTE: [f"{EVIL}{i % 3}" for i in range(count)],
+        }
+    )
+    return ck.events(frame, time=TIME, type=TYPE, unit="s")
+
+
+@dataclass(frozen=True)
+class Evil:
+    """A planner and a cost model of that name; the planner may refuse, and says why."""
+
+    refuses: bool = False
+    name: str = EVIL
+
+    def plan(self, branch: Any, *_: Any) -> OrderPlan:
+        if self.refuses:
+            raise LimitError(EVIL, expected=EVIL, hint=EVIL)
+        return OrderPlan(tuple(branch.variables))
+
+    def on(self, branch: Any, statistics: Statistics) -> Any:
+        return PARTIAL_MATCHES.on(branch, statistics)
+
+
+@cache
+def statistics() -> Statistics:
+    return ck.profile(stream(), QUERY)
+
+
+@cache
+def plans() -> tuple[Plan, ...]:
+    names = ("greedy", "dp-order", "dp-tree")
+    return (
+        *(ck.choose_plan(QUERY, statistics(), name) for name in names),
+        ck.choose_plan(QUERY, statistics(), Evil()),
+    )
+
+
+@cache
+def comparison() -> PlanComparison:
+    chosen = ["greedy", "dp-tree", Evil(), Evil(refuses=True, name=f"{EVIL}2")]
+    found = ck.compare_plans(QUERY, statistics(), chosen, cost=Evil(), run=True, stream=stream())
+    not_run = replace(found.rows[0], measured=None, not_run=EVIL)
+    return replace(found, rows=(*found.rows, not_run), notes=(EVIL,))
+
+
+def matches() -> Matches:
+    return ck.detect(stream(), QUERY, plans()[1])
+
+
+@cache
+def tradeoff() -> Tradeoff:
+    return ck.weigh_plans(QUERY, statistics(), ["greedy", "dp-tree", Evil()])
+
+
+@cache
+def rates_asked() -> WhatIf:
+    return ck.what_if(QUERY, statistics(), plans(), NAMES[0])
+
+
+@cache
+def explanation() -> Explanation:
+    found = matches()
+    found.count()
+    return found.explain()
+
+
+@cache
+def aggregates(emit: Emit = "trigger") -> Aggregates:
+    return ck.aggregate(stream(), AGGREGATED, emit=emit)
+
+
+def own_columns(emit: Emit) -> Aggregates:
+    """Columns with names of one's own."""
+    return ck.aggregate(stream(), SIMPLE, emit=emit, functions={EVIL: Count(), "n": Count()})
+
+
+def from_spark() -> Any:
+    """What aggregates of a Spark stream look like to a figure."""
+    local = aggregates()
+    fetched = SimpleNamespace(toArrow=local.to_arrow)
+    chosen = SimpleNamespace(limit=lambda _: fetched)
+    told = {name: getattr(local, name) for name in ("query", "emit", "method", "reason")}
+    return SimpleNamespace(**told, toArrow=local.to_arrow, select=lambda _: chosen)
+
+
+@cache
+def why(named: bool) -> WhyNot:
+    bindings = {NAMES[0]: 0, NAMES[1]: 1, NAMES[2]: 12} if named else None
+    return ck.why_not(stream(), QUERY if named else NOTHING, bindings=bindings)
+
+
+@cache
+def trace(mechanism: str = "chain-nfa") -> Trace:
+    return ck.simulate(stream(), QUERY, mechanism)
+
+
+@cache
+def counter_trace(*cuts: int) -> CounterTrace:
+    ends = [0, *cuts, 3]
+    pieces = [list(NAMES[a:b]) for a, b in itertools.pairwise(ends)]
+    equal = f"{attribute('a', GROUP)} = {attribute('b', GROUP)}"
+    equal += f" AND {attribute('b', GROUP)} = {attribute('c', GROUP)}"
+    text = SIMPLE.replace(" WITHIN", f" WHERE {equal} WITHIN")
+    return ck.aggregate_trace(stream(), text, pieces=pieces)
+
+
+@cache
+def several() -> SeveralAggregates:
+    longer = f"PATTERN {structure('a', 'b', 'c', 'n')} WITHIN 30 s AGG COUNT"
+    repeated = f"PATTERN {structure('a', 'bb', 'c')} WHERE {RISING} WITHIN 30 s AGG COUNT"
+    queries = [f"{SIMPLE} AGG COUNT", longer, repeated]
+    return ck.aggregate(stream(), queries, sharing=[[3], [3, 1], None])
+
+
+TRACES = get_args(get_type_hints(_draw_traces)["kind"])
+"""What can be drawn of a trace."""
+
+Drawn = Iterator[tuple[Any, dict[str, Any]]]
+"""Things with the options to draw them with."""
+
+
+def _drawn_statistics() -> Drawn:
+    yield from ((statistics(), {"of": of}) for of in get_args(Of))
+
+
+def _drawn_plans() -> Drawn:
+    for plan in plans():
+        yield from ((plan, {}), (plan, {"pattern": QUERY, "per_row": 2}))
+
+
+def _drawn_comparisons() -> Drawn:
+    yield from ((comparison(), {"of": of}) for of in COMPARISONS)
+    yield from ((comparison(), {"of": "measured", "by": by}) for by in _MEASURES)
+    yield comparison(), {"of": "search", "over": "seconds", "branch": 1}
+
+
+def _drawn_matches() -> Drawn:
+    found = matches()
+    yield from ((found, {}), (found, {"since_start": True, "limit": 2}))
+    yield found.to_pandas(), {"time": TIME, "type": TYPE}
+
+
+def _drawn_aggregates() -> Drawn:
+    for emit in get_args(Emit):
+        yield from ((aggregates(emit), {}), (own_columns(emit), {"columns": EVIL}))
+    yield aggregates(), {"groups": 1}
+    yield from_spark(), {}
+
+
+def _drawn_traces() -> Drawn:
+    for mechanism in MECHANISMS:
+        yield from ((trace(mechanism), {"kind": kind}) for kind in TRACES)
+    yield trace(), {"kind": "player", "steps": 9, "start": 5}
+    yield trace(), {"kind": "counters", "counters": ["created"]}
+
+
+def _drawn_counter_traces() -> Drawn:
+    for kind in TRACES:
+        yield from ((counter_trace(), {"kind": kind}), (counter_trace(2), {"kind": kind}))
+    yield counter_trace(2), {"kind": "diagram", "step": 2}
+
+
+def _each(*things: Callable[[], Any], **options: Any) -> Callable[[], Drawn]:
+    return lambda: ((thing(), options) for thing in things)
+
+
+DRAWN: dict[type, Callable[[], Drawn]] = {
+    Query: lambda: iter([(QUERY, {}), (QUERY, {"per_row": 1})]),
+    Pattern: _each(lambda: seq(*map(event, NAMES, KINDS))),
+    Plan: _drawn_plans,
+    Statistics: _drawn_statistics,
+    PlanComparison: _drawn_comparisons,
+    Tradeoff: _each(tradeoff),
+    WhatIf: _each(rates_asked),
+    Explanation: _each(explanation),
+    Matches: _drawn_matches,
+    Aggregates: _drawn_aggregates,
+    WhyNot: _each(lambda: why(True), lambda: why(False)),
+    Funnel: lambda: iter([(why(False).funnel, {}), (why(False).funnel, {"title": EVIL})]),
+    NearMisses: _each(lambda: why(False).near_misses),
+    Trace: _drawn_traces,
+    CounterTrace: _drawn_counter_traces,
+    SharingPlan: _each(lambda: several().plan),
+    SeveralAggregates: _each(several),
+}
+
+DRAWN_LISTS: dict[type, Callable[[], Drawn]] = {
+    Plan: lambda: iter([(plans(), {}), (plans(), {"pattern": QUERY, "width": 500})]),
+    Trace: lambda: iter([([*map(trace, MECHANISMS)], {"kind": k}) for k in ("player", "counters")]),
+    CounterTrace: lambda: iter(
+        [([counter_trace(), counter_trace(1)], {"kind": k}) for k in ("player", "counters")]
+    ),
+}
+
+
+SHOWN: dict[type, Callable[[], Any]] = {
+    Query: lambda: QUERY,
+    Plan: lambda: plans()[1],
+    Statistics: statistics,
+    PlanComparison: comparison,
+    Tradeoff: tradeoff,
+    WhatIf: rates_asked,
+    Explanation: explanation,
+    Matches: matches,
+    Aggregates: aggregates,
+    WhyNot: lambda: why(True),
+    Requirements: lambda: why(True).requirements,
+    Funnel: lambda: why(False).funnel,
+    NearMisses: lambda: why(False).near_misses,
+    Trace: trace,
+    Steps: lambda: trace()[0:4],
+    Fate: lambda: trace().fate(1),
+    TraceComparison: lambda: trace().compare(trace("eager-nfa")),
+    CounterTrace: lambda: counter_trace(2),
+    SharingPlan: lambda: several().plan,
+    SeveralAggregates: several,
+    Player: lambda: ck.draw(trace()),
+    Stream: stream,
+}

@@ -1,0 +1,260 @@
+"""No name, no value and no message is ever more than text, in whatever is drawn or shown."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+import unicodedata
+from collections.abc import Iterator
+from html import escape
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+import cepkit
+import cepkit as ck
+import cepkit_widgets
+from cepkit import figures
+from cepkit.figures import FIGURES, LISTS, Player, write_report
+from cepkit.figures.player.page import embedded
+from cepkit.routes.several import Several
+from cepkit_widgets import PlayerWidget
+from tests.unit.figures import hostile
+from tests.unit.figures.hostile import DRAWN, DRAWN_LISTS, EVIL, SHOWN, TAG
+
+OURS = re.compile(
+    r"</?b>|<br>|</?sub>|</span>"
+    r'|<span style="(color:(#[0-9a-fA-F]{6}|rgba\([\d.,]+\))|font-size:\d+px)">'
+)
+"""The markup that figures write themselves."""
+FILLED_IN = {"hovertemplate", "texttemplate", "meta", "customdata"}
+"""What plotly fills texts in from, or fills in: figures have no use for it."""
+BIDI = ("Cc", "Cf", "Zl", "Zp")
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+TAGS = words("table caption thead tbody tr th td p b br pre ul li div code span")
+PAGE_TAGS = words(
+    "html head meta title style body header main footer section h1 h2 figure dl dt dd "
+    "svg g path circle text tspan rect"
+)
+ATTRIBUTES = words("style class scope role tabindex aria-label data-cepkit lang")
+PAGE_ATTRIBUTES = words(
+    "http-equiv content name charset viewbox width height fill stroke stroke-width stroke-linecap "
+    "stroke-dasharray d x y cx cy r text-anchor font-size font-weight"
+)
+
+
+def strings_in(part: Any) -> Iterator[str]:
+    match part:
+        case str():
+            yield part
+        case dict():
+            for key, value in part.items():
+                yield key
+                yield from strings_in(value)
+        case list():
+            for value in part:
+                yield from strings_in(value)
+        case _:
+            pass
+
+
+def complaint(text: str) -> str | None:
+    """Return what plotly would make more than text of."""
+    left = OURS.sub("", text)
+    if TAG in text or "<" in left or ">" in left:
+        return "markup"
+    if "$" in text:
+        return "TeX"
+    if any(unicodedata.category(c) in BIDI for c in text):
+        return "a character that cannot be seen"
+    return None
+
+
+class Page(HTMLParser):
+    """What a browser reads: tags, attributes, texts outside of scripts, scripts."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+        self.texts: list[tuple[str, bool]] = []
+        self.scripts: list[str] = []
+        self._open: list[tuple[str, bool]] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += attributes
+        no_formulas = (dict(attributes).get("class") or "").split()
+        inside = bool(self._open) and self._open[-1][1]
+        if tag not in ("br", "meta"):
+            self._open.append((tag, inside or no_formulas == ["tex2jax_ignore", "mathjax_ignore"]))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop()[0] == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1][0] == "script":
+            self.scripts[-1] += data
+        elif self._open and self._open[-1][0] != "style":
+            self.texts.append((data, self._open[-1][1]))
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(data)
+
+    @property
+    def text(self) -> str:
+        return "".join(text for text, _ in self.texts)
+
+    def check(self, tags: frozenset[str], attributes: frozenset[str]) -> None:
+        assert self.tags <= tags
+        assert {name for name, _ in self.attributes} <= attributes
+        for text in [self.text, *(value or "" for _, value in self.attributes)]:
+            unseen = {c for c in text if unicodedata.category(c) in BIDI}
+            assert unseen <= {"\n"}
+        assert TAG in self.text
+
+
+def check_output(html: str) -> None:
+    """Check what a notebook shows: HTML in which MathJax looks for no formulas."""
+    found = Page(html)
+    found.check(TAGS, ATTRIBUTES)
+    assert not found.scripts
+    assert all(ignored for text, ignored in found.texts if "$" in text or "\\" in text)
+
+
+def check_player(html: str, tags: frozenset[str], attributes: frozenset[str]) -> None:
+    """Check HTML that plays: one script, in which data can end nothing."""
+    found = Page(html)
+    found.check(tags | {"script"}, attributes | {"type"})
+    assert len(found.scripts) == 1
+    [line] = [part for part in found.scripts[0].splitlines() if "cepkitDocument = " in part]
+    assert "<" not in line
+    assert "\u2028" not in found.scripts[0]
+
+
+ALL_DRAWN = {
+    **{kind.__name__: things for kind, things in DRAWN.items()},
+    **{f"{kind.__name__}s": things for kind, things in DRAWN_LISTS.items()},
+}
+
+
+@pytest.mark.parametrize("things", ALL_DRAWN.values(), ids=ALL_DRAWN)
+def test_texts_stay_texts_in_every_figure(things):
+    told: list[str] = []
+    for thing, options in things():
+        made = ck.draw(thing, **options)
+        if isinstance(made, Player):
+            check_player(made.to_html(), TAGS, ATTRIBUTES)
+            continue
+        found = list(strings_in(json.loads(made.to_json())))
+        wrong = {f"{complaint(text)}: {text}" for text in found if complaint(text)}
+        assert not wrong, options
+        assert not FILLED_IN & set(found)
+        told += found
+    assert any(escape(TAG) in text for text in told)
+
+
+@pytest.mark.parametrize("kind", SHOWN, ids=lambda kind: kind.__name__)
+def test_texts_stay_texts_in_everything_that_a_notebook_shows(kind):
+    thing = SHOWN[kind]()
+    assert isinstance(thing, kind)
+    html = thing._repr_html_()
+    if kind is Player:
+        check_player(html, TAGS, ATTRIBUTES)
+    else:
+        check_output(html)
+
+
+def test_nothing_that_is_drawn_is_left_out():
+    # Those of several queries have a class for each place where events can be.
+    assert {Several if issubclass(kind, Several) else kind for kind in DRAWN} == set(FIGURES)
+    assert set(DRAWN_LISTS) == set(LISTS)
+
+
+def test_no_option_of_a_figure_is_left_out():
+    options: set[str] = set()
+    for name in figures.__all__:
+        _, *rest = inspect.signature(getattr(figures, name)).parameters.values()
+        if name.startswith("draw_") or name == "Player":
+            options |= {p.name for p in rest if p.kind is not p.VAR_KEYWORD}
+    used = {name for things in ALL_DRAWN.values() for _, chosen in things() for name in chosen}
+    assert options <= used
+
+
+def test_nothing_that_is_shown_as_html_is_left_out():
+    shown = {kind for kind in classes() if not inspect.isabstract(kind)}
+    # Spark's are in tests/spark/test_hostile_on_spark.py.
+    local = {kind for kind in shown if not kind.__module__.startswith("cepkit.spark.")}
+    assert local - {Several} == set(SHOWN)
+
+
+def classes() -> Iterator[type]:
+    """Yield every class of ours that notebooks show as HTML."""
+    for package in (cepkit, cepkit_widgets):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if module.name.endswith("__main__"):
+                continue
+            for _, kind in inspect.getmembers(
+                importlib.import_module(module.name), inspect.isclass
+            ):
+                ours = kind.__module__.split(".")[0] in ("cepkit", "cepkit_widgets")
+                if ours and hasattr(kind, "_repr_html_"):
+                    yield kind
+
+
+def test_texts_stay_texts_in_a_report(tmp_path):
+    found = hostile.matches()
+    path = write_report(
+        tmp_path / "report.html",
+        query=hostile.QUERY,
+        plan=hostile.plans()[1],
+        matches_frame=found.head(20),
+        statistics=hostile.statistics(),
+        comparison=hostile.comparison(),
+        explanation=hostile.explanation(),
+        facts={EVIL: EVIL},
+        title=EVIL,
+    )
+    page = Page(path.read_text(encoding="utf-8"))
+    page.check(TAGS | PAGE_TAGS, ATTRIBUTES | PAGE_ATTRIBUTES)
+    assert not page.scripts
+    assert dict(page.attributes)["content"]
+    assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
+
+
+@pytest.mark.parametrize("make", [hostile.trace, hostile.counter_trace])
+def test_texts_stay_texts_in_a_page_and_in_a_widget(make, tmp_path):
+    path = ck.draw(make()).save_html(tmp_path / "player.html")
+    html = path.read_text(encoding="utf-8")
+    check_player(html, TAGS | PAGE_TAGS, ATTRIBUTES | PAGE_ATTRIBUTES)
+    data, _ = PlayerWidget(make())._repr_mimebundle_()
+    check_player(data["text/html"], TAGS, ATTRIBUTES)
+
+
+def test_a_name_of_javascripts_own_is_a_name_in_the_player():
+    # In source "__proto__": would not be a property, but what the object inherits from.
+    document = '{"a":{"__proto__":[1],"x":"\\",\\"__proto__\\":"},"b":"__proto__"}'
+    assert embedded(document) == document.replace('{"__proto__":', '{["__proto__"]:')
+
+
+def test_the_walk_would_find_what_is_live():
+    for text in (
+        '<a href="x">', "<b onclick=1>", TAG, "x<", "<span style='color:#000000'>", "a$b$",
+        "\u202e", "\u2066", "<br", "</a>",
+    ):  # fmt: skip
+        assert complaint(text)
+    for text in ('<b>a</b><br><span style="color:#aaBB00">x</span>', "&lt;a&gt; %{x} ${y}"[:13]):
+        assert complaint(text) is None
