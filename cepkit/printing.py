@@ -37,6 +37,12 @@ def plain(text: object) -> str:
     return " ".join(visible(text).split())
 
 
+def cut(text: object, length: int) -> str:
+    """Return the text on one line, with an ellipsis for what is beyond `length` characters."""
+    whole = plain(text)
+    return whole if len(whole) <= length else whole[: max(1, length - 1)].rstrip() + "…"
+
+
 def html_text(text: object) -> str:
     """Return a text as HTML in which nothing of it is markup."""
     return escape(visible(text))

@@ -51,8 +51,8 @@ def profile(stream: Stream, pattern: Pattern, *, seed: int = 0) -> Statistics:
 
     query = checked(stream, pattern)
     statistics = measured(stream, query, seed, details=True)
-    warn_of_dropped(statistics.dropped)
-    warn_of_absent(statistics.never_occurring, ())
+    warn_of_dropped(statistics.dropped, query)
+    warn_of_absent(statistics.never_occurring, (), query)
     if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         return statistics  # what is expected of all matches says little of those that are taken
     return replace(statistics, forecast=choosing.choose_plan(query, statistics, "greedy").forecast)

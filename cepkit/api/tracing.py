@@ -77,7 +77,7 @@ def simulate(
     if chosen.follows != "nothing" and plan is None:
         plan = choosing.choose_plan(query, measured(stream, query, seed=0), "by-frequency")
     columns = stream.columns(attributes_read(query))
-    warn_of_dropped(columns.dropped)
+    warn_of_dropped(columns.dropped, query)
     return run(chosen, columns, query, follow(chosen, plan, query), max_steps)
 
 
@@ -122,7 +122,7 @@ def aggregate_trace(
         hint="limit=100 takes the first hundred; aggregate runs on Spark",
     )
     columns = stream.columns(sorted(sequence.attributes))
-    warn_of_dropped(columns.dropped)
+    warn_of_dropped(columns.dropped, query)
     return trace(columns, query, pieces)
 
 

@@ -97,6 +97,7 @@ def aggregate(
         table = aggregate_detected(stream, query, functions, emit, interpreted=interpreted)
         return Aggregates(query, emit, "detect", way.reason, table)
     columns = stream.columns(sorted(way.sequence.attributes | attributes_of(functions)))
+    report(columns, query)
     return aggregate_columns(
         columns, stream.schema, query, way, functions, emit, interpreted=interpreted
     )
@@ -127,7 +128,6 @@ def aggregate_columns(
         PatternError: An aggregate cannot take the column that it is of.
     """
     assert way.sequence is not None
-    report(columns, query)
     moments, group_rows, chosen, reason = aggregate_sequence(
         columns, way.sequence, way.method, functions, emit, interpreted=interpreted
     )

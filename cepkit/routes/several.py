@@ -204,6 +204,8 @@ def aggregate_several(
     ways = [way_of(query, method) for query in queries]
     found_sequences = {q: way.sequence for q, way in enumerate(ways) if way.sequence is not None}
     columns = stream.columns(sorted(attributes_read(found_sequences, functions)))
+    if found_sequences:  # queries whose matches are detected tell of themselves
+        report(columns, *(queries[q] for q in sorted(found_sequences)))
     rates = partial(shared.rates_of, columns=columns)
     plan = plan_sharing(sequences, functions, reasons, rates, sharing)
     results: dict[int, Aggregates] = {}
@@ -214,7 +216,6 @@ def aggregate_several(
             continue
         found_moments, group_rows = found
         for q, moments in found_moments.items():
-            report(columns, queries[q])
             table = columns_of(
                 moments, functions[q], columns, stream.schema, queries[q].group_by, group_rows,
                 emit,

@@ -122,16 +122,16 @@ def detect(
     )
     known = plan.statistics.dropped if plan.statistics is not None else chosen.dropped
     if known is not None:
-        warn_of_dropped(known)
+        warn_of_dropped(known, query)
     if plan.statistics is not None:
-        warn_of_absent(plan.statistics.never_occurring, ())
+        warn_of_absent(plan.statistics.never_occurring, (), query)
     return SparkMatches(
         found,
         counting,
         query=query,
         plan=plan,
         job=chosen.job,
-        telling=Telling(reports, chosen.tasks, told=bool(known)),
+        telling=Telling(reports, chosen.tasks, (query,), told=bool(known)),
         route=chosen.text,
         limit=limit,
         left_out=chosen.left_out,

@@ -7,30 +7,50 @@ import warnings
 from collections.abc import Iterable, Sequence
 
 from cepkit.errors import nearest
+from cepkit.printing import cut
 from cepkit.stream.columns import Dropped
+
+_PATTERN_LENGTH = 100
 
 
 class StreamWarning(UserWarning):
     """Something about a stream that is allowed but seldom meant."""
 
 
-def warn_of_dropped(dropped: Dropped) -> None:
-    """Warn of rows that are no events, if there are any."""
+def warn_of_dropped(dropped: Dropped, *patterns: object) -> None:
+    """Warn of rows that are no events, if there are any.
+
+    Args:
+        dropped: How many there are.
+        patterns: Those that the stream was read for; one alone is named.
+    """
     if dropped:
         parts = [
             f"{count:,} without a {what}"
             for count, what in ((dropped.null_time, "time"), (dropped.null_type, "type"))
             if count
         ]
-        _warn(f"rows left out of the stream: {' and '.join(parts)}")
+        about = _about(*patterns) if len(patterns) == 1 else ""
+        _warn(f"rows left out of the stream: {' and '.join(parts)}{about}")
 
 
-def warn_of_absent(absent: Sequence[str], known: Iterable[str]) -> None:
-    """Warn of types that a pattern names and that never occur, if there are any."""
+def warn_of_absent(absent: Sequence[str], known: Iterable[str], pattern: object) -> None:
+    """Warn of types that a pattern names and that never occur, if there are any.
+
+    Args:
+        absent: These types.
+        known: Those that do occur, as far as they are known.
+        pattern: The pattern.
+    """
     names = tuple(known)
     for name in absent:
         hint = nearest(name, names)
-        _warn(f"no event has the type '{name}'" + (f": {hint}" if hint else ""))
+        hint = f": {hint}" if hint else ""
+        _warn(f"no event has the type '{name}'{hint}{_about(pattern)}")
+
+
+def _about(pattern: object) -> str:
+    return f" ({cut(pattern, _PATTERN_LENGTH)})"
 
 
 def _warn(message: str) -> None:

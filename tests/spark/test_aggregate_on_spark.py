@@ -264,7 +264,7 @@ def test_what_it_is_stands_above_it(spark):
     frame = clicks(30)
     frame.loc[3, "kind"] = None
     stream = ck.events(spark.createDataFrame(frame), time="ts", type="kind")
-    with pytest.warns(UserWarning, match="1 without a type"):
+    with pytest.warns(UserWarning, match=r"1 without a type \(PATTERN SEQ\(A a, B b\)"):
         result = ck.aggregate(stream, "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT")
     assert "Aggregates by a-seq (each cell" in repr(result)
     assert "rows through Spark" in result._repr_html_()

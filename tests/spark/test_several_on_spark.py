@@ -170,7 +170,7 @@ def test_all_rows_together_come_from_one_pass(spark):
     assert len(found.passes) == 1
     together = found.together
     assert together.columns == ["query", "ts", "count", "new_matches", "user", "sum(a.x)"]
-    with pytest.warns(UserWarning, match="1 without a type"):
+    with pytest.warns(UserWarning, match="1 without a type$"):
         rows = together.toPandas()
     for number, result in enumerate(found, 1):
         mine = rows[rows["query"] == number]

@@ -315,16 +315,17 @@ def programs(query: Query, plan: Plan) -> tuple[Program, ...]:
     )
 
 
-def report(columns: EventColumns, query: Query) -> None:
+def report(columns: EventColumns, *queries: Query) -> None:
     """Warn of what a user would want to know of the stream: dropped rows, types that never occur.
 
     Args:
         columns: The stream.
-        query: What is asked of it.
+        queries: What is asked of it.
     """
-    warn_of_dropped(columns.dropped)
-    named = {t for event in events_of(query.structure) for t in event.types or ()}
-    warn_of_absent(sorted(named - set(columns.type_names)), columns.type_names)
+    warn_of_dropped(columns.dropped, *queries)
+    for query in queries:
+        named = {t for event in events_of(query.structure) for t in event.types or ()}
+        warn_of_absent(sorted(named - set(columns.type_names)), columns.type_names, query)
 
 
 def _umask() -> int:

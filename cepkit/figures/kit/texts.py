@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from html import escape
 
+from cepkit.printing import cut as cut
 from cepkit.printing import plain
 
 # Widths of characters in ems of a sans-serif face, a little too wide rather than too narrow.
@@ -20,12 +21,6 @@ def shown(text: object) -> str:
     """Return a text as plotly shows it literally."""
     # A numeric entity: plotly looks for TeX before it decodes entities.
     return escape(plain(text), quote=False).replace("$", "&#36;")
-
-
-def cut(text: object, length: int) -> str:
-    """Return the text on one line, with an ellipsis for what is beyond `length` characters."""
-    whole = plain(text)
-    return whole if len(whole) <= length else whole[: max(1, length - 1)].rstrip() + "…"
 
 
 def width_of(text: str, size: float) -> float:

@@ -139,9 +139,10 @@ def start(
         work = Pass(asked, tuple(clusters), rows, None)
         found = chosen.source.mapInArrow(working(work, chosen, reports), output)
     known = told or chosen.dropped is not None
+    patterns = tuple(one.asked.query for one in each)
     if chosen.dropped is not None and not told:
-        warn_of_dropped(chosen.dropped)
-    telling = Telling(reports, chosen.tasks, told=known)
+        warn_of_dropped(chosen.dropped, *patterns)
+    telling = Telling(reports, chosen.tasks, patterns, told=known)
     return StartedPass(queries, work.clusters, found, rows, chosen.text, telling)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from pyspark.sql import DataFrame as AnyDataFrame
 from pyspark.sql.classic.dataframe import DataFrame
 
-from cepkit.printing import html_output, html_text
+from cepkit.pattern.query import Query
+from cepkit.printing import html_output, html_text, visible
 from cepkit.spark.cells.counters import Reports
 from cepkit.spark.session.failures import plain_errors
 from cepkit.stream.columns import Dropped
@@ -27,6 +29,7 @@ class Telling:
     Args:
         reports: What tasks tell as they finish.
         tasks: How many there are.
+        patterns: What is asked of the stream.
         told: Whether the user knows already.
 
     Attributes:
@@ -34,9 +37,17 @@ class Telling:
         told: Whether the user knows.
     """
 
-    def __init__(self, reports: Accumulator[Reports], tasks: int, *, told: bool) -> None:
+    def __init__(
+        self,
+        reports: Accumulator[Reports],
+        tasks: int,
+        patterns: Sequence[Query],
+        *,
+        told: bool,
+    ) -> None:
         self.reports = reports
         self._tasks = tasks
+        self._patterns = patterns
         self.told = told
 
     @property
@@ -49,7 +60,8 @@ class Telling:
         if not self.told and self.complete:
             self.told = True
             reports = self.reports.value.values()
-            warn_of_dropped(sum((report.dropped for report in reports), Dropped()))
+            dropped = sum((report.dropped for report in reports), Dropped())
+            warn_of_dropped(dropped, *self._patterns)
 
 
 class ResultFrame(DataFrame):
@@ -109,4 +121,4 @@ class ResultFrame(DataFrame):
         columns = ", ".join(html_text(name) for name in self.columns)
         table = super()._repr_html_()
         below = f"<p>columns {columns}; <code>.show()</code> runs it</p>"
-        return html_output(f"<p>{html_text(self._title)}</p>", table or below)
+        return html_output(f"<p>{html_text(self._title)}</p>", visible(table or below))

@@ -186,15 +186,16 @@ def test_a_type_that_never_occurs_is_one_line_of_warning(on_stocks):
     text = "PATTERN SEQ(MSFT a, GOGG b) WITHIN 1 hour"
     ran = on_stocks("detect", "--pattern-text", text)
     assert ran.code == 0
-    assert ran.err == "warning: no event has the type 'GOGG': did you mean 'GOOG'?\n"
+    assert ran.err == (f"warning: no event has the type 'GOGG': did you mean 'GOOG'? ({text})\n")
 
 
 def test_rows_that_are_no_events_are_one_line_of_warning(on_stocks):
     Path("t.csv").write_text(
         HEADER + "2024-03-04T10:00:00Z,MSFT,1.0\n,GOOG,2.0\n", encoding="utf-8"
     )
-    ran = on_stocks("profile", "--events", "t.csv", "--pattern-text", "PATTERN SEQ(MSFT a, MSFT b)")
-    assert ran.err == "warning: rows left out of the stream: 1 without a time\n"
+    text = "PATTERN SEQ(MSFT a, MSFT b)"
+    ran = on_stocks("profile", "--events", "t.csv", "--pattern-text", text)
+    assert ran.err == f"warning: rows left out of the stream: 1 without a time ({text})\n"
 
 
 @pytest.mark.parametrize(

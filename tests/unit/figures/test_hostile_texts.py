@@ -45,7 +45,7 @@ PAGE_TAGS = words(
     "html head meta title style body header main footer section h1 h2 figure dl dt dd "
     "svg g path circle text tspan rect"
 )
-ATTRIBUTES = words("style class scope role tabindex aria-label data-cepkit lang")
+ATTRIBUTES = words("style class scope role tabindex aria-label data-cepkit lang border")
 PAGE_ATTRIBUTES = words(
     "http-equiv content name charset viewbox width height fill stroke stroke-width stroke-linecap "
     "stroke-dasharray d x y cx cy r text-anchor font-size font-weight"

@@ -187,7 +187,7 @@ def test_odd_streams_have_a_profile(frame: pd.DataFrame) -> None:
         assert hash(found) == hash(pickle.loads(pickle.dumps(found)))
         assert "expected matches" in str(found)
         assert "nan" not in str(found).lower()
-        assert found._repr_html_().startswith("<p>")
+        assert "<p>" in found._repr_html_()
 
 
 def test_what_people_do_not_look_at_is_not_counted_for_plans() -> None:

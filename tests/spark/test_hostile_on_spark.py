@@ -1,0 +1,49 @@
+"""Results on Spark are shown in notebooks with every name and value as text."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import cepkit as ck
+from cepkit.aggregation.semirings.functions import Count
+from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
+from cepkit.spark.results.matches import SparkMatches
+from tests.unit.figures.hostile import EVIL, quoted
+from tests.unit.figures.test_hostile_texts import check_output, classes
+
+STRUCTURE = f"PATTERN SEQ({quoted(f'{EVIL}A')} {quoted(f'{EVIL}a')}, B b) WITHIN 5 s"
+
+
+@pytest.fixture
+def stream(spark):
+    kinds = [f"{EVIL}A", "B"] * 4
+    frame = pd.DataFrame({"ts": range(8), "kind": kinds, "g": [f"{EVIL}{i % 2}" for i in range(8)]})
+    return ck.events(spark.createDataFrame(frame), time="ts", type="kind", unit="s")
+
+
+@pytest.fixture(params=["false", "true"], ids=["lazy", "eager"])
+def eager(spark, request):
+    """Whether Spark shows the rows of a result where it is shown."""
+    name = "spark.sql.repl.eagerEval.enabled"
+    before = spark.conf.get(name)
+    spark.conf.set(name, request.param)
+    yield
+    spark.conf.set(name, before)
+
+
+def shown(stream):
+    counted = f"{STRUCTURE} AGG COUNT GROUP BY g"
+    yield ck.detect(stream, STRUCTURE)
+    yield ck.aggregate(stream, counted, functions={EVIL: Count()})
+    yield ck.aggregate(stream, [counted, counted])
+
+
+def test_texts_stay_texts(stream, eager):
+    kinds = []
+    for thing in shown(stream):
+        check_output(thing._repr_html_())
+        kinds.append(type(thing))
+    assert kinds == [SparkMatches, SparkAggregates, SeveralSparkAggregates]
+    known = {k.__name__ for k in classes() if k.__module__.startswith("cepkit.spark.")}
+    assert {kind.__name__ for kind in kinds} | {"ResultFrame"} == known

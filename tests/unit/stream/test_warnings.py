@@ -1,0 +1,70 @@
+"""Warnings about a stream say which pattern they are about."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import cepkit as ck
+from cepkit.stream.warnings import StreamWarning
+
+FRAME = pd.DataFrame({"ts": [1.0, 2.0, None], "kind": ["A", "Bb", "A"]})
+STREAM = ck.events(FRAME, time="ts", type="kind", unit="s")
+TEXT = "PATTERN SEQ(A a, B b) WITHIN 5 seconds"
+OTHER = "PATTERN SEQ(A a, C c) WITHIN 5 seconds"
+DROPPED = "rows left out of the stream: 1 without a time"
+ABSENT = "no event has the type 'B': did you mean 'Bb'?"
+
+
+def told_by(action: Callable[[], Any]) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        action()
+    assert {one.category for one in caught} == {StreamWarning}
+    assert {one.filename for one in caught} == {__file__}
+    return [str(one.message) for one in caught]
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda text: ck.detect(STREAM, text, ["a", "b"]),
+        lambda text: ck.aggregate(STREAM, f"{text} AGG COUNT", method="a-seq"),
+        lambda text: ck.aggregate(STREAM, f"{text} AGG COUNT", method="two-step"),
+    ],
+    ids=["detect", "a-seq", "two-step"],
+)
+def test_dropped_rows_and_absent_types_name_the_pattern(verb: Callable[[str], Any]) -> None:
+    dropped, absent = told_by(lambda: verb(TEXT))
+    assert dropped.startswith(f"{DROPPED} ({TEXT}")
+    assert absent.startswith(f"{ABSENT} ({TEXT}")
+
+
+def test_a_profile_and_traces_name_the_pattern() -> None:
+    dropped, absent = told_by(lambda: ck.profile(STREAM, TEXT))
+    assert (dropped, absent) == (f"{DROPPED} ({TEXT})", f"no event has the type 'B' ({TEXT})")
+    assert told_by(lambda: ck.aggregate_trace(STREAM, TEXT)) == [f"{DROPPED} ({TEXT})"]
+    traced = told_by(lambda: ck.simulate(STREAM, TEXT, "eager-nfa"))
+    assert traced == [f"{DROPPED} ({TEXT})"]
+
+
+def test_of_several_patterns_each_names_its_types_and_the_rows_are_told_once() -> None:
+    asked = [f"{text} AGG COUNT" for text in (TEXT, OTHER)]
+    assert told_by(lambda: ck.aggregate(STREAM, asked)) == [
+        DROPPED,
+        f"{ABSENT} ({asked[0]})",
+        f"no event has the type 'C' ({asked[1]})",
+    ]
+
+
+def test_a_long_pattern_is_one_short_line() -> None:
+    order = [f"a{i}" for i in range(60)]
+    events = ",\n".join(f"A {variable}" for variable in order)
+    (told,) = told_by(lambda: ck.detect(STREAM, f"PATTERN SEQ({events})", order))
+    assert told.startswith(f"{DROPPED} (PATTERN SEQ(A a0, A a1, ")
+    assert told.endswith("…)")
+    assert len(told) < 160
