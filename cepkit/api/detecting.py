@@ -54,7 +54,8 @@ def detect(
             cannot be compared.
         UnsupportedError: The pattern has a part that this release cannot detect.
         PlanError: The plan is not one of this pattern.
-        LimitError: When matches are asked for: there would be too many sets to write or to try.
+        LimitError: When matches are asked for: there would be too many sets to write or to try, or
+            too many matches to hold in memory.
     """
     query = checked(stream, pattern)
     if limit is not None and limit < 0:

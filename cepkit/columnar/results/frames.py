@@ -6,6 +6,8 @@ large integers beside missing values.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,100 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from cepkit.memory import Room
+
+_PIECE = 8 << 20
+"""Bytes in Arrow that are made a frame at a time; as dictionaries they are ten times as many."""
+_WEIGHED = 64
+"""Rows of a frame, and members of a set, whose size is measured."""
+
+
+def table_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, room: Room) -> pa.Table:
+    """Return matches as one table.
+
+    Args:
+        batches: The matches.
+        schema: Their columns.
+        room: The memory that they may take.
+
+    Raises:
+        LimitError: They do not fit; nothing of them is kept.
+    """
+    held: list[pa.RecordBatch] = []
+    try:
+        for batch in batches:
+            room.take(len(batch), _bytes_of(batch))
+            held.append(batch)
+        return pa.Table.from_batches(held, schema=schema)
+    except MemoryError:
+        raise room.full() from None
+    finally:
+        held.clear()  # an error that somebody looks at would keep them
+
+
+def frame_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, room: Room) -> pd.DataFrame:
+    """Return matches as one DataFrame; as `table_of`."""
+    held: list[pd.DataFrame] = []
+    try:
+        for piece in _pieces(batches, schema):
+            held.append(to_frame(piece))
+            room.take(len(piece), _weight(held[-1]))
+        return pd.concat(held, ignore_index=True) if held else to_frame(schema.empty_table())
+    except MemoryError:
+        raise room.full() from None
+    finally:
+        held.clear()
+
+
+def _pieces(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Yield matches as tables of about one size: many small batches, or a part of a large one."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        whole = _bytes_of(batch)
+        rows = max(1, len(batch) * _PIECE // max(whole, 1))
+        for begin in range(0, len(batch), rows):
+            held.append(batch.slice(begin, rows))
+            size += whole * len(held[-1]) // len(batch)
+            if size >= _PIECE:
+                yield pa.Table.from_batches(held, schema=schema)
+                held, size = [], 0
+    if held:
+        yield pa.Table.from_batches(held, schema=schema)
+
+
+def _bytes_of(batch: pa.RecordBatch) -> int:
+    """Return what a batch takes without the dictionaries that it shares with the stream."""
+    return int(batch.nbytes - batch.slice(0, 0).nbytes)
+
+
+def _weight(frame: pd.DataFrame) -> int:
+    """Return about how many bytes a frame takes with all that is in it."""
+    some = np.unique(np.linspace(0, len(frame) - 1, _WEIGHED).astype(int))
+    seen: set[int] = set()
+    objects = [frame[name].to_numpy() for name in frame if frame[name].dtype == object]
+    inside = sum(_size(column[row], seen) for column in objects for row in some)
+    return int(frame.memory_usage(index=False).sum() + inside / len(some) * len(frame))
+
+
+def _size(value: object, seen: set[int]) -> float:
+    """Return what a value takes, and what it holds that has not been seen before."""
+    if id(value) in seen:
+        return 0
+    seen.add(id(value))
+    inside = 0.0
+    match value:
+        case dict():
+            inside = sum(_size(one, seen) for one in value.values())
+        case list():
+            some = value[:: -(-len(value) // _WEIGHED) or 1]
+            inside = sum(_size(one, seen) for one in some) / len(some or [1]) * len(value)
+        case np.ndarray() if value.base is not None:
+            inside = value.nbytes
+        case _:
+            pass
+    return sys.getsizeof(value) + inside
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:

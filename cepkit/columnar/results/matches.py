@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cepkit.columnar import expected
 from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.detector import counters_for, detect_columns
@@ -26,12 +27,13 @@ from cepkit.columnar.kleene.limits import (
 )
 from cepkit.columnar.results import shown
 from cepkit.columnar.results.explanation import Explanation
-from cepkit.columnar.results.frames import to_frame
+from cepkit.columnar.results.frames import frame_of, table_of
 from cepkit.columnar.results.output import Writer, output_schema
 from cepkit.columnar.skip_till_next.detection import next_matches
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.errors import StreamError
+from cepkit.memory import Expected, Room
 from cepkit.pattern.nodes import bound_events_of, events_of, repeated_in
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
@@ -48,7 +50,7 @@ class Matches:
     """The matches of a query: the events are loaded, matches are found when they are asked for.
 
     However many there are, `batches` and `write_parquet` hold some at a time. `to_arrow` and
-    `to_pandas` hold them all; give `detect` a `limit` where they would not fit.
+    `to_pandas` hold them all, and refuse more than fit the memory.
 
     Attributes:
         query: What was asked.
@@ -89,6 +91,7 @@ class Matches:
         read = {a for p in self._programs for a in p.columns}
         self._columns = stream.columns(sorted(read | set(attributes)))
         self._counters: tuple[tuple[StepCounters, ...], ...] | None = None
+        self._chosen: Expected | None = None
         report(self._columns, query)
 
     @property
@@ -110,7 +113,8 @@ class Matches:
             LimitError: There are more sets to choose than could be written, and no `limit`.
         """
         if self._repeated and self.sets == "every" and self.limit is None and not self._in_turn:
-            self._check_size(size_choice(self._programs), MOST_SETS)
+            choice = size_choice(self._programs)
+            self._chosen = expected.by_sets(self._check_size(choice, MOST_SETS), choice)
         yield from self._blocks(self.sets)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -154,10 +158,12 @@ class Matches:
         return found if self.limit is None else min(found, self.limit)
 
     def head(self, n: int = 5) -> pd.DataFrame:
-        """Return some `n` matches, those that are found first."""
-        first = copy.copy(self)
-        first.limit = n if self.limit is None else min(n, self.limit)
-        return first.to_pandas()
+        """Return some `n` matches, those that are found first.
+
+        Raises:
+            LimitError: They would not fit the free memory.
+        """
+        return self._first(n).to_pandas()
 
     def timeline(self, n: int = 50) -> pd.DataFrame:
         """Return the events of some `n` matches, one row for each event.
@@ -169,15 +175,28 @@ class Matches:
             Columns match (from 1), variable, ts, type and attributes (a dictionary of the
             event's other columns), in the order of match and time.
         """
-        return shown.timeline(self.head(n), self.variables, self._time, self._type)
+        first = self._first(n)
+        # Beside the frame there are the rows of the table, and the table.
+        room = self._room("a table of their events", first.limit, copies=3)
+        frame = frame_of(first.batches(), first.schema, room)
+        return shown.timeline(frame, self.variables, self._time, self._type)
 
     def to_arrow(self) -> pa.Table:
-        """Return all matches as an Arrow table."""
-        return pa.Table.from_batches(self.batches(), schema=self.schema)
+        """Return all matches as an Arrow table.
+
+        Raises:
+            LimitError: They would not fit the free memory; by the forecast of the plan or after
+                `count()` this is known at once.
+        """
+        return table_of(self.batches(), self.schema, self._room("an Arrow table", self.limit))
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return all matches as a DataFrame; each event is a dictionary of its columns."""
-        return to_frame(self.to_arrow())
+        """Return all matches as a DataFrame; each event is a dictionary of its columns.
+
+        Raises:
+            LimitError: They would not fit the free memory, as for `to_arrow`.
+        """
+        return frame_of(self.batches(), self.schema, self._room("a DataFrame", self.limit))
 
     def write_parquet(self, path: str | os.PathLike[str]) -> int:
         """Write all matches to a Parquet file, some at a time; it appears when it is whole.
@@ -226,6 +245,25 @@ class Matches:
         assert self._counters is not None
         return Explanation.of(self.plan, self._counters)
 
+    def _first(self, n: int) -> Matches:
+        """Return the same matches with a limit of `n`."""
+        first = copy.copy(self)
+        first.limit = n if self.limit is None else min(n, self.limit)
+        return first
+
+    def _room(self, form: str, limit: int | None, copies: int = 1) -> Room:
+        """Return the memory that some matches may take as a table."""
+        return Room("matches", form, expected.INSTEAD, lambda: self._expected(limit), copies)
+
+    def _expected(self, limit: int | None) -> Expected | None:
+        """Return how many matches there will be, as far as that is known before they are made."""
+        found = self._chosen
+        if self._counters is not None:
+            found = expected.by_count(sum(steps[-1].survivors for steps in self._counters))
+        elif not self._repeated:
+            found = expected.by_forecast(self.query, self.plan)
+        return expected.limited(found, limit)
+
     def _count_all(self) -> None:
         """Run over the whole stream for the counters alone."""
         # What cuts sets off shows only when they are tried; that stops by itself.
@@ -235,14 +273,15 @@ class Matches:
         for _ in self._blocks("count" if self.sets == "every" else self.sets):
             pass
 
-    def _check_size(self, choice: SetChoice, most: int) -> None:
-        """Refuse what would never end, before it begins."""
+    def _check_size(self, choice: SetChoice, most: int) -> int:
+        """Refuse what would never end, before it begins; return how many matches there are."""
         sizes = [0] * len(self._programs)
         for program, block in self._blocks(choice):
             sizes[self._programs.index(program)] += block.size
         self._counters = None
         for program, size in zip(self._programs, sizes, strict=True):
             check_number_of_sets(program, size, most)
+        return sum(sizes)
 
     def _blocks(self, choice: SetChoice) -> Iterator[tuple[Program, Block]]:
         counters = tuple(counters_for(program) for program in self._programs)

@@ -14,11 +14,13 @@ import plotly.graph_objects as go
 from cepkit.columnar.results import shown as tidying
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.output import END, START
-from cepkit.errors import CepkitError
+from cepkit.errors import CepkitError, LimitError
 from cepkit.figures.diagrams.timeline import draw_timeline, timeline
 from cepkit.pattern.nodes import Event
 
 LIMIT = 50
+MOST = 1_000
+"""Matches of a figure: each is a row of it."""
 
 
 def is_matches(thing: object) -> bool:
@@ -43,17 +45,22 @@ def draw_matches(
 
     Args:
         matches: From `detect`, or a DataFrame of them.
-        limit: The most matches to draw; a Spark job fetches them.
+        limit: The most matches to draw, up to 1,000; a Spark job fetches them.
         time: The name of the events' time; None to find it out.
         type: The name of their type; None to find it out.
         since_start: Whether each match begins at zero; None: where they are too short, against
             the time between them, to be seen on one clock.
 
     Raises:
-        CepkitError: The limit is less than 1, or the time of the events is not known.
+        CepkitError: The time of the events is not known.
+        LimitError: A limit out of range, or matches that do not fit the free memory.
     """
-    if limit < 1:
-        raise CepkitError(f"a timeline of {limit} matches", expected="1 or more")
+    if not 1 <= limit <= MOST:
+        raise LimitError(
+            f"a timeline of {limit:,} matches",
+            expected=f"1 to {MOST:,}",
+            hint="matches.timeline(n) is a table of their events",
+        )
     # One more, to know whether these are all.
     if isinstance(matches, Matches) and time is None and type is None:
         variables = matches.variables

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 
 from cepkit.columnar.results.explanation import Explanation
-from cepkit.columnar.results.frames import to_frame
+from cepkit.columnar.results.frames import frame_of
 from cepkit.columnar.results.shown import timeline
 from cepkit.columnar.slices.counters import StepCounters
+from cepkit.memory import Room
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -111,9 +112,15 @@ class SparkMatches(ResultFrame):
         Returns:
             Columns match (from 1), variable, ts, type and attributes (a dictionary of the
             event's other columns), in the order of match and time.
+
+        Raises:
+            LimitError: They would not fit the free memory.
         """
         with plain_errors():
-            some = to_frame(self.select("*").limit(n).toArrow())
+            table = self.select("*").limit(n).toArrow()
+        # Beside the frame there are the rows of the table, and the table.
+        room = Room("matches", "a table of their events", "ask for fewer", copies=3)
+        some = frame_of(table.to_batches(), table.schema, room)
         return timeline(some, self.variables, self._roles.time, self._roles.type)
 
     def _run(self) -> tuple[tuple[tuple[StepCounters, ...], ...], Dropped]:

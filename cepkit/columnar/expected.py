@@ -1,0 +1,59 @@
+"""How many matches there will be, as far as that is known before they are made; what if too many.
+
+A run that has counted them knows best, then the choice of sets (`set_limits`), then the forecast of
+the plan.
+"""
+
+from __future__ import annotations
+
+from cepkit.columnar.kleene.limits import SetChoice
+from cepkit.memory import Expected
+from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
+from cepkit.statistics.tables import number, whole
+
+INSTEAD = (
+    "detect(..., limit=1000) gives some of them, .count() their number, aggregate(...) their sums;"
+    " .write_parquet(path) writes all of them, .batches() yields them some at a time"
+)
+"""What can be asked where not all matches can be held."""
+
+_CERTAIN, _BOUND = 2.0, 10.0
+
+
+def by_count(matches: int) -> Expected:
+    """Return what a whole run has counted."""
+    return Expected(matches, _CERTAIN, f"there are {whole(matches)} matches")
+
+
+def by_sets(matches: int, choice: SetChoice) -> Expected:
+    """Return what the choice of sets comes to, before they are chosen.
+
+    Args:
+        matches: How many.
+        choice: How they were counted; "bound": conditions on sets may leave fewer.
+    """
+    if choice == "count":
+        return by_count(matches)
+    return Expected(matches, _BOUND, f"there are up to {whole(matches)} matches")
+
+
+def by_forecast(query: Query, plan: Plan) -> Expected | None:
+    """Return what the statistics of a plan let expect of single events; None without them.
+
+    It is about all matches, of which other strategies than skip-till-any-match leave out most.
+    """
+    forecast = plan.forecast
+    if forecast is None or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+        return None
+    text = f"{number(forecast.matches)} matches are expected"
+    return Expected(forecast.matches, _BOUND, text)
+
+
+def limited(expected: Expected | None, limit: int | None) -> Expected | None:
+    """Return the same where no more than a limit is wanted."""
+    if expected is None or limit is None or limit >= expected.rows:
+        return expected
+    text = f"{limit:,} matches are asked for ({expected.text})"
+    return Expected(limit, expected.doubt, text)
