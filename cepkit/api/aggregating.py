@@ -105,8 +105,8 @@ def aggregate(
         PatternError: There is no AGG, the pattern reads a column that the stream does not have, or
             an aggregate is of what it cannot take.
         UnsupportedError: The method cannot aggregate such a pattern; the message says what in it.
-        LimitError: Detection would make too many sets. When rows are asked for on Spark: an
-            integer beyond 64 bits.
+        LimitError: Detection would make too many sets, or matches are live that do not fit the
+            free memory. When rows are asked for on Spark: an integer beyond 64 bits.
     """
     from cepkit.aggregation.rows.tables import check_names
     from cepkit.routes.aggregates import EMITS, METHODS, way_of

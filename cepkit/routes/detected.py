@@ -24,6 +24,8 @@ from cepkit.aggregation.sequence.gathering import passing
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.slices.blocks import Block, Members
+from cepkit.errors import LimitError
+from cepkit.memory import Room
 from cepkit.pattern.conditions import Aggregate, Expression, variables_of, walk
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.nodes import bound_events_of
@@ -41,6 +43,12 @@ from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
 Groups = npt.NDArray[np.int32]
+_MERGED = 1 << 18
+"""Matches that are held before those of one last event and one end are added up."""
+_INSTEAD = (
+    "emit='total' and emit='new' need no more memory than the events; otherwise a shorter WITHIN,"
+    " or conditions, leave fewer matches live"
+)
 Blocks: TypeAlias = Callable[[], Iterable[tuple[Program, Block]]]
 
 
@@ -186,11 +194,11 @@ def _moments(
     gathering = _Gathering(query, columns, together, groups, lifetimes, by_lanes=by_lanes)
     if by_lanes and gathering.lanes is None:
         return None
+    lanes = gathering.lanes
     for program, block in blocks():
         gathering.add(block, program.variables)
-    lanes = gathering.lanes
-    if lanes is not None and not matched.fits(gathering.events, lanes):
-        return None
+        if lanes is not None and not matched.fits(gathering.events, lanes):
+            return None
     whole = gathering.matched()
     triggers = triggers_of(query, columns, groups)
     if emit in ("trigger", "changes"):
@@ -208,6 +216,9 @@ def _moments(
 
 class _Gathering:
     """Matches as what aggregates need of them: since when and until when they live, their values.
+
+    Where there are many, those that no row of the output can tell apart are added up: so there are
+    no more than pairs of a first and a last event, and no more than last events where none expires.
 
     Attributes:
         lanes: What is carried; None: elements.
@@ -236,6 +247,9 @@ class _Gathering:
         self.events = 0
         self._event = reader(together, self._names, columns)
         self._parts: list[Matched] = []
+        self._held, self._most = 0, _MERGED
+        # Sorting them, and adding them up over time, takes copies.
+        self._room = Room("matches", "what is added up at each trigger", _INSTEAD, copies=5)
 
     def add(self, block: Block, variables: Sequence[str]) -> None:
         """Add some matches that bind some variables."""
@@ -250,14 +264,30 @@ class _Gathering:
             values = self._elements(len(begins), single, sets)
         else:
             values = self._tracks(self.lanes, len(begins), single, sets)
-        self._parts.append(
-            Matched(
-                self._lifetimes.ends(begins, single, sets),
-                ends.astype(np.int64),
-                self._groups[begins],
-                values,
-            )
+        part = Matched(
+            self._lifetimes.ends(begins, single, sets),
+            ends.astype(np.int64),
+            self._groups[begins],
+            values,
         )
+        self._parts.append(part)
+        self._held += len(part)
+        try:
+            more = part.size
+            if self._held > self._most:
+                more += self._merge()
+            self._room.take(len(part), more)
+        except (LimitError, MemoryError) as error:
+            self._parts.clear()  # an error that somebody looks at would keep them
+            raise (self._room.full() if isinstance(error, MemoryError) else error) from None
+
+    def _merge(self) -> int:
+        """Add up the matches that no row of the output can tell apart; return the bytes added."""
+        whole = matched.merged(self._parts, self._together)
+        more = whole.size - sum(part.size for part in self._parts)
+        self._parts = [whole]
+        self._held, self._most = len(whole), max(_MERGED, 2 * len(whole))
+        return more
 
     def _elements(
         self, size: int, single: Mapping[str, npt.NDArray[np.integer]], sets: Mapping[str, Members]

@@ -20,8 +20,9 @@ from cepkit.errors import UnsupportedError
 from cepkit.pattern import conditions as c
 from cepkit.pattern.checks import check
 from cepkit.pattern.nodes import Event, Not, Seq, Structure, bound_events_of, events_of
-from cepkit.pattern.policies import Strategy
+from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
+from cepkit.routes import detected
 from cepkit.routes.aggregates import EMITS, aggregate
 from cepkit.routes.asked import functions_of
 from cepkit.stream.stream import events
@@ -193,3 +194,14 @@ def test_what_is_no_sequence_is_detected_and_aggregated(
 @given(case=COUNTED, emit=st.sampled_from(("trigger", "changes")))
 def test_a_window_in_events_leaves_matches_behind_as_events_arrive(case: Case, emit: str) -> None:
     assert found(case, "auto", emit) == expected(case, emit)
+
+
+@pytest.mark.parametrize("interpreted", [False, True], ids=["compiled", "interpreted"])
+@given(case=ANYTHING | COUNTED, data=st.data())
+def test_matches_that_no_row_can_tell_apart_are_added_up(
+    interpreted: bool, case: Case, data: st.DataObject
+) -> None:
+    emits = ("trigger", "changes") if isinstance(case.query.window, CountWindow) else EMITS
+    emit = data.draw(st.sampled_from(emits))
+    with mock.patch.object(detected, "_MERGED", 1):
+        assert found(case, "detect", emit, interpreted=interpreted) == expected(case, emit)

@@ -10,6 +10,8 @@ Source: ASEQ, section 2.2 (stack-based evaluation as in SASE).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from cepkit.aggregation.semirings.functions import Element, Semiring
 
 
@@ -29,7 +31,7 @@ class TwoStep:
         # (time, element) of each event, and when absences were violated
         self._stacks: list[list[tuple[int, Element]]] = [[] for _ in range(length + 1)]
         self._absences: list[list[int]] = [[] for _ in range(length + 1)]
-        self._matches: list[tuple[int, Element]] = []
+        self._sums: dict[int, Element] = {}  # of the matches of the STARTs of a time
 
     def next_expiry(self) -> int | None:
         """Return when the oldest live START expires, None where none will."""
@@ -42,7 +44,7 @@ class TwoStep:
         assert self._window is not None
         oldest = now - self._window
         self._stacks = [[e for e in stack if e[0] >= oldest] for stack in self._stacks]
-        self._matches = [match for match in self._matches if match[0] >= oldest]
+        self._sums = {start: whole for start, whole in self._sums.items() if start >= oldest}
 
     def extend(self, position: int, ts: int, element: Element) -> None:
         """Take an event at a position before the last."""
@@ -50,13 +52,13 @@ class TwoStep:
 
     def complete(self, ts: int, element: Element) -> Element:
         """Take an event at the last position; return the element of the matches it completes."""
-        found = self._search(self._n - 1, ts, element) if self._n > 1 else [(ts, element)]
-        self._matches += found
+        found = self._search(self._n - 1, ts, element) if self._n > 1 else iter([(ts, element)])
         if self._n == 1:
             self.extend(1, ts, element)
         whole = self._f.zero
-        for _, match in found:
+        for start, match in found:
             whole = self._f.plus(whole, match)
+            self._sums[start] = self._f.plus(self._sums.get(start, self._f.zero), match)
         return whole
 
     def end(self, position: int, ts: int) -> None:
@@ -66,16 +68,17 @@ class TwoStep:
     def live(self) -> Element:
         """Return the element of all live matches."""
         whole = self._f.zero
-        for _, match in self._matches:
+        for match in self._sums.values():
             whole = self._f.plus(whole, match)
         return whole
 
-    def _search(self, position: int, before: int, rest: Element) -> list[tuple[int, Element]]:
-        """Return (time of START, element) of the matches with `rest` after a position."""
-        found = []
+    def _search(self, position: int, before: int, rest: Element) -> Iterator[tuple[int, Element]]:
+        """Yield (time of START, element) of the matches with `rest` after a position."""
         for ts, element in self._stacks[position]:
             if ts >= before or any(ts < t < before for t in self._absences[position]):
                 continue
             longer = self._f.times(element, rest)
-            found += [(ts, longer)] if position == 1 else self._search(position - 1, ts, longer)
-        return found
+            if position == 1:
+                yield ts, longer
+            else:
+                yield from self._search(position - 1, ts, longer)

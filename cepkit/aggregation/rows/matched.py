@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,17 +26,19 @@ Floats = npt.NDArray[np.float64]
 
 NEVER = int(np.iinfo(np.int64).max)
 """The end of what lives for ever."""
+_ELEMENT = 200
+"""Bytes of an element with what it is made of."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Matched:
-    """Some matches.
+    """Some matches; those with the same last event and the same end may stand in one row.
 
     Attributes:
         ends: The first moment at which each is live no more, `NEVER` if it always is.
         last: The row of the last event of each.
         groups: The group of each.
-        values: What the lanes hold of each match alone; or its element.
+        values: What the lanes hold of each row alone; or its element (of `Together`).
     """
 
     ends: Wide
@@ -45,6 +48,23 @@ class Matched:
 
     def __len__(self) -> int:
         return len(self.ends)
+
+    @property
+    def numbers(self) -> npt.NDArray[Any]:
+        """How many matches each row stands for."""
+        if isinstance(self.values, Tracks):
+            return self.values.count
+        return np.array([element[0] for element in self.values], dtype=np.int64)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes they take."""
+        values = self.values
+        if isinstance(values, Tracks):
+            held = sum(array.nbytes for array in values.arrays)
+        else:
+            held = len(values) * _ELEMENT
+        return self.ends.nbytes + self.last.nbytes + self.groups.nbytes + held
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -112,7 +132,8 @@ def aggregate(
     size = int(max(groups.max(initial=-1), q_groups.max(initial=-1))) + 1
     bases = np.searchsorted(groups[by_end][first], np.arange(size + 1))
     sweep = (ts[last], bases, places, groups, q_ts[asked], q_groups[asked], distinct)
-    counts = np.bincount(np.searchsorted(triggers.rows, last), minlength=len(triggers.rows))
+    counts = np.zeros(len(triggers.rows), dtype=np.int64)
+    np.add.at(counts, np.searchsorted(triggers.rows, last), matched.numbers[order])
     new = np.concatenate((counts, np.zeros(len(q_ts) - len(counts), np.int64)))[asked]
     values: Tracks | list[Element]
     if isinstance(matched.values, Tracks):
@@ -150,7 +171,8 @@ def parts(
         lanes: As in `aggregate`.
     """
     size = len(ts)
-    counts = np.bincount(slots, minlength=size)
+    counts = np.zeros(size, dtype=np.int64)
+    np.add.at(counts, slots, matched.numbers)
     values: Tracks | list[Element]
     if isinstance(matched.values, Tracks):
         assert lanes is not None
@@ -182,6 +204,41 @@ def joined(several: Sequence[Matched]) -> Matched:
         np.concatenate([part.groups for part in several]),
         values,
     )
+
+
+def merged(several: Sequence[Matched], function: Semiring) -> Matched:
+    """Return the matches of several batches, those with the same last event and end as one row.
+
+    No row of the output can tell them apart.
+
+    Args:
+        several: The batches.
+        function: As in `aggregate`.
+    """
+    whole = joined(several)
+    order = np.lexsort((whole.ends, whole.last))
+    ends, last = whole.ends[order], whole.last[order]
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = (np.diff(last) != 0) | (np.diff(ends) != 0)
+    starts = np.flatnonzero(first)
+    values: Tracks | list[Element]
+    if isinstance(whole.values, Tracks):
+        count, ints, floats, leasts = whole.values.take(order).arrays
+        values = Tracks(
+            np.add.reduceat(count, starts),
+            np.add.reduceat(ints, starts, axis=1),
+            np.add.reduceat(floats, starts, axis=1),
+            np.minimum.reduceat(leasts, starts, axis=1),
+        )
+    else:
+        values = []
+        for at, begins in zip(order.tolist(), first.tolist(), strict=True):
+            element = whole.values[at]
+            if begins:
+                values.append(element)
+            else:
+                values[-1] = function.plus(values[-1], element)
+    return Matched(ends[starts], last[starts], whole.groups[order][starts], values)
 
 
 def add_to(sums: Tracks, slots: npt.NDArray[np.integer], values: Tracks) -> None:
