@@ -10,8 +10,20 @@ from cepkit.automata.demands import Test
 from cepkit.automata.events import Binding, Event
 from cepkit.automata.operations import Checked, Operation, Reason
 from cepkit.errors import LimitError
+from cepkit.memory import Room
 
 MOST_INSTANCES = 1_000_000
+MOST_IN_STEP = 400_000
+"""Operations of one step that are written down; of a step with more nothing is."""
+_EVERY, _BYTES = 10_000, 1_000
+"""After so many instances, of so many bytes each, memory is looked at."""
+_INSTEAD = (
+    "take fewer events (limit=), a shorter window or another plan; detect needs no memory for them"
+)
+
+
+def _room() -> Room:
+    return Room("partial matches", "instances", _INSTEAD)
 
 
 class Counts(NamedTuple):
@@ -73,7 +85,9 @@ class Journal:
     Attributes:
         recording: Whether operations are written down.
         operations: Those of the step under way.
-        found: The matches of the step under way: instance, branch and binding of each.
+        found: The matches of the step under way, if that is written down: instance, branch and
+            binding of each.
+        room: The memory that instances take.
     """
 
     recording: bool = True
@@ -88,6 +102,7 @@ class Journal:
     matches: int = 0
     peak_instances: int = 0
     peak_stored: int = 0
+    room: Room = field(default_factory=_room)
 
     def counts(self) -> Counts:
         """Return the counters as they are now."""
@@ -113,12 +128,13 @@ class Journal:
             if self.instances > MOST_INSTANCES:
                 raise LimitError(
                     f"more than {MOST_INSTANCES:,} partial matches are alive at once",
-                    hint="take fewer events (limit=), a shorter window or another plan; detect "
-                    "needs no memory for them",
+                    hint=_INSTEAD,
                 )
+            if not self.instances % _EVERY:
+                self.room.take(_EVERY, _EVERY * _BYTES)
         if self.recording:
             bound = None if event is None else event.number
-            self.operations.append(ops.Create(number, parents, node, variable, bound))
+            self._write(ops.Create(number, parents, node, variable, bound))
         return number
 
     def discard(self, number: int, reason: Reason, event: Event | None = None) -> None:
@@ -128,37 +144,37 @@ class Journal:
             self.expired += 1
         if self.recording:
             by = None if event is None else event.number
-            self.operations.append(ops.Discard(number, reason, by))
+            self._write(ops.Discard(number, reason, by))
 
     def store(self, event: Event, variable: str) -> None:
         """Note that an event went into a buffer."""
         self.stored += 1
         self.peak_stored = max(self.peak_stored, self.stored)
         if self.recording:
-            self.operations.append(ops.Store(event.number, variable))
+            self._write(ops.Store(event.number, variable))
 
     def forget(self, event: Event, variable: str) -> None:
         """Note that an event left a buffer."""
         self.stored -= 1
         self.forgotten += 1
         if self.recording:
-            self.operations.append(ops.Forget(event.number, variable))
+            self._write(ops.Forget(event.number, variable))
 
     def visit(self, node: int) -> None:
         """Note that a state is instantiated."""
         if self.recording:
-            self.operations.append(ops.Visit(node))
+            self._write(ops.Visit(node))
 
     def leave(self, node: int) -> None:
         """Note that a state is removed."""
         if self.recording:
-            self.operations.append(ops.Leave(node))
+            self._write(ops.Leave(node))
 
     def match(self, instance: Instance, branch: int) -> None:
         """Note a match."""
-        self.found.append((instance.number, branch, instance.binding))
         if self.recording:
-            self.operations.append(ops.Match(instance.number, self.matches))
+            self.found.append((instance.number, branch, instance.binding))
+            self._write(ops.Match(instance.number, self.matches))
         self.matches += 1
 
     def evaluate(
@@ -175,7 +191,7 @@ class Journal:
         held = len(checked) == len(tests) and all(one.held for one in checked)
         by = None if event is None else event.number
         sibling = None if other is None else other.number
-        self.operations.append(ops.Evaluate(instance.number, edge, by, checked, held, sibling))
+        self._write(ops.Evaluate(instance.number, edge, by, checked, held, sibling))
         return held
 
     def close(
@@ -185,11 +201,22 @@ class Journal:
         checked = checks(tests, binding)
         held = by is None and all(one.held for one in checked)
         event = None if by is None else by.number
-        self.operations.append(ops.Close(number, checked, held, event))
+        self._write(ops.Close(number, checked, held, event))
 
     def refuse(self, event: Event, variable: str, tests: tuple[Test, ...]) -> None:
         """Write down that an event fails the conditions on it alone."""
-        self.operations.append(ops.Refuse(event.number, variable, checks(tests, (event,))))
+        self._write(ops.Refuse(event.number, variable, checks(tests, (event,))))
+
+    def _write(self, operation: Operation) -> None:
+        """Write an operation down; none of the step, nor of those after it, if they are too many.
+
+        The last event of a pattern may complete millions of matches.
+        """
+        self.operations.append(operation)
+        if len(self.operations) > MOST_IN_STEP:
+            self.recording = False
+            self.operations.clear()
+            self.found.clear()
 
 
 def checks(tests: tuple[Test, ...], binding: Binding) -> tuple[Checked, ...]:

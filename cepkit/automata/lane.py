@@ -22,6 +22,9 @@ from cepkit.errors import LimitError
 
 MOST_MEMBERS = 30
 """Of a set: all sets of so many events are made one by one, which takes an hour."""
+_EVERY, _IDENTITY = 10_000, 300
+"""After so many matches that are kept to be told from others, of so many bytes each, memory is
+looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +267,8 @@ class Lane(ABC):
                 instance.outcome = "duplicate"
                 return
             self._seen.add(identity)
+            if not len(self._seen) % _EVERY:
+                self.journal.room.take(_EVERY, _EVERY * _IDENTITY)
         instance.outcome = "matched"
         self.journal.match(instance, self.branch)
 

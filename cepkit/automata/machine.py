@@ -102,7 +102,10 @@ class Machine:
         return self._end()
 
     def take_found(self) -> list[tuple[int, int, Binding]]:
-        """Return the matches since this was last asked: instance, branch and binding of each."""
+        """Return the matches since this was last asked: instance, branch and binding of each.
+
+        None are kept unless `journal` records.
+        """
         found, self.journal.found = self.journal.found, []
         return found
 

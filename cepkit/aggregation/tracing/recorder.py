@@ -47,14 +47,16 @@ class _Row:
     counts: list[int]
     snapshot: dict[str, Saved] = field(default_factory=dict)
     kept: StartCounters | None = None
+    saved: tuple[Saved, ...] | None = None
 
     def frozen(self) -> StartCounters:
         """Return the counters as they are now: the same object until they change."""
         if self.kept is None:
-            saved = tuple(self.snapshot.values())
+            if self.saved is None:  # one for all steps: it is as long as there are STARTs
+                self.saved = tuple(self.snapshot.values())
             self.kept = StartCounters(
-                self.key, self.piece, self.start, self.expires, tuple(self.counts), saved
-            )  # fmt: skip
+                self.key, self.piece, self.start, self.expires, tuple(self.counts), self.saved
+            )
         return self.kept
 
     def set(self, place: int, count: int) -> None:
@@ -67,7 +69,7 @@ class _Row:
         """Forget what of the snapshot expires then."""
         left = {tag: row for tag, row in self.snapshot.items() if row.expires != moment}
         if len(left) < len(self.snapshot):
-            self.snapshot, self.kept = left, None
+            self.snapshot, self.kept, self.saved = left, None, None
 
 
 def trace(

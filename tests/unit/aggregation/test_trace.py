@@ -237,3 +237,12 @@ def test_any_pieces_count_the_judges_matches(case, data):
         return
     wanted = sorted((row[0], row[2]) for row in expected(case, "trigger").elements())
     assert sorted(found.output) == wanted
+
+
+def test_a_snapshot_that_stays_the_same_is_kept_once() -> None:
+    text = "PATTERN SEQ(A a, B b, C c, D d)"
+    found = ck.aggregate_trace(stream("a a b b c d d d"), text + " WITHIN 9 s",
+                               pieces=[["a", "b"], ["c", "d"]])  # fmt: skip
+    snapshots = [row.snapshot for s in found.steps for row in s.counters if row.snapshot]
+    assert len(snapshots) > len({id(snapshot) for snapshot in snapshots})
+    assert len({id(s) for s in snapshots}) == len(set(snapshots))

@@ -8,10 +8,12 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from cepkit import memory
+from cepkit.automata import journal, lane
 from cepkit.automata.operations import OPERATIONS, Discard, Match, OperationName, name_of
 from cepkit.automata.operations_json import decode_operation
 from cepkit.automata.trace import Trace
-from cepkit.errors import TraceError
+from cepkit.errors import LimitError, TraceError
 from tests.unit.automata.cases import EXAMPLE, LAZY, run, stream
 
 
@@ -173,6 +175,35 @@ def test_a_long_trace_says_what_it_left_out():
     assert trace.totals.counts.matches > len(trace.matches)
     assert "the first 10 of 101 steps are kept" in str(trace)
     assert "the first 10 of 101 steps are kept" in trace._repr_html_()
+
+
+def test_a_step_of_too_many_operations_ends_what_is_kept(monkeypatch):
+    # The c completes 100 matches at once, in 202 operations.
+    asked = ("a " * 10 + "b " * 10 + "c", "PATTERN SEQ(a, b, c)", "chain-nfa", ["c", "b", "a"])
+    whole = run(*asked)
+    assert (len(whole), len(whole.matches)) == (22, 100)
+    monkeypatch.setattr(journal, "MOST_IN_STEP", 200)
+    cut = run(*asked)
+    assert (len(cut), cut.truncated.shown, cut.matches) == (20, 20, ())
+    assert cut.totals == whole.totals
+    assert cut.steps == whole.steps[:20]
+
+
+def test_instances_that_do_not_fit_the_memory_are_told(monkeypatch):
+    monkeypatch.setattr(journal, "_EVERY", 10)
+    assert run("a " * 12 + "b", "PATTERN SEQ(a, b)", "eager-nfa").totals.peak_instances == 14
+    monkeypatch.setattr(memory, "free_memory", lambda: 9_000)
+    with pytest.raises(LimitError, match=r"more than 10 partial matches, which need"):
+        run("a " * 12 + "b", "PATTERN SEQ(a, b)", "eager-nfa")
+
+
+def test_matches_that_are_kept_to_be_told_from_others_are_counted_in(monkeypatch):
+    monkeypatch.setattr(lane, "_EVERY", 10)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1_000)
+    text = "PATTERN AND(a, OR(NOT(b), NOT(c))) WITHIN 1 minute"
+    assert run("a " * 9, text, "eager-nfa").totals.counts.matches == 9
+    with pytest.raises(LimitError, match="limit="):
+        run("a " * 10, text, "eager-nfa")
 
 
 def test_clauses_stand_where_the_text_says():
