@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from cepkit.figures.player import Player
     from cepkit.plan.nodes import OrderPlan, Plan
 
+_MOST_MISSES = 1_000
+
 
 def why_not(
     stream: Stream,
@@ -45,7 +47,7 @@ def why_not(
         plan: The order of the funnel's steps, as for `detect`; None for the pattern's own.
         id: A column that names events by its values instead of their rows; on Spark needed.
         violations: How many requirements a near miss may violate, 1 to 3.
-        limit: The most near misses.
+        limit: The most near misses, up to 1,000.
         bindings: Named events, for variables whose names cannot be keywords here.
         **named: For variables, also those under NOT, the event; for those under KL one or a list.
 
@@ -64,8 +66,8 @@ def why_not(
     events_named = {**(bindings or {}), **named}
     if violations not in (1, 2, 3):
         raise StreamError(f"near misses with {violations} violations", expected="1, 2 or 3")
-    if limit < 1:
-        raise StreamError(f"the nearest {limit} misses", expected="1 or more")
+    if not 1 <= limit <= _MOST_MISSES:
+        raise StreamError(f"the nearest {limit:,} misses", expected=f"1 to {_MOST_MISSES:,}")
     notes: tuple[str, ...] = ()
     if stream.place == "spark":
         from cepkit.spark.diagnosis import local_part

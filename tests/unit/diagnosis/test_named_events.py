@@ -220,7 +220,8 @@ def test_variables_may_be_called_as_options_are():
         ({"a": "A"}, {"id": "kind", "more": (7, "A", 1.0)}, "2 times"),
         ({"a": 0}, {"id": "kid"}, "did you mean 'kind'"),
         ({}, {"violations": 4}, "1, 2 or 3"),
-        ({}, {"limit": 0}, "1 or more"),
+        ({}, {"limit": 0}, "1 to 1,000"),
+        ({}, {"limit": 1001}, "1 to 1,000"),
     ],
 )
 def test_what_cannot_be_asked_is_told(named, options, message):
