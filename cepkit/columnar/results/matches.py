@@ -13,7 +13,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cepkit.columnar import expected
 from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.detector import counters_for, detect_columns
@@ -25,7 +24,7 @@ from cepkit.columnar.kleene.limits import (
     check_number_of_sets,
     size_choice,
 )
-from cepkit.columnar.results import shown
+from cepkit.columnar.results import expected, shown
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.frames import frame_of, table_of
 from cepkit.columnar.results.output import Writer, output_schema
