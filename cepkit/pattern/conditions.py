@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
-from typing import TypeAlias, assert_never
+from typing import TypeAlias, assert_never, cast
 
 from cepkit.errors import Span
 
@@ -23,8 +23,26 @@ ComparisonOperator: TypeAlias = OneOf["<", "<=", "=", "!=", ">=", ">"]
 SetFunction: TypeAlias = OneOf["count", "sum", "avg", "min", "max", "first", "last"]
 
 
+class _Node:
+    """What all expressions have: the variables that they mention, found once."""
+
+    __slots__ = ("_variables",)
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The variables in attributes and in set functions."""
+        known: frozenset[str] | None = getattr(self, "_variables", None)
+        if known is None:
+            below = (child.variables for child in children(cast("Expression", self)))
+            known = frozenset[str]().union(*below)
+            if isinstance(self, Attribute | Aggregate) and self.variable is not None:
+                known = frozenset((self.variable,))
+            object.__setattr__(self, "_variables", known)  # frozen: no value of its own changes
+        return known
+
+
 @dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(_Node):
     """A constant; None is SQL's NULL."""
 
     value: int | float | str | bool | None
@@ -41,7 +59,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(_Node):
     """`variable.name`: an attribute of the event that the variable is bound to."""
 
     variable: str
@@ -50,7 +68,7 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
-class Negative:
+class Negative(_Node):
     """`-operand`."""
 
     operand: Expression
@@ -58,7 +76,7 @@ class Negative:
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(_Node):
     """`left operator right` with one of + - * / %."""
 
     operator: ArithmeticOperator
@@ -68,7 +86,7 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(_Node):
     """A function of its arguments: a built-in one or a registered one (functions.py)."""
 
     function: str
@@ -77,7 +95,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(_Node):
     """A function of a set of events: `count(b)`, `avg(b.price)`; in AGG also of the matches.
 
     `COUNT` of the matches themselves has neither variable nor attribute.
@@ -90,7 +108,7 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(_Node):
     """`left operator right` with one of < <= = != >= >."""
 
     operator: ComparisonOperator
@@ -100,7 +118,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class InList:
+class InList(_Node):
     """`operand IN (choices)`: equal to one of the choices."""
 
     operand: Expression
@@ -110,7 +128,7 @@ class InList:
 
 
 @dataclass(frozen=True, slots=True)
-class Between:
+class Between(_Node):
     """`operand BETWEEN low AND high`, both ends included."""
 
     operand: Expression
@@ -121,7 +139,7 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
-class IsNull:
+class IsNull(_Node):
     """`operand IS NULL`: true where the operand is missing (null or NaN), else false."""
 
     operand: Expression
@@ -130,7 +148,7 @@ class IsNull:
 
 
 @dataclass(frozen=True, slots=True)
-class AllOf:
+class AllOf(_Node):
     """All of the conditions, joined by AND in a text."""
 
     items: tuple[Expression, ...]
@@ -138,7 +156,7 @@ class AllOf:
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(_Node):
     """At least one of the conditions, joined by OR in a text."""
 
     items: tuple[Expression, ...]
@@ -146,7 +164,7 @@ class AnyOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Complement:
+class Complement(_Node):
     """`NOT item`."""
 
     item: Expression
@@ -202,11 +220,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 def variables_of(expression: Expression) -> frozenset[str]:
     """Return the variables that `expression` mentions, in attributes and in set functions."""
-    return frozenset(
-        node.variable
-        for node in walk(expression)
-        if isinstance(node, Attribute | Aggregate) and node.variable is not None
-    )
+    return expression.variables
 
 
 def attributes_of(expression: Expression) -> frozenset[tuple[str, str]]:

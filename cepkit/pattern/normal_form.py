@@ -135,9 +135,18 @@ def normal_form(query: Query) -> tuple[Branch, ...]:
     variables, so that no match is found twice - except where an OR chooses between absences only,
     as in AND(A a, OR(NOT(B b), NOT(C c))): there the union has to drop what is found again.
 
+    They are made once for each query, and kept with it.
+
     Args:
         query: A query that passed `checks.check`.
     """
+    kept: dict[str, tuple[Branch, ...]] = query.__dict__  # where cached_property would keep them
+    if "normal form" not in kept:
+        kept["normal form"] = _branches(query)
+    return kept["normal form"]
+
+
+def _branches(query: Query) -> tuple[Branch, ...]:
     conditions = conjuncts(query.where)
     branches = []
     for choice in _choices(query.structure):

@@ -10,7 +10,7 @@ from cepkit.pattern.policies import Strategy, Window
 from cepkit.printing import Printed, html_lines, html_output
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class Query(Printed):
     """What `parse` and the builder give: one frozen value, equal where its parts are equal.
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import pytest
 
+from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.normal_form import count_branches, normal_form
 from cepkit.pattern.parser import parse
 from cepkit.pattern.printer import expression_text
@@ -75,3 +79,24 @@ def test_each_branch_has_the_conditions_about_its_variables():
 )
 def test_branches_are_counted_without_being_made(text):
     assert count_branches(parse(f"PATTERN {text}").structure) == len(_branches(text))
+
+
+def test_the_normal_form_is_made_once_for_each_query():
+    text = "PATTERN SEQ(A a, OR(B b, C c)) WHERE a.x < 1 WITHIN 9 s"
+    query = parse(text)
+    assert normal_form(query) is normal_form(query)
+    # Another query is another value, even where it is equal: its conditions have other places.
+    assert normal_form(parse(text)) is not normal_form(query)
+    longer = replace(query, window=None)
+    assert [branch.window for branch in normal_form(longer)] == [None, None]
+    assert longer != query == parse(text)
+    assert normal_form(pickle.loads(pickle.dumps(query))) == normal_form(query)
+
+
+def test_the_variables_of_a_condition_are_found_once():
+    condition = parse("PATTERN SEQ(A a, B b) WHERE a.x + b.x IN (a.y, 3) OR NOT b.z < 2").where
+    assert variables_of(condition) is variables_of(condition)
+    assert variables_of(condition) == {"a", "b"}
+    again = pickle.loads(pickle.dumps(condition))
+    assert again == condition
+    assert variables_of(again) == {"a", "b"}
