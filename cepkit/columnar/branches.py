@@ -13,14 +13,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepkit.columnar.compile.program import Step
-from cepkit.columnar.kernels.backend import Loops
+from cepkit.columnar.compile.program import Member, Program, Step
+from cepkit.columnar.kernels.backend import Kernels, Loops
 from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.run import Run
-from cepkit.columnar.slices.binding import BoundProgram
+from cepkit.columnar.slices.binding import BoundProgram, bind
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.bound import BoundStep
+from cepkit.columnar.slices.candidates import EVERYTHING, Owned, RowsOfTypes
 from cepkit.columnar.slices.counters import StepCounters
+from cepkit.stream.columns import EventColumns
 
 LEAST = 2
 """Steps that are worth sharing: the first alone only names its candidates."""
@@ -62,15 +64,66 @@ def run_branches(
                     yield number, block
 
 
+def bind_branches(
+    programs: Sequence[Program], columns: EventColumns, kernels: Kernels, owned: Owned = EVERYTHING
+) -> list[BoundProgram]:
+    """Return the branches bound to a slice.
+
+    What a slice owns is cut out of the candidates of a variable, but not where another branch may
+    go on with the same step: to that branch they are all candidates.
+
+    Args:
+        programs: The branches.
+        columns: The events of the slice.
+        kernels: The inner loops to use.
+        owned: The matches that are wanted.
+    """
+    known: RowsOfTypes = {}
+    bound = []
+    begins = [_beginning(program) for program in programs]
+    for number, program in enumerate(programs):
+        others = (other for i, other in enumerate(begins) if i != number)
+        length = max((_alike(begins[number], other) for other in others), default=0)
+        shared = program.steps[:length] if length >= LEAST else ()
+        uncut = frozenset(step.name for step in shared)
+        bound.append(bind(program, columns, kernels, owned, known, uncut))
+    return bound
+
+
+def _beginning(program: Program) -> list[tuple[Step, set[frozenset[Member]]]]:
+    """Return the steps that another branch could begin with too, and the classes of each.
+
+    The last step is never shared, and what is looked for may be linked to what comes later.
+    """
+    beginning = []
+    variables: set[str] = set()
+    for number, step in enumerate(program.steps[:-1]):
+        if not isinstance(step, Step) or any(a.after == number for a in program.absences):
+            break
+        variables.add(step.variable)
+        # Classes are numbered anew in each branch: what they say of these variables tells.
+        classes = (program.classes[n] for n in step.classes)
+        linked = {frozenset(m for m in members if m[0] in variables) for members in classes}
+        beginning.append((replace(step, classes=()), linked))
+    return beginning
+
+
+def _alike(one: Sequence[object], other: Sequence[object]) -> int:
+    """Return how many things two lists begin with in common."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (x, y) in pairs if x != y), min(len(one), len(other)))
+
+
 def common_steps(one: BoundProgram, other: BoundProgram) -> int:
-    """Return how many steps two branches begin with that do the same; the last is never shared."""
+    """Return how many steps two branches begin with that do the same."""
     if not (_goes_on(one) and _goes_on(other)):
         return 0
-    number = 0
-    most = min(len(one.steps), len(other.steps)) - 1
-    while number < most and _same(one, other, number):
-        number += 1
-    return number
+    length = _alike(_beginning(one.program), _beginning(other.program))
+    for number, step in enumerate(one.program.steps[:length]):
+        rows, others = one.candidates[step.name].rows, other.candidates[step.name].rows
+        if not np.array_equal(rows, others):
+            return number
+    return length
 
 
 def _goes_on(bound: BoundProgram) -> bool:
@@ -78,32 +131,3 @@ def _goes_on(bound: BoundProgram) -> bool:
     return bound.possible and all(
         isinstance(step, BoundStep) and len(step.candidates) for step in bound.steps
     )
-
-
-def _same(one: BoundProgram, other: BoundProgram, number: int) -> bool:
-    first, second = one.program.steps[number], other.program.steps[number]
-    if not isinstance(first, Step) or not isinstance(second, Step):
-        return False
-    bound = {step.name for step in one.program.steps[: number + 1]}
-    # Classes are numbered anew in each branch: what they say of these variables tells.
-    if replace(first, classes=()) != replace(second, classes=()):
-        return False
-    if _classes(one, first, bound) != _classes(other, second, bound):
-        return False
-    absent, absent_too = (
-        [a for a in b.program.absences if a.after == number] for b in (one, other)
-    )
-    if absent or absent_too:
-        return False  # what is looked for may be linked to what comes later
-    variable = first.variable
-    rows, others = one.candidates[variable].rows, other.candidates[variable].rows
-    return np.array_equal(rows, others)
-
-
-def _classes(
-    bound: BoundProgram, step: Step, variables: set[str]
-) -> set[frozenset[tuple[str, str | None]]]:
-    return {
-        frozenset(member for member in bound.program.classes[number] if member[0] in variables)
-        for number in step.classes
-    }

@@ -12,13 +12,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from cepkit.columnar.branches import run_branches
+from cepkit.columnar.branches import bind_branches, run_branches
 from cepkit.columnar.compile.program import Clock, Program
 from cepkit.columnar.kernels.backend import Backend, loops
 from cepkit.columnar.kleene.limits import SetChoice
-from cepkit.columnar.slices.binding import bind
 from cepkit.columnar.slices.blocks import Block
-from cepkit.columnar.slices.candidates import EVERYTHING, Owned, RowsOfTypes
+from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.clocks import came_in_order, numbered, readings
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.stream.columns import EventColumns
@@ -56,8 +55,7 @@ def detect_slice(
         choice: Which sets of each Kleene variable are wanted.
     """
     chosen = loops(backend)
-    known: RowsOfTypes = {}
-    bound = [bind(program, columns, chosen.kernels, owned, known) for program in programs]
+    bound = bind_branches(programs, columns, chosen.kernels, owned)
     yield from run_branches(bound, chosen, counters, choice)
 
 

@@ -168,9 +168,9 @@ class Run:
     def _final(self) -> Iterator[Check]:
         """Yield what complete rows must fulfil: to be the slice's, and no earlier branch's."""
         bound = self._bound
-        owners, since = bound.owners, bound.owned.since
-        if since is not None and len(owners) > 1:
-            times = {v: bound.candidates[v].clock(bound.owned.clock) for v in owners}
+        since = bound.owned.since
+        if bound.owners and since is not None:
+            times = {v: bound.candidates[v].clock(bound.owned.clock) for v in bound.owners}
 
             def owned(rows: Rows) -> Mask:
                 latest = reduce(np.maximum, [ts[rows[v]] for v, ts in times.items()])

@@ -75,7 +75,8 @@ class BoundProgram:
         otherwise: For each earlier branch that binds the same variables, its negated variables.
         possible: False where a condition without variables, or the window, rules out all matches.
         owned: The matches that are wanted.
-        owners: The variables of which the latest event, as the clock of `owned` says, decides.
+        owners: The variables of which the latest event, as the clock of `owned` says, decides
+            about a match; none where the slice has only such candidates as it owns.
         in_order: Whether the events arrived in the order of time.
         binder: Binds subtrees when their partial matches are known.
     """
@@ -100,6 +101,7 @@ def bind(
     kernels: Kernels,
     owned: Owned = EVERYTHING,
     known: RowsOfTypes | None = None,
+    uncut: frozenset[str] = frozenset(),
 ) -> BoundProgram:
     """Return `program` bound to `columns`.
 
@@ -110,12 +112,15 @@ def bind(
         owned: The matches that are wanted.
         known: The rows of some sets of types in `columns`, for what several programs look for;
             what is found is added.
+        uncut: Variables that keep the candidates before what the slice owns.
 
     Raises:
         PatternError: A condition does not fit the kinds of the columns.
     """
     columns = numbered(program, columns)
-    candidates, key_counts = gather(program, columns, kernels, owned, known)
+    owners = owners_of(program, columns, owned.clock)
+    cut = owners[0] if len(owners) == 1 and owners[0] not in uncut else None
+    candidates, key_counts = gather(program, columns, kernels, owned, cut, known)
     for step in (*program.work, *program.listed, *program.negated):
         for condition in (*step.residues, *map(_comparison, step.bands)):
             _check_kinds(condition, candidates)
@@ -146,7 +151,7 @@ def bind(
         candidates=candidates,
         possible=possible,
         owned=owned,
-        owners=owners_of(program, columns, owned.clock),
+        owners=owners if cut is None else (),
         in_order=binder.in_order,
         binder=binder,
     )

@@ -172,6 +172,7 @@ def gather(
     columns: EventColumns,
     kernels: Kernels,
     owned: Owned,
+    cut: str | None = None,
     known: RowsOfTypes | None = None,
 ) -> tuple[dict[str, Candidates], tuple[int, ...]]:
     """Return the candidates of each variable in the order of time, and each class's key count.
@@ -180,9 +181,9 @@ def gather(
         program: Says types, filters and equality classes.
         columns: The events of the slice.
         kernels: The inner loops to use.
-        owned: The matches that are wanted: the events of positive variables end there, and where
-            only one variable can be last, its events begin there. The columns must have the
-            numbers that it is about.
+        owned: The matches that are wanted: the events of positive variables end there. The columns
+            must have the numbers that it is about.
+        cut: The variable whose events begin there as well, as only it can be last.
         known: The rows of some sets of types; what is found is added.
 
     Raises:
@@ -195,7 +196,7 @@ def gather(
     for step in program.single:
         # The ends of a set may be later than what decides to which slice a match belongs.
         until = None if step.variable in program.ends - {*owners} else owned.until
-        since = owned.since if owners == (step.variable,) else None
+        since = owned.since if step.variable == cut else None
         rows[step.variable] = _within(columns, rows[step.variable], since, until, owned.clock)
     if owned.free is not None:
         for step in (*program.single, *program.listed):

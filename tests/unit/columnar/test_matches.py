@@ -14,7 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import cepkit as ck
+from cepkit.columnar.results.matches import Matches
 from cepkit.errors import CepkitError, PatternError, PlanError, StreamError, UnsupportedError
+from cepkit.pattern.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.stream.warnings import StreamWarning
 
@@ -269,6 +271,18 @@ def test_what_branches_begin_with_in_common_is_run_once() -> None:
     assert [s.shared_with for s in steps] == [0, 0, 0, 1, 1, 0]
     assert [s.candidates for s in steps] == [2, 2, 2, 0, 0, 4]
     assert "as in 1" in str(together.explain())
+
+
+def test_branches_share_in_every_slice_where_a_shared_variable_owns_the_matches_of_one() -> None:
+    rows = [(t, kind, 0) for t, kind in enumerate("ABDC" * 8 + "N")]
+    query = parse("PATTERN SEQ(A a, B b, D d, OR(C c, NOT(N n))) WITHIN 4 s")
+    plan = Plan((OrderPlan(("d", "b", "a", "c")), OrderPlan(("d", "b", "a"))), "by hand")
+    whole, sliced = (Matches(stream(*rows), query, plan, slice_rows=n) for n in (None, 5))
+    assert whole.count() == sliced.count() == len(sliced.to_arrow())
+    steps = sliced.explain().steps
+    assert [s.shared_with for s in steps] == [0, 0, 0, 0, 1, 1, 0]
+    # The second branch never does by itself what it shares.
+    assert [s.candidates for s in steps if s.shared_with] == [0, 0]
 
 
 def test_what_is_linked_to_one_branch_alone_is_not_shared() -> None:
