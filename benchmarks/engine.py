@@ -5,7 +5,7 @@ normal difference and 1,000 keys. Times are CPU times with the building of index
 median of five runs after one that warms up. `pairs` leaves the matches as the engine holds them (a
 partial match and an event); `rows` writes out the row of every event of every match.
 
-    python -m benchmarks.engine [--events N] [--out FOLDER] [--backend plain]
+    python -m benchmarks.engine [--events N] [--out FOLDER]
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from benchmarks.results import show, write
 from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.detector import counters_for, detect_columns
-from cepkit.columnar.kernels.backend import Backend
 from cepkit.columnar.skip_till_next.detection import next_matches
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.normal_form import normal_form
@@ -126,13 +125,13 @@ def program(text: str, order: Sequence[str]) -> Program:
 
 
 def run(
-    stream: EventColumns, what: Program, backend: Backend, *, rows: bool = False
+    stream: EventColumns, what: Program, *, rows: bool = False
 ) -> tuple[float, int, tuple[StepCounters, ...]]:
     """Return CPU seconds, matches and counters of one run."""
     counters = counters_for(what)
     began = time.process_time()
     found = 0
-    for _, block in detect_columns((what,), stream, (counters,), backend=backend):
+    for _, block in detect_columns((what,), stream, (counters,)):
         found += block.size
         if rows:
             for variable in what.variables:
@@ -140,20 +139,20 @@ def run(
     return time.process_time() - began, found, counters
 
 
-def median(stream: EventColumns, what: Program, backend: Backend, *, rows: bool = False) -> Any:
+def median(stream: EventColumns, what: Program, *, rows: bool = False) -> Any:
     """Return the median CPU seconds, and matches and counters, of several runs."""
-    run(stream, what, backend, rows=rows)
-    runs = [run(stream, what, backend, rows=rows) for _ in range(RUNS)]
+    run(stream, what, rows=rows)
+    runs = [run(stream, what, rows=rows) for _ in range(RUNS)]
     return statistics.median(seconds for seconds, _, _ in runs), runs[0][1], runs[0][2]
 
 
-def throughput(stream: EventColumns, backend: Backend) -> list[dict[str, Any]]:
+def throughput(stream: EventColumns) -> list[dict[str, Any]]:
     """Measure every case."""
     table = []
     for case in CASES:
         what = program(case.text, case.order)
-        seconds, found, counters = median(stream, what, backend)
-        written, _, _ = median(stream, what, backend, rows=True)
+        seconds, found, counters = median(stream, what)
+        written, _, _ = median(stream, what, rows=True)
         candidates = sum(step.candidates for step in counters)
         table.append(
             {
@@ -169,13 +168,13 @@ def throughput(stream: EventColumns, backend: Backend) -> list[dict[str, Any]]:
     return table
 
 
-def orders(stream: EventColumns, backend: Backend) -> list[dict[str, Any]]:
+def orders(stream: EventColumns) -> list[dict[str, Any]]:
     """Measure all orders of every case: does plan quality show?"""
     table = []
     for case in CASES[:4]:
         measured = []
         for order in itertools.permutations(sorted(case.order)):
-            seconds, _, counters = run(stream, program(case.text, order), backend)
+            seconds, _, counters = run(stream, program(case.text, order))
             candidates = sum(step.candidates for step in counters)
             partials = sum(step.survivors for step in counters)
             measured.append((seconds, candidates, partials, "".join(order)))
@@ -194,7 +193,7 @@ def orders(stream: EventColumns, backend: Backend) -> list[dict[str, Any]]:
     return table
 
 
-def next_match(stream: EventColumns, backend: Backend) -> list[dict[str, Any]]:
+def next_match(stream: EventColumns) -> list[dict[str, Any]]:
     """Measure skip-till-next-match, beside a Python loop that does the same without conditions."""
     table = []
     for case in NEXT_MATCH:
@@ -204,7 +203,7 @@ def next_match(stream: EventColumns, backend: Backend) -> list[dict[str, Any]]:
         for _ in range(RUNS + 1):
             counters = (counters_for(what),)
             began = time.process_time()
-            blocks = next_matches(branches, (what,), stream, counters, backend=backend)
+            blocks = next_matches(branches, (what,), stream, counters)
             found = sum(block.size for _, block in blocks)
             seconds.append(time.process_time() - began)
         table.append(
@@ -296,19 +295,19 @@ def _first_of(number: int, events: int) -> float:
     """Return the wall time of the first run in this process."""
     what, stream = program(CASES[number].text, CASES[number].order), columns(events)
     began = time.perf_counter()
-    run(stream, what, "compiled")
+    run(stream, what)
     return time.perf_counter() - began
 
 
 def _memory_of(number: int, events: int) -> float:
     """Return the peak above what was there before, in this process."""
     what = program(CASES[number].text, CASES[number].order)
-    run(columns(20_000), what, "compiled")  # compiles
+    run(columns(20_000), what)  # compiles
     stream = columns(events)
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     before = status("VmRSS")
-    run(stream, what, "compiled")
+    run(stream, what)
     return (status("VmHWM") - before) / 1024
 
 
@@ -322,7 +321,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="The engine alone, on columns in memory.")
     parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--backend", choices=get_args(Backend), default="compiled")
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     parser.add_argument("--memory-of", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--first-of", type=int, help=argparse.SUPPRESS)
@@ -335,9 +333,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     stream = columns(options.events)
     for name, title, rows in (
-        ("engine", f"The engine, {options.events:,} events", throughput(stream, options.backend)),
-        ("engine_orders", "Best and worst order", orders(stream, options.backend)),
-        ("engine_next_match", "skip-till-next-match", next_match(stream, options.backend)),
+        ("engine", f"The engine, {options.events:,} events", throughput(stream)),
+        ("engine_orders", "Best and worst order", orders(stream)),
+        ("engine_next_match", "skip-till-next-match", next_match(stream)),
         ("engine_memory", "Peak memory", memory(options.events)),
         ("engine_first_run", "First run of a process", first_runs(options.events)),
     ):

@@ -1,4 +1,4 @@
-"""Compiles loops with Numba, which keeps them on disk; where Numba is not, they are Python.
+"""Compiles loops with Numba, which keeps them on disk.
 
 What is on disk serves as long as the files of all functions that a loop may call are the same, and
 the constants that it imports. Numba itself looks at the file of the loop alone, so that after an
@@ -11,15 +11,14 @@ operation, over zeros too, is faster than one that is as long as need be.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 from zlib import crc32
 
-F = TypeVar("F", bound=Callable[..., Any])
+from numba import njit
 
-HAS_NUMBA = importlib.util.find_spec("numba") is not None
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(function: F) -> F:
@@ -48,10 +47,6 @@ def called(function: F) -> F:
 
 
 def _loop(function: F, **options: Any) -> F:
-    if not HAS_NUMBA:
-        return function
-    from numba import njit
-
     loop = njit(error_model="numpy", **options)(function)
     file: Any = getattr(getattr(loop, "_cache", None), "_cache_file", None)
     if hasattr(file, "_source_stamp"):

@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 
 from cepkit.columnar.compile.program import Member, Program, Step
-from cepkit.columnar.kernels.backend import Kernels, Loops
 from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.run import Run
 from cepkit.columnar.slices.binding import BoundProgram, bind
@@ -30,7 +29,6 @@ LEAST = 2
 
 def run_branches(
     bound: Sequence[BoundProgram],
-    loops: Loops,
     counters: Sequence[Sequence[StepCounters]],
     choice: SetChoice = "every",
 ) -> Iterator[tuple[int, Block]]:
@@ -38,12 +36,11 @@ def run_branches(
 
     Args:
         bound: The branches, bound to the slice.
-        loops: The inner loops to use.
         counters: For each branch those of its steps; the work is added to them, that of shared
             steps to those of the first branch that has them.
         choice: Which sets of each Kleene variable are wanted.
     """
-    runs = [Run(b, loops, c, choice) for b, c in zip(bound, counters, strict=True)]
+    runs = [Run(b, c, choice) for b, c in zip(bound, counters, strict=True)]
     left = list(range(len(bound)))
     while left:
         lead = left.pop(0)
@@ -65,7 +62,7 @@ def run_branches(
 
 
 def bind_branches(
-    programs: Sequence[Program], columns: EventColumns, kernels: Kernels, owned: Owned = EVERYTHING
+    programs: Sequence[Program], columns: EventColumns, owned: Owned = EVERYTHING
 ) -> list[BoundProgram]:
     """Return the branches bound to a slice.
 
@@ -75,7 +72,6 @@ def bind_branches(
     Args:
         programs: The branches.
         columns: The events of the slice.
-        kernels: The inner loops to use.
         owned: The matches that are wanted.
     """
     known: RowsOfTypes = {}
@@ -86,7 +82,7 @@ def bind_branches(
         length = max((_alike(begins[number], other) for other in others), default=0)
         shared = program.steps[:length] if length >= LEAST else ()
         uncut = frozenset(step.name for step in shared)
-        bound.append(bind(program, columns, kernels, owned, known, uncut))
+        bound.append(bind(program, columns, owned, known, uncut))
     return bound
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from cepkit.columnar.branches import bind_branches, run_branches
 from cepkit.columnar.compile.program import Clock, Program
-from cepkit.columnar.kernels.backend import Backend, loops
 from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
@@ -40,7 +39,6 @@ def detect_slice(
     counters: Sequence[Sequence[StepCounters]],
     *,
     owned: Owned = EVERYTHING,
-    backend: Backend | None = None,
     choice: SetChoice = "every",
 ) -> Iterator[tuple[int, Block]]:
     """Yield branch and matches among the events of one slice, some at a time.
@@ -51,12 +49,10 @@ def detect_slice(
             up to a window after it. Where windows count events, with their numbers in the stream.
         counters: For each branch those of its steps; the work is added to them.
         owned: The matches that are the slice's own.
-        backend: The inner loops; None: the fastest there are.
         choice: Which sets of each Kleene variable are wanted.
     """
-    chosen = loops(backend)
-    bound = bind_branches(programs, columns, chosen.kernels, owned)
-    yield from run_branches(bound, chosen, counters, choice)
+    bound = bind_branches(programs, columns, owned)
+    yield from run_branches(bound, counters, choice)
 
 
 def detect_columns(
@@ -65,7 +61,6 @@ def detect_columns(
     counters: Sequence[Sequence[StepCounters]],
     *,
     slice_rows: int | None = None,
-    backend: Backend | None = None,
     choice: SetChoice = "every",
 ) -> Iterator[tuple[int, Block]]:
     """Yield branch and matches in a stream, some at a time.
@@ -77,7 +72,6 @@ def detect_columns(
         columns: The stream.
         counters: For each branch those of its steps; the work is added to them.
         slice_rows: Events of a slice; None: chosen from the window.
-        backend: The inner loops; None: the fastest there are.
         choice: Which sets of each Kleene variable are wanted.
     """
     n = len(columns)
@@ -99,7 +93,6 @@ def detect_columns(
             part,
             counters,
             owned=Owned(since, until, clock),
-            backend=backend,
             choice=choice,
         )
         for number, block in found:

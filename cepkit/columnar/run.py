@@ -16,7 +16,6 @@ import numpy.typing as npt
 from cepkit.columnar.compile.program import AnyStep, GroupStep
 from cepkit.columnar.join.pipeline import Check, Mask, Pipeline, Rows
 from cepkit.columnar.join.step import Ints, Join, Partials
-from cepkit.columnar.kernels.backend import Loops
 from cepkit.columnar.kleene.conditions import is_late
 from cepkit.columnar.kleene.limits import SetChoice, Tries
 from cepkit.columnar.kleene.sets import Offers, Sets
@@ -34,7 +33,6 @@ class Run:
 
     Args:
         bound: The program and the slice.
-        loops: The inner loops to use.
         counters: One for each step in the order of work, those that list sets at the end; the
             work is added to them.
         choice: Which sets of each Kleene variable are wanted.
@@ -43,19 +41,17 @@ class Run:
     def __init__(
         self,
         bound: BoundProgram,
-        loops: Loops,
         counters: Sequence[StepCounters],
         choice: SetChoice = "every",
     ) -> None:
         self._bound = bound
-        self._kernels = loops.kernels
-        self._join = Join(bound.candidates, loops)
+        self._join = Join(bound.candidates)
         work = bound.program.work
         self._counters = dict(zip(map(id, work), counters, strict=False))
         self._sets = None
         if bound.sets:
             listed = counters[len(work) :]
-            self._sets = Sets(bound, self._join, self._kernels, listed, choice)
+            self._sets = Sets(bound, self._join, listed, choice)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the matches, some at a time, in no particular order."""
@@ -112,7 +108,6 @@ class Run:
             self._bound.absences,
             self._bound.candidates,
             self._join,
-            self._kernels,
             [self._counters[id(step)] for step in self._bound.program.steps],
             tuple(self._final()) if last else (),
         )
@@ -133,7 +128,6 @@ class Run:
                 absences,
                 self._bound.candidates,
                 self._join,
-                self._kernels,
                 counters,
                 tuple(self._final()) if whole else (),
             )

@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame
 
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.detector import cutting_clock
-from cepkit.columnar.kernels.backend import loops
 from cepkit.columnar.results.matches import programs
 from cepkit.columnar.slices.binding import bind
 from cepkit.errors import UnsupportedError
@@ -187,4 +186,4 @@ def check_kinds(
     """Let the engine refuse, before any job, what it would refuse in the workers."""
     nothing = event_columns(columns.empty_table(), schema, attributes)
     for program in compiled:
-        bind(program, nothing, loops("plain").kernels)
+        bind(program, nothing)

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.columnar.kernels.backend import Backend
 from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.nodes import OrderPlan, Pair, Plan, Tree, TreePlan
 from cepkit.stream.stream import Stream, events
+from tests.loops import Way, evaluated
 from tests.strategies import Case, ConditionKind, as_table, cases, orders, result_of
 
 CONDITIONS: tuple[ConditionKind, ...] = tuple(
@@ -53,16 +53,18 @@ def tree_plans(case: Case) -> st.SearchStrategy[Plan]:
     return st.tuples(*chosen).map(lambda made: Plan(made, "by hand"))
 
 
-def found(case: Case, plan: Plan, stream: Stream | None = None, **options: Any) -> set[Any]:
+def found(
+    case: Case, plan: Plan, stream: Stream | None = None, *, way: Way = "numpy", **options: Any
+) -> set[Any]:
     """Return what the engine finds, in the judge's form."""
     if stream is None:
         stream = events(as_table(case.events), time="ts", type="kind")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), evaluated(way):
         warnings.simplefilter("ignore")  # of types that never occur
         matches = Matches(stream, case.query, plan, **options)
-    result = result_of(matches.to_arrow(), case.variables)
-    assert matches.count() == len(result)
-    assert sum(s.survivors for s in last_steps(matches)) == len(result)
+        result = result_of(matches.to_arrow(), case.variables)
+        assert matches.count() == len(result)
+        assert sum(s.survivors for s in last_steps(matches)) == len(result)
     return result
 
 
@@ -76,24 +78,22 @@ def last_steps(matches: Matches) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("backend", get_args(Backend))
+@pytest.mark.parametrize("way", get_args(Way))
 @given(data=st.data())
-def test_any_order_and_any_slices_find_what_the_judge_finds(
-    backend: Backend, data: st.DataObject
-) -> None:
+def test_any_order_and_any_slices_find_what_the_judge_finds(way: Way, data: st.DataObject) -> None:
     case = data.draw(DETECTED)
     plan = data.draw(plans(case))
     rows = data.draw(st.sampled_from([None, 1, 3, 7]))
-    assert found(case, plan, backend=backend, slice_rows=rows) == case.matches
+    assert found(case, plan, way=way, slice_rows=rows) == case.matches
 
 
-@pytest.mark.parametrize("backend", get_args(Backend))
+@pytest.mark.parametrize("way", get_args(Way))
 @given(data=st.data())
-def test_any_tree_finds_what_the_judge_finds(backend: Backend, data: st.DataObject) -> None:
+def test_any_tree_finds_what_the_judge_finds(way: Way, data: st.DataObject) -> None:
     case = data.draw(DETECTED)
     plan = data.draw(tree_plans(case))
     rows = data.draw(st.sampled_from([None, 1, 3, 7]))
-    assert found(case, plan, backend=backend, slice_rows=rows) == case.matches
+    assert found(case, plan, way=way, slice_rows=rows) == case.matches
 
 
 @given(data=st.data())

@@ -7,10 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from cepkit.compiling import HAS_NUMBA
-
 HELPER = """from cepkit.compiling import lent
 
 @lent
@@ -45,7 +41,6 @@ def ran(folder: Path) -> str:
     return found.stdout.strip()
 
 
-@pytest.mark.skipif(not HAS_NUMBA, reason="without Numba nothing is kept on disk")
 def test_a_loop_is_compiled_anew_where_a_helper_in_another_file_has_changed(tmp_path: Path) -> None:
     (tmp_path / "loop.py").write_text(LOOP)
     helper = tmp_path / "helper_of_loop.py"
@@ -59,7 +54,6 @@ def test_a_loop_is_compiled_anew_where_a_helper_in_another_file_has_changed(tmp_
     assert ran(tmp_path) == "21 0"
 
 
-@pytest.mark.skipif(not HAS_NUMBA, reason="without Numba nothing is kept on disk")
 def test_a_loop_is_compiled_anew_where_a_constant_of_another_file_has_changed(
     tmp_path: Path,
 ) -> None:

@@ -22,7 +22,6 @@ from cepkit.aggregation.sequence import elements
 from cepkit.aggregation.sequence.bounds import bounds
 from cepkit.aggregation.sequence.elements import Emit, Method, Together
 from cepkit.aggregation.sequence.operations import Interleaved, Operations, in_stream_order
-from cepkit.compiling import HAS_NUMBA
 from cepkit.stream.columns import EventColumns
 
 STATES: dict[Method, elements.NewState] = {
@@ -51,7 +50,7 @@ def aggregate(
         columns: The stream, with the attributes that the functions read.
         method: How.
         emit: Which rows; see `cepkit.aggregate`.
-        interpreted: Whether to go without compiled loops, as where there are none.
+        interpreted: Whether to go without loops, as for aggregates that they do not know.
 
     Raises:
         PatternError: A column holds what its function cannot take.
@@ -60,7 +59,7 @@ def aggregate(
     variables = [variables[0]] * (operations.length - len(variables)) + list(variables)
     positions = {variable: p for p, variable in enumerate(variables, 1)}
     lanes = lanes_of(functions, positions, columns)
-    if lanes is not None and not interpreted and HAS_NUMBA:
+    if lanes is not None and not interpreted:
         moments = _by_loops(operations, lanes, method, emit)
         if moments is not None:
             return moments

@@ -345,7 +345,7 @@ class _Compiler:
         needed.update(step.distinct_from)
         if counted:
             needed.update(self.order)  # arrival need not follow time
-        for condition in (*step.residues, *(band.other for band in step.bands)):
+        for condition in (*step.residuals, *(band.other for band in step.bands)):
             needed |= variables_of(condition)
         # Any one partner in a class will do; the partition has one in every step.
         partners = [names_of(self.classes[number]) & {*self.order} for number in step.classes]

@@ -59,7 +59,7 @@ class Step:
         upper: It is before all of these.
         windows: How far it may be from any other event of the match.
         bands: Conditions that compare it with bound variables, side by side.
-        residues: The other conditions that can be checked now.
+        residuals: The other conditions that can be checked now.
         distinct_from: Bound variables that could be the same event.
         follows: In the order of the stream it is at least so many events after these.
         precedes: It is at least so many events before these.
@@ -72,7 +72,7 @@ class Step:
     upper: tuple[Bound, ...]
     windows: Windows
     bands: tuple[Band, ...]
-    residues: tuple[Expression, ...]
+    residuals: tuple[Expression, ...]
     distinct_from: tuple[str, ...]
     follows: tuple[tuple[str, int], ...] = ()
     precedes: tuple[tuple[str, int], ...] = ()
@@ -110,7 +110,7 @@ class GroupStep:
         scopes: For each variable how it lies to what is bound outside: bounds and windows.
         classes: The equality classes that link the subtree to what is bound outside.
         bands: Conditions with one side about the subtree and the other about what is outside.
-        residues: The other conditions between the two.
+        residuals: The other conditions between the two.
         distinct: The pairs of a new and a bound variable that could be the same event.
     """
 
@@ -121,7 +121,7 @@ class GroupStep:
     scopes: tuple[Step, ...]
     classes: tuple[int, ...]
     bands: tuple[Band, ...]
-    residues: tuple[Expression, ...]
+    residuals: tuple[Expression, ...]
     distinct: tuple[tuple[str, str], ...]
     follows: tuple[tuple[str, int], ...] = ()
     precedes: tuple[tuple[str, int], ...] = ()

@@ -1,13 +1,12 @@
-"""Inner loops written for one step, where its conditions are more than bands.
+"""Loops and predicates written as source: joins of any number of bands, residual predicates.
 
-`a.price + b.price < 2 * c.price OR a.k != c.k` compares what cannot be put on two sides. For such a
-step a loop is written that evaluates the whole condition for each candidate, an order of
-magnitude faster than NumPy on what a looser loop lets through (benchmarks/engine.py).
+A join checks how many bands there are: one loop for each number. `a.price + b.price < 2 * c.price
+OR a.k != c.k` compares what cannot be put on two sides. For a step with such a residual predicate a
+loop is written that evaluates it for each candidate, an order of magnitude faster than NumPy on
+what a looser loop lets through (benchmarks/engine.py). For first-match search, which comes to few
+candidates of many steps, the residual predicates of a query are written as one function.
 
-Only the shape of the condition is written as source. Whatever is about one side alone - the bound
-variables, the new one, or none - is an argument, computed by `evaluation` beforehand; names and
-constants of the pattern never reach the source. So loops are shared by all queries of one shape,
-and a text can never run code. Each compiles once and is kept on disk under its content.
+What is written compiles once for each shape and is kept on disk under its content (sources.py).
 """
 
 from __future__ import annotations
@@ -20,68 +19,81 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.join.sources import load
-from cepkit.columnar.kernels.numbers import as_exact_floats, stays_exact
+from cepkit.columnar.join.writer import ConditionWriter, Numbers, Operand, can_be_written, reader
 from cepkit.columnar.slices.candidates import Candidates
-from cepkit.pattern.conditions import (
-    AllOf,
-    AnyOf,
-    Arithmetic,
-    Call,
-    Comparison,
-    Expression,
-    InList,
-    IsNull,
-    Negative,
-    variables_of,
-    walk,
-)
-from cepkit.pattern.correlation import standardised
-from cepkit.pattern.evaluation import Read, truth, value
-from cepkit.pattern.functions import BUILTINS
-from cepkit.pattern.operations import common_codes
-from cepkit.stream.columns import Column
+from cepkit.pattern.conditions import Expression
+from cepkit.pattern.evaluation import Read
 
-Numbers = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
+JoinLoop = Callable[..., tuple[int, int]]
+"""Writes the pairs of a partial match and a candidate that hold, while there is room.
 
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """What a loop is given: numbers about one side of the condition.
+Args:
+    low: int32[partials], the first candidate in the range of each partial match.
+    high: int32[partials], the end of its range.
+    first: The partial match to begin with.
+    parents: int32[room], the output: the partial match of each pair.
+    found: int32[room], the output: the candidate of each pair.
+    bands: For each band float64[partials], float64[partials] and float64[candidates]: the least and
+        the greatest value of each partial match, and the column.
+    operands: Of the residual predicate: float64[partials] for bound variables, float64[candidates]
+        for the new one (of arrays a row of numbers for each), then constants.
 
-    Attributes:
-        variable: The one variable it is about; None where it is about several bound ones or none.
-        numbers: A number (or a row of them) for each candidate of that variable; for none, one.
-        compute: For several bound variables, the numbers of a chunk of partial matches.
-    """
+Returns:
+    The first partial match that found no room for its whole range (the number of partial matches
+    where all did), and the number of pairs.
+"""
 
-    variable: str | None
-    numbers: Numbers | None
-    compute: Callable[[Read, int], Numbers] | None = None
+ExistsLoop = Callable[..., None]
+"""Tells for each partial match whether any candidate in its range is in all bands.
+
+Args:
+    low: int32[partials], as for a join.
+    high: int32[partials], as for a join.
+    present: bool[partials], the output.
+    bands: As for a join.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedJoin:
-    """A loop for one step and what to call it with, after the arguments of every join.
+    """A join with a residual predicate, and the operands of it.
 
     Attributes:
-        join: The loop; it takes the bands of the step as well, however many there are.
-        bound: What is to be looked up for each chunk of partial matches.
+        join: The loop.
+        bound: About bound variables, to be looked up for each chunk of partial matches: the
+            numbers of the candidates of one of them, or an operand about several.
         others: What is the same for all chunks.
     """
 
-    join: Callable[..., tuple[int, int]]
-    bound: tuple[Argument, ...]
+    join: JoinLoop
+    bound: tuple[tuple[str, Numbers] | Operand, ...]
     others: tuple[Any, ...]
 
-    def arguments(
+    def operands(
         self, partials: Mapping[str, Ints], read: Read, size: int
     ) -> tuple[npt.NDArray[Any], ...]:
-        """Return the loop's own arguments, after the bands, for a chunk of partial matches."""
-        return (
-            *(_of_chunk(argument, partials, read, size) for argument in self.bound),
-            *self.others,
+        """Return the loop's last arguments for a chunk of partial matches."""
+        chunk = (
+            operand.numbers(read, size)
+            if isinstance(operand, Operand)
+            else operand[1][partials[operand[0]]]
+            for operand in self.bound
         )
+        return (*chunk, *self.others)
+
+
+def join_of(bands: int) -> JoinLoop:
+    """Return the join of a number of bands."""
+    join: JoinLoop = load(_join(bands)).join
+    return join
+
+
+def exists_of(bands: int) -> ExistsLoop:
+    """Return the search for any candidate in a number of bands."""
+    exists: ExistsLoop = load(_exists(bands)).exists
+    return exists
 
 
 def generate(
@@ -90,237 +102,160 @@ def generate(
     candidates: Mapping[str, Candidates],
     *,
     bands: int = 0,
-    compiled: bool = True,
 ) -> GeneratedJoin | None:
-    """Return a loop that adds `variable` and checks bands and `conditions`; None: there is none.
-
-    There is none for functions of the user's, and for integers that floats cannot hold.
+    """Return a join that adds `variable` and checks bands and `conditions`; None: there is none.
 
     Args:
         conditions: As `rewrite.without_not` gives them, all about `variable` and bound ones.
         variable: The new variable.
         candidates: Of all variables.
         bands: How many bands the loop checks first.
-        compiled: False leaves the loop to Python, for tests of what is written.
     """
+    if not all(can_be_written(condition, candidates) for condition in conditions):
+        return None
+    bound: list[tuple[str, Numbers] | Operand] = []
+    new: list[Numbers] = []
+    constants: list[float] = []
+    names: dict[Operand, str] = {}
+    read = reader(candidates)
 
-    def read(name: str, attribute: str) -> Column:
-        return candidates[name].column(attribute)
+    def name(operand: Operand) -> str:
+        if operand not in names:
+            names[operand] = place(operand)
+        return names[operand]
 
-    for condition in conditions:
-        if any(isinstance(n, Call) and n.function not in BUILTINS for n in walk(condition)):
-            return None
-        if not stays_exact(condition, read):
-            return None
-    writer = _Writer(variable, candidates)
-    written = [writer.condition(condition) for condition in conditions]
-    join = load(writer.loop(written, bands), compiled=compiled)
-    return GeneratedJoin(join, tuple(writer.bound), (*writer.new, *writer.constants))
+    def place(operand: Operand) -> str:
+        about = operand.variables
+        if len(about) > 1:
+            bound.append(operand)
+            return f"x{len(bound) - 1}"
+        one = next(iter(about), None)
+        numbers = operand.numbers(read, 1 if one is None else len(candidates[one]))
+        if one is None:
+            constants.append(float(numbers[0]))
+            return f"k{len(constants) - 1}"
+        if one == variable:
+            new.append(numbers)
+            return f"y{len(new) - 1}"
+        bound.append((one, numbers))
+        return f"x{len(bound) - 1}"
+
+    writer = ConditionWriter(candidates, lambda about: variable in about and len(about) > 1, name)
+    predicate = writer.all_of(conditions)
+    source = _join(bands, len(bound), len(new), len(constants), predicate)
+    return GeneratedJoin(load(source).join, tuple(bound), (*new, *constants))
 
 
-class _Writer:
-    """Writes the conditions of one step, and collects what their loop is to be given."""
+def _join(bands: int, bound: int = 0, new: int = 0, constants: int = 0, predicate: str = "") -> str:
+    """Return the source of a join.
 
-    def __init__(self, variable: str, candidates: Mapping[str, Candidates]) -> None:
-        self._variable = variable
-        self._candidates = candidates
-        self._known: dict[tuple[object, ...], str] = {}
-        self.bound: list[Argument] = []
-        self.new: list[Numbers] = []
-        self.constants: list[float] = []
-
-    def loop(self, conditions: Sequence[str], bands: int) -> str:
-        """Return the source of the loop around the conditions."""
-        names, fixed, moving, checks = [], [], [], []
-        for i in range(bands):
-            names += [f"l{i}", f"u{i}", f"b{i}"]
-            fixed += [f"low{i} = l{i}[p]", f"high{i} = u{i}[p]"]
-            moving += [f"v{i} = b{i}[y]"]
-            checks += [f"(v{i} >= low{i})", f"(v{i} <= high{i})"]
-        for i in range(len(self.bound)):
-            names += [f"p{i}"]
-            fixed += [f"x{i} = p{i}[p]"]
-        for i in range(len(self.new)):
-            names += [f"c{i}"]
-            moving += [f"y{i} = c{i}[y]"]
-        names += [f"k{i}" for i in range(len(self.constants))]
-        return "\n".join(
-            (
-                f"def join({', '.join(('low', 'high', 'first', 'parents', 'found', *names))}):",
-                "    n = uintp(low.size)",
-                "    room = uintp(parents.size)",
-                "    m = uintp(0)",
-                "    for p in range(uintp(first), n):",
-                "        if high[p] <= low[p]:",
-                "            continue",
-                "        begin, end = uintp(low[p]), uintp(high[p])",
-                "        if m + (end - begin) > room:",
-                "            return int(p), int(m)",
-                *(f"        {line}" for line in fixed),
-                "        for y in range(begin, end):",
-                "            parents[m] = p",
-                "            found[m] = y",
-                *(f"            {line}" for line in moving),
-                f"            m += uintp({' & '.join((*checks, *conditions))})",
-                "    return int(n), int(m)",
-                "",
-            )
+    Args:
+        bands: How many bands it checks.
+        bound: How many operands are about bound variables.
+        new: How many are about the new one.
+        constants: How many are constants.
+        predicate: The source of the residual predicate.
+    """
+    names, fixed, moving, checks = _bands(bands)
+    for i in range(bound):
+        names += [f"p{i}"]
+        fixed += [f"x{i} = p{i}[p]"]
+    for i in range(new):
+        names += [f"c{i}"]
+        moving += [f"y{i} = c{i}[y]"]
+    names += [f"k{i}" for i in range(constants)]
+    checks += [predicate] if predicate else []
+    return "\n".join(
+        (
+            "@helper",
+            f"def join({', '.join(('low', 'high', 'first', 'parents', 'found', *names))}):",
+            "    n = uintp(low.size)",
+            "    room = uintp(parents.size)",
+            "    m = uintp(0)",
+            "    for p in range(uintp(first), n):",
+            "        if high[p] <= low[p]:",
+            "            continue",
+            "        begin, end = uintp(low[p]), uintp(high[p])",
+            "        if m + (end - begin) > room:",
+            "            return int(p), int(m)",
+            *(f"        {line}" for line in fixed),
+            "        for y in range(begin, end):",
+            "            parents[m] = p",
+            "            found[m] = y",
+            *(f"            {line}" for line in moving),
+            f"            m += uintp({' & '.join(checks) or '1'})",
+            "    return int(n), int(m)",
+            "",
         )
-
-    def condition(self, node: Expression) -> str:
-        """Return the source of a condition: a truth value."""
-        if not self._mixed(node):
-            return f"({self._argument(node, 'truth')} != 0.0)"
-        match node:
-            case AllOf(items):
-                return f"({' & '.join(map(self.condition, items))})"
-            case AnyOf(items):
-                return f"({' | '.join(map(self.condition, items))})"
-            case Comparison(operator, left, right):
-                return self._comparison(operator, left, right)
-            case InList(operand, choices, negated):
-                parts = [self._comparison("!=" if negated else "=", operand, c) for c in choices]
-                return f"({(' & ' if negated else ' | ').join(parts)})"
-            case IsNull(operand, negated):
-                missing = self._missing(operand)
-                return f"(not {missing})" if negated else missing
-            case _:
-                raise AssertionError("not a condition in the form that rewrite.without_not gives")
-
-    def _comparison(self, operator: str, left: Expression, right: Expression) -> str:
-        kinds = {self._kind(left), self._kind(right)}
-        if "null" in kinds:
-            return "False"
-        if kinds == {"text"}:
-            x, y = self._codes(left, right)
-        else:
-            x, y = self.value(left), self.value(right)
-        if operator == "!=":  # NaN differs from everything, what is missing from nothing
-            return f"(({x} < {y}) | ({x} > {y}))"
-        return f"({x} {'==' if operator == '=' else operator} {y})"
-
-    def _missing(self, operand: Expression) -> str:
-        written = self.value(operand)
-        return f"({written} != {written})"
-
-    def value(self, node: Expression) -> str:
-        """Return the source of a value: a float, NaN where it is missing."""
-        if not self._mixed(node):
-            return self._argument(node, "value")
-        match node:
-            case Negative(operand):
-                return f"(0.0 - {self.value(operand)})"
-            case Arithmetic(operator, left, right):
-                x, y = self.value(left), self.value(right)
-                match operator:
-                    case "/":
-                        return f"divided({x}, {y})"
-                    case "%":
-                        return f"remainder({x}, {y})"
-                    case _:
-                        return f"({x} {operator} {y})"
-            case Call("corr", (left, right)):
-                x, y = self._argument(left, "array"), self._argument(right, "array")
-                return f"correlation({x}, {y})"
-            case Call(function, arguments):
-                written = self.value(arguments[0])
-                if function in ("least", "greatest"):
-                    for other in arguments[1:]:
-                        written = f"{function}({written}, {self.value(other)})"
-                    return written
-                return f"{_NAMES[function]}({written})"
-            case _:
-                raise AssertionError("a condition stands where a value belongs")
-
-    def _mixed(self, node: Expression) -> bool:
-        """Whether the new variable and a bound one meet in `node`."""
-        variables = variables_of(node)
-        return self._variable in variables and len(variables) > 1
-
-    def _kind(self, node: Expression) -> str:
-        nothing = np.empty(0, dtype=np.int32)
-        return value(node, lambda v, a: self._candidates[v].column(a).take(nothing)).kind
-
-    def _codes(self, left: Expression, right: Expression) -> tuple[str, str]:
-        """Return two texts, each about one variable, as codes into one dictionary."""
-        columns = common_codes(self._column(left), self._column(right))
-        names = []
-        for side, column in zip((left, right), columns, strict=True):
-            numbers = as_exact_floats(column)
-            assert numbers is not None
-            names.append(self._given(("codes", left, right, side), side, numbers, None))
-        return names[0], names[1]
-
-    def _column(self, node: Expression) -> Column:
-        return value(node, lambda v, a: self._candidates[v].column(a))
-
-    def _argument(self, node: Expression, role: str) -> str:
-        """Return the name under which the loop is given `node`, which is about one side."""
-        compute = _COMPUTE[role]
-        if len(variables_of(node)) > 1:
-            return self._given((role, node), node, None, lambda r, n: compute(node, r, n))
-        size = len(self._candidates[min(variables_of(node))]) if variables_of(node) else 1
-        numbers = compute(node, lambda v, a: self._candidates[v].column(a), size)
-        return self._given((role, node), node, numbers, None)
-
-    def _given(
-        self,
-        key: tuple[object, ...],
-        node: Expression,
-        numbers: Numbers | None,
-        compute: Callable[[Read, int], Numbers] | None,
-    ) -> str:
-        if key in self._known:
-            return self._known[key]
-        variables = variables_of(node)
-        if variables == {self._variable}:
-            assert numbers is not None
-            name = f"y{len(self.new)}"
-            self.new.append(numbers)
-        elif variables:
-            name = f"x{len(self.bound)}"
-            self.bound.append(
-                Argument(min(variables) if len(variables) == 1 else None, numbers, compute)
-            )
-        else:
-            assert numbers is not None
-            name = f"k{len(self.constants)}"
-            self.constants.append(float(numbers[0]))
-        self._known[key] = name
-        return name
+    )
 
 
-_NAMES = {"abs": "abs", "sqrt": "root", "log": "logarithm"}
+def _exists(bands: int) -> str:
+    """Return the source of a search that stops at the first candidate."""
+    names, fixed, moving, checks = _bands(bands)
+    return "\n".join(
+        (
+            "@helper",
+            f"def exists({', '.join(('low', 'high', 'present', *names))}):",
+            "    for p in range(uintp(low.size)):",
+            "        present[p] = False",
+            "        if high[p] <= low[p]:",
+            "            continue",
+            *(f"        {line}" for line in fixed),
+            "        for y in range(uintp(low[p]), uintp(high[p])):",
+            *(f"            {line}" for line in moving),
+            f"            if {' & '.join(checks) or 'True'}:",
+            "                present[p] = True",
+            "                break",
+            "",
+        )
+    )
 
 
-def _values(node: Expression, read: Read, size: int) -> Numbers:
-    numbers = as_exact_floats(value(node, read))
-    assert numbers is not None, "stays_exact was asked before"
-    return numbers if len(numbers) == size else np.repeat(numbers, size)
+def _bands(bands: int) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Return arguments, what is read for a partial match and for a candidate, and what is asked."""
+    names, fixed, moving, checks = [], [], [], []
+    for i in range(bands):
+        names += [f"l{i}", f"u{i}", f"b{i}"]
+        fixed += [f"low{i} = l{i}[p]", f"high{i} = u{i}[p]"]
+        moving += [f"v{i} = b{i}[y]"]
+        checks += [f"(v{i} >= low{i})", f"(v{i} <= high{i})"]
+    return names, fixed, moving, checks
 
 
-def _truths(node: Expression, read: Read, size: int) -> Numbers:
-    return truth(node, read, size).astype(np.float64)
+class Predicates:
+    """Residual predicates of the searches of a query, collected to be one compiled function."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[str, int] = {}
+
+    def add(
+        self, conditions: Sequence[Expression], candidates: Mapping[str, Candidates]
+    ) -> tuple[int, list[Operand]]:
+        """Return the number of a predicate's shape, and its operands in their order.
+
+        Args:
+            conditions: That can be written, all of which must hold.
+            candidates: Of all variables; each operand is about one of them at most.
+        """
+        operands: dict[Operand, str] = {}
+
+        def name(operand: Operand) -> str:
+            return operands.setdefault(operand, f"v[{len(operands)}]")
+
+        writer = ConditionWriter(candidates, lambda about: len(about) > 1, name)
+        shape = writer.all_of(conditions)
+        return self._shapes.setdefault(shape, len(self._shapes)), [*operands]
+
+    def compiled(self) -> Any:
+        """Return the function of the number of a shape and a pointer to operands: bool."""
+        return load(_predicate([*self._shapes])).predicate
 
 
-def _arrays(node: Expression, read: Read, size: int) -> Numbers:
-    rows = standardised(value(node, read), node)
-    return rows if len(rows) == size else np.repeat(rows, size, axis=0)
-
-
-_COMPUTE: dict[str, Callable[[Expression, Read, int], Numbers]] = {
-    "value": _values,
-    "truth": _truths,
-    "array": _arrays,
-}
-
-
-def _of_chunk(
-    argument: Argument, partials: Mapping[str, Ints], read: Read, size: int
-) -> npt.NDArray[Any]:
-    if argument.compute is not None:
-        return argument.compute(read, size)
-    assert argument.numbers is not None
-    if argument.variable is None:
-        return np.repeat(argument.numbers, size)
-    return argument.numbers[partials[argument.variable]]
+def _predicate(shapes: Sequence[str]) -> str:
+    """Return the source of a function that compiled code can call by its address."""
+    lines = ['@cfunc("boolean(int64, CPointer(float64))", cache=True, error_model="numpy")']
+    lines += ["def predicate(shape, v):"]
+    for number, written in enumerate(shapes):
+        lines += [f"    if shape == {number}:", f"        return {written}"]
+    return "\n".join((*lines, "    return True", ""))

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.join.step import Ints, Join, Partials
-from cepkit.columnar.kernels.backend import Kernels
+from cepkit.columnar.kernels.loops import take
 from cepkit.columnar.slices.blocks import PairBlock
 from cepkit.columnar.slices.bound import BoundStep
 from cepkit.columnar.slices.candidates import Candidates
@@ -41,7 +41,6 @@ class Pipeline:
         absences: For each of them what must not be there after it.
         candidates: Of all variables.
         join: Joins chunks with candidates.
-        kernels: The inner loops to use.
         counters: One for each step.
         final: What else rows must fulfil when they are complete: checks in their order, each
             with whether it is about what must not be there.
@@ -53,7 +52,6 @@ class Pipeline:
         absences: Sequence[Sequence[BoundStep]],
         candidates: Mapping[str, Candidates],
         join: Join,
-        kernels: Kernels,
         counters: Sequence[StepCounters],
         final: Sequence[Check] = (),
     ) -> None:
@@ -61,7 +59,6 @@ class Pipeline:
         self._absences = absences
         self._candidates = candidates
         self._join = join
-        self._kernels = kernels
         self._counters = counters
         self._final = final
 
@@ -88,7 +85,7 @@ class Pipeline:
 
     def _block(self, partials: Partials, parents: Ints, step: BoundStep, found: Ints) -> PairBlock:
         known, new = self._candidates, step.new(found)
-        return PairBlock(len(found), self._kernels, known, partials, parents, new)
+        return PairBlock(len(found), known, partials, parents, new)
 
     def extend(self, number: int, partials: Partials, size: int) -> Iterator[PairBlock]:
         """Run the steps from `number` on over a chunk of partial matches."""
@@ -99,7 +96,7 @@ class Pipeline:
             survivors = len(found)
             longer = {}
             if survivors and number < len(self._steps) - 1:
-                longer = {v: self._kernels.take(rows, parents) for v, rows in partials.items()}
+                longer = {v: take(rows, parents) for v, rows in partials.items()}
                 # A buffer is filled again.
                 longer |= {v: rows.copy() for v, rows in step.new(found).items()}
             self._count(counters, survivors, began)

@@ -12,7 +12,6 @@ import os
 import sys
 import tempfile
 import types
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,12 @@ _HEAD = '''"""An inner loop that cepkit wrote (cepkit/columnar/join/generated.py
 import math
 
 import numpy as np
+from numba import cfunc, njit
 from numpy import uintp
+
+
+def helper(function):
+    return njit(cache=True, nogil=True, error_model="numpy")(function)
 
 
 @helper
@@ -72,39 +76,17 @@ def correlation(x, y):
     return total if math.isnan(total) else min(1.0, max(-1.0, total))
 
 
-@helper
 '''
-_COMPILED = """from numba import njit
-
-
-def helper(function):
-    return njit(cache=True, nogil=True, error_model="numpy")(function)
-
-
-"""
-_INTERPRETED = """def helper(function):
-    return np.errstate(all="ignore")(function)
-
-
-"""
 
 
 @cache
-def load(loop: str, *, compiled: bool = True) -> Callable[..., tuple[int, int]]:
-    """Return the function `join` of a source.
-
-    Args:
-        loop: Its definition, as `generated` writes it.
-        compiled: Whether Numba compiles it.
-    """
-    head, rest = _HEAD.split("@helper", 1)
-    source = head.rstrip() + "\n" + (_COMPILED if compiled else "\n\n" + _INTERPRETED)
-    source += "@helper" + rest + loop
+def load(text: str) -> types.ModuleType:
+    """Return the module of what `generated` writes."""
+    source = _HEAD + text
     name = f"cepkit_loop_{hashlib.sha256(source.encode()).hexdigest()[:24]}"
     if name not in sys.modules:
         sys.modules[name] = _module(name, source)
-    join: Callable[..., tuple[int, int]] = sys.modules[name].join
-    return join
+    return sys.modules[name]
 
 
 def _module(name: str, source: str) -> types.ModuleType:

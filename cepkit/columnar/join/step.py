@@ -6,7 +6,7 @@ there is such an event (`exists`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
@@ -14,8 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.join.generated import GeneratedJoin, generate
-from cepkit.columnar.kernels.backend import Loops
+from cepkit.columnar.join.generated import (
+    GeneratedJoin,
+    JoinLoop,
+    exists_of,
+    generate,
+    join_of,
+)
+from cepkit.columnar.kernels.loops import searched_bounds, take
 from cepkit.columnar.slices.binding import band_limits
 from cepkit.columnar.slices.bound import BoundBand, BoundStep, Search, Side, Table
 from cepkit.columnar.slices.candidates import Candidates, Group
@@ -33,15 +39,18 @@ Partials = Mapping[str, Ints]
 BUFFER = 1 << 16
 """Pairs that a step lets through before it passes them on."""
 
+GENERATE_AFTER = 1 << 21
+"""Candidates of a step after which a loop is written for its residual predicates: compiling it
+takes a third of a second."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """An inner loop for one chunk: its arguments, and what it does not check."""
+    """An inner loop for one chunk: its last arguments, and the conditions it does not check."""
 
-    join: Callable[..., tuple[int, int]]
+    join: JoinLoop
     arguments: tuple[npt.NDArray[Any], ...]
-    bands: Sequence[tuple[Floats, Floats, Floats]]
-    residues: Sequence[Expression]
+    unchecked: Sequence[Expression]
 
 
 class Join:
@@ -49,13 +58,10 @@ class Join:
 
     Args:
         candidates: Of all variables.
-        loops: The inner loops to use.
     """
 
-    def __init__(self, candidates: Mapping[str, Candidates], loops: Loops) -> None:
+    def __init__(self, candidates: Mapping[str, Candidates]) -> None:
         self._candidates = candidates
-        self._loops = loops
-        self._kernels = loops.kernels
         self._generated: dict[str, GeneratedJoin | None] = {}
         self._sought: dict[str, StepCounters] = {}
 
@@ -115,8 +121,7 @@ class Join:
     ) -> npt.NDArray[np.bool_]:
         """Return for each partial match whether it has such an event."""
         step = bound.step
-        checked = bound.residues or step.distinct or step.follows or step.precedes
-        if checked or len(bound.bands) >= len(self._kernels.EXISTS):
+        if bound.residuals or step.distinct or step.follows or step.precedes:
             present = np.zeros(size, dtype=np.bool_)
             for parents, _ in self.pairs(bound, counters, partials, size):
                 present[parents] = True
@@ -124,7 +129,7 @@ class Join:
         low, high = self.ranges(bound, partials, size)
         bands = [array for band in bound.bands for array in self._limits(band, partials, size)]
         present = np.empty(size, dtype=np.bool_)
-        self._kernels.EXISTS[len(bound.bands)](low, high, present, *bands)
+        exists_of(len(bound.bands))(low, high, present, *bands)
         return present
 
     def ranges(self, bound: BoundStep, partials: Partials, size: int) -> tuple[Ints, Ints]:
@@ -145,7 +150,7 @@ class Join:
         tightest: np.ufunc,
     ) -> Ints | None:
         parts = [
-            self._kernels.take(limit.first, partials[limit.variable])
+            take(limit.first, partials[limit.variable])
             if isinstance(limit, Table)
             else self._searched(bound, limit, partials)
             for limit in limits
@@ -163,40 +168,30 @@ class Join:
             codes = self._candidates[search.partner].keys[search.key_class]
             keys, starts = codes[partials[search.partner]], new.starts
         out = np.empty(len(wanted), dtype=np.int32)
-        self._kernels.searched_bounds(wanted, keys, new.clock(limit.clock), starts, out)
+        searched_bounds(wanted, keys, new.clock(limit.clock), starts, out)
         return out
 
     def _choose_loop(
         self, bound: BoundStep, looked_at: int, partials: Partials, size: int
     ) -> _Loop:
         """Return the loop for a chunk, and what is left to check on what it lets through."""
-        bands = [self._limits(band, partials, size) for band in bound.bands]
+        bands = [array for band in bound.bands for array in self._limits(band, partials, size)]
         generated = self._generate(bound, looked_at)
-        if generated is not None:
-            read = partial(self._column, partials)
-            triples = [array for band in bands for array in band]
-            arguments = (*triples, *generated.arguments(partials, read, size))
-            return _Loop(generated.join, arguments, [], ())
-        room = len(self._kernels.JOINS) - 1
-        arguments = tuple(array for band in bands[:room] for array in band)
-        join = self._kernels.JOINS[len(bands[:room])]
-        return _Loop(join, arguments, bands[room:], bound.residues)
+        if generated is None:
+            return _Loop(join_of(len(bound.bands)), tuple(bands), bound.residuals)
+        operands = generated.operands(partials, partial(self._column, partials), size)
+        return _Loop(generated.join, (*bands, *operands), ())
 
     def _generate(self, bound: BoundStep, looked_at: int) -> GeneratedJoin | None:
         """Return a loop written for the step, if it is worth one and there can be one."""
-        after = self._loops.generate_after
-        if after is None or not bound.residues or looked_at < after:
+        if not bound.residuals or looked_at < GENERATE_AFTER:
             return None
         if isinstance(bound.candidates, Group):
             return None  # loops are written for steps of one variable
         variable = bound.candidates.step.variable
         if variable not in self._generated:
             self._generated[variable] = generate(
-                bound.residues,
-                variable,
-                self._candidates,
-                bands=len(bound.bands),
-                compiled=self._loops.compiled,
+                bound.residuals, variable, self._candidates, bands=len(bound.bands)
             )
         return self._generated[variable]
 
@@ -216,8 +211,8 @@ class Join:
         if side.band is None:
             rows = partials[side.variable or ""]
             return (
-                None if side.least is None else self._kernels.take(side.least, rows),
-                None if side.most is None else self._kernels.take(side.most, rows),
+                None if side.least is None else take(side.least, rows),
+                None if side.most is None else take(side.most, rows),
             )
         other = value(side.band.other, partial(self._column, partials))
         return band_limits(side.band.operator, as_floats(other))
@@ -244,11 +239,7 @@ class Join:
         def rows(variable: str) -> Ints:
             return candidates[variable].rows[taken(variable)]
 
-        for least, most, column in loop.bands:
-            values = column[found]
-            held = (values >= least[parents]) & (values <= most[parents])
-            parents, found = parents[held], found[held]
-        for condition in loop.residues:
+        for condition in loop.unchecked:
             held = truth(condition, read, len(found))
             parents, found = parents[held], found[held]
         for one, other in step.distinct:

@@ -1,1 +1,1 @@
-"""Inner loops that know nothing of a query, and the numbers that they compute in."""
+"""Loops that know nothing of a query, and the numbers that loops compute in."""

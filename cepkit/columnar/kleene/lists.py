@@ -1,21 +1,27 @@
 """What sets can be chosen from: a list of candidates for each row, and how many ways there are.
 
 A list of n stands for 2^n - 1 sets. Their number follows from its length and from what must and
-may be chosen; no set is made for it. Cost: O(rows), and arithmetic on integers of n bits for each
-length that there is.
+may be chosen; no set is made for it. Cost: the candidates of the lists, or O(rows) where a list is
+a range of candidates; and arithmetic on integers of n bits for each length that there is.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
+from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.columnar.compile.kleene import MOST_MEMBERS
+from cepkit.columnar.join.step import Join, Partials
+from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members
+from cepkit.columnar.slices.bound import BoundStep
+from cepkit.columnar.slices.counters import StepCounters
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
@@ -23,19 +29,21 @@ Times = npt.NDArray[np.int64]
 MEMBERS = 1 << 19
 """Members of sets that are held at a time."""
 
+_SPAN = 1 << 32
+"""More than the events of a slice."""
 
-@dataclass(frozen=True, slots=True)
-class Lists:
+
+class Lists(NamedTuple):
     """For each row what one Kleene variable can choose from.
 
     Attributes:
-        begins: Where the list begins in `members`.
-        ends: Where it ends.
-        members: Events of the slice.
-        least: The fewest to choose from the list, the ends being members already.
-        most: The most.
-        firsts: The first member where it is bound; -1: it is not.
-        lasts: The last one where it is another one.
+        begins: int32[rows], where the list begins in `members`.
+        ends: int32[rows], where it ends.
+        members: int32[members], events of the slice.
+        least: int32[rows], the fewest to choose from the list, the ends being members already.
+        most: int32[rows], the most.
+        firsts: int32[rows], the first member where it is bound; -1: it is not.
+        lasts: int32[rows], the last one where it is another one.
     """
 
     begins: Ints
@@ -83,7 +91,7 @@ class Lists:
         members = self.members[places]
         order = np.lexsort((arrival[members], np.repeat(np.arange(len(sizes)), sizes)))
         starts = starts.astype(np.int32)
-        return replace(self, begins=starts[:-1], ends=starts[1:], members=members[order])
+        return self._replace(begins=starts[:-1], ends=starts[1:], members=members[order])
 
     def largest(self) -> Members:
         """Return for each row its largest set, of the earliest members where there is a choice."""
@@ -146,3 +154,160 @@ def total_of(numbers: Sequence[int], which: npt.NDArray[np.int64]) -> int:
     times = np.bincount(which, minlength=len(numbers)).tolist()
     total: int = sum(number * count for number, count in zip(numbers, times, strict=True))
     return total
+
+
+class Listing:
+    """Lists for each row what its Kleene variables can choose from.
+
+    Args:
+        bound: The program and the slice.
+        join: Joins rows with candidates.
+        counters: One for each Kleene variable; the work is added to them.
+    """
+
+    def __init__(self, bound: BoundProgram, join: Join, counters: Sequence[StepCounters]) -> None:
+        self._bound = bound
+        self._join = join
+        self._counters = counters
+        self._steps = bound.program.sets
+        self._ranges: dict[int, Times] = {}
+        # Where nothing may lie between its ends, a set has all candidates there: unless two sets
+        # could share them, or the order of arrival is another one.
+        program = bound.program
+        contiguous = program.side_by_side is not None and bound.in_order
+        self._whole = contiguous and not program.overlapping
+
+    def listed(
+        self, rows: Partials, size: int, lists: tuple[Lists, ...] = ()
+    ) -> Iterator[tuple[Partials, int, tuple[Lists, ...]]]:
+        """Yield rows with the lists of the Kleene variables, of which the first may be there."""
+        number = len(lists)
+        if number == len(self._steps):
+            yield rows, size, lists
+            return
+        counters = self._counters[number]
+        began = perf_counter()
+        for begin, end, found in self._lists(number, rows, size):
+            fitting = found.fitting()
+            kept = np.flatnonzero(fitting)
+            some = {v: column[begin:end][kept] for v, column in rows.items()}
+            before = tuple(one.take(slice(begin, end)).take(kept) for one in lists)
+            counters.peak_rows = max(counters.peak_rows, len(kept))
+            if number < len(self._steps) - 1:
+                counters.survivors += len(kept)
+            counters.seconds += perf_counter() - began
+            if len(kept):
+                yield from self.listed(some, len(kept), (*before, found.take(kept)))
+            began = perf_counter()
+        counters.seconds += perf_counter() - began
+
+    def _lists(self, number: int, rows: Partials, size: int) -> Iterator[tuple[int, int, Lists]]:
+        """Yield a stretch of rows with the lists that a Kleene variable has for them."""
+        step = self._steps[number]
+        if not step.shared:
+            for begin, end, begins, ends, members in self._stretches(number, rows, size):
+                some = {v: column[begin:end] for v, column in rows.items()}
+                yield begin, end, self._between(number, some, begins, ends, members)
+            return
+        # Rows that differ in the ends alone stand together and have one list.
+        others = {v: column for v, column in rows.items() if v not in step.shared}
+        changes = np.ones(size, dtype=np.bool_)
+        changes[1:] = False
+        for column in others.values():
+            changes[1:] |= column[1:] != column[:-1]
+        heads = np.append(np.flatnonzero(changes), size)
+        distinct = {v: column[heads[:-1]] for v, column in others.items()}
+        for begin, end, begins, ends, members in self._stretches(number, distinct, len(heads) - 1):
+            since, until = int(heads[begin]), int(heads[end])
+            lists = np.repeat(np.arange(end - begin), np.diff(heads[begin : end + 1]))
+            some = {v: column[since:until] for v, column in rows.items()}
+            low, high = self._between_ends(number, some, lists, begins, ends, members)
+            yield since, until, self._between(number, some, low, high, members)
+
+    def _between_ends(
+        self,
+        number: int,
+        rows: Partials,
+        lists: npt.NDArray[np.integer],
+        begins: Ints,
+        ends: Ints,
+        members: Ints,
+    ) -> tuple[Ints, Ints]:
+        """Return of the list of each row where the stretch between the ends of the row lies."""
+        step = self._steps[number]
+        repeated, candidates = step.repeated, self._bound.candidates
+        groups, ordered = self._ascending(number, begins, ends, members)
+        low, high, own = begins[lists], ends[lists], groups[lists]
+        if repeated.first is not None and repeated.first in step.shared:
+            first = candidates[repeated.first].rows[rows[repeated.first]]
+            low = np.maximum(low, np.searchsorted(ordered, own + first, side="right"))
+        if repeated.last is not None and repeated.last in step.shared:
+            last = candidates[repeated.last].rows[rows[repeated.last]]
+            high = np.minimum(high, np.searchsorted(ordered, own + last, side="left"))
+        return low.astype(np.int32), np.maximum(low, high).astype(np.int32)
+
+    def _ascending(
+        self, number: int, begins: Ints, ends: Ints, members: Ints
+    ) -> tuple[Times, Times]:
+        """Return what to add to an event of each list, and numbers by which members ascend.
+
+        Ranges of candidates ascend by key and event, so that no list of theirs is copied; lists
+        that stand one behind the other by list and event.
+        """
+        bound = self._bound.sets[number]
+        if not _is_range(bound):
+            lists = np.arange(len(begins)) * _SPAN
+            return lists, np.repeat(lists, ends - begins) + members
+        key = bound.candidates.key_class
+        codes = None if key is None else bound.candidates.keys[key]
+        own = np.zeros(len(begins), dtype=np.int64)
+        if codes is not None:
+            filled = begins < ends  # of an empty list nothing is looked for
+            own[filled] = codes[begins[filled]]
+        if number not in self._ranges:
+            keys = np.int64(0) if codes is None else codes.astype(np.int64) * _SPAN
+            self._ranges[number] = members + keys
+        return own * _SPAN, self._ranges[number]
+
+    def _stretches(
+        self, number: int, rows: Partials, size: int
+    ) -> Iterator[tuple[int, int, Ints, Ints, Ints]]:
+        """Yield a stretch of rows, and where the list of each begins and ends in the members."""
+        bound, counters = self._bound.sets[number], self._counters[number]
+        events = self._bound.candidates[self._steps[number].repeated.variable].rows
+        if _is_range(bound):
+            low, high = self._join.ranges(bound, rows, size)
+            high = np.maximum(low, high)
+            counters.candidates += int((high.astype(np.int64) - low).sum())
+            yield 0, size, low, high, events
+            return
+        for begin, end, parents, found in self._join.groups(bound, counters, rows, size):
+            counts = np.bincount(parents - begin, minlength=end - begin)
+            ends = np.cumsum(counts).astype(np.int32)
+            yield begin, end, (ends - counts).astype(np.int32), ends, events[found]
+
+    def _between(
+        self, number: int, rows: Partials, begins: Ints, ends: Ints, members: Ints
+    ) -> Lists:
+        """Return the lists with the ends of the sets and the bounds on what else is chosen."""
+        repeated = self._steps[number].repeated
+        none = np.full(len(begins), -1, dtype=np.int32)
+        firsts, lasts = (
+            none if end is None else self._bound.candidates[end].rows[rows[end]]
+            for end in (repeated.first, repeated.last)
+        )
+        lasts = np.where(firsts == lasts, np.int32(-1), lasts)
+        given = (firsts >= 0).astype(np.int32) + (lasts >= 0)
+        least = np.maximum(repeated.minimum - given, np.where(given, 0, 1)).astype(np.int32)
+        lengths = ends - begins
+        most = lengths if repeated.maximum is None else (repeated.maximum - given).astype(np.int32)
+        if self._whole:
+            least = np.where(lengths < least, np.int32(MOST_MEMBERS), lengths)
+        return Lists(begins, ends, members, least, np.minimum(most, lengths), firsts, lasts)
+
+
+def _is_range(bound: BoundStep) -> bool:
+    """Whether the list of a row is a range of candidates as they are."""
+    step = bound.step
+    checked = bound.bands or bound.residuals or step.distinct or step.follows or step.precedes
+    return not checked

@@ -19,31 +19,18 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.kleene import MOST_MEMBERS
-from cepkit.columnar.compile.program import SetStep
+from cepkit.columnar.compile.program import Program, SetStep
 from cepkit.columnar.join.step import Join, Partials
-from cepkit.columnar.kernels.backend import Kernels
-from cepkit.columnar.kleene.caps import weighed
 from cepkit.columnar.kleene.conditions import Chosen, SetConditions
-from cepkit.columnar.kleene.largest import largest_of_each
 from cepkit.columnar.kleene.limits import MOST_TRIED, SetChoice, TooManySets, Tries, too_many_sets
-from cepkit.columnar.kleene.lists import MEMBERS, Lists, kinds_of, parts_of, total_of
+from cepkit.columnar.kleene.lists import Listing, Lists, kinds_of, parts_of, total_of
+from cepkit.columnar.kleene.subsets import caps_of, subsets_of
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members, SetBlock
-from cepkit.columnar.slices.bound import BoundStep
 from cepkit.columnar.slices.counters import StepCounters
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
-
-SETS = 1 << 15
-"""Sets chosen at a time."""
-
-_SPAN = 1 << 32
-"""More than the events of a slice."""
-
-FEW_SETS = 1 << 4
-"""Sets chosen at first, where the first that fulfils the conditions is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +54,6 @@ class Sets:
     Args:
         bound: The program and the slice.
         join: Joins rows with candidates.
-        kernels: The inner loops to use.
         counters: One for each Kleene variable; the work is added to them.
         choice: Which sets are wanted.
     """
@@ -76,24 +62,17 @@ class Sets:
         self,
         bound: BoundProgram,
         join: Join,
-        kernels: Kernels,
         counters: Sequence[StepCounters],
         choice: SetChoice,
     ) -> None:
         self._bound = bound
         self._join = join
-        self._kernels = kernels
         self._counters = counters
         self._choice = choice
         self._steps = bound.program.sets
         self._conditions = SetConditions(bound, join)
+        self._listing = Listing(bound, join, counters)
         self._tried = 0
-        self._ranges: dict[int, Times] = {}
-        # Where nothing may lie between its ends, a set has all candidates there: unless two sets
-        # could share them, or the order of arrival is another one.
-        program = bound.program
-        contiguous = program.side_by_side is not None and bound.in_order
-        self._whole = contiguous and not program.overlapping
 
     def blocks(self, rows: Iterable[tuple[Partials, int]]) -> Iterator[SetBlock]:
         """Yield the matches that rows lead to, some at a time.
@@ -106,13 +85,13 @@ class Sets:
         found = (
             block
             for some, size in rows
-            for listed in self._listed(0, some, size, ())
+            for listed in self._listing.listed(some, size)
             for block in self._timed(self._chosen(*listed))
         )
         if self._choice == "maximal":
             program = self._bound.program
             if self._conditions.variables or program.ends - {*program.owners}:
-                found = largest_of_each(program, found)
+                found = _largest_of_each(program, found)
         for block in found:
             counters = self._counters[-1]
             counters.survivors += block.size
@@ -133,7 +112,7 @@ class Sets:
         """
         needed = self._conditions.variables
         for some, size in rows:
-            for listed, count, lists in self._listed(0, some, size, ()):
+            for listed, count, lists in self._listing.listed(some, size):
                 named = {s.repeated.variable: o for s, o in zip(self._steps, lists, strict=True)}
                 free = {v: one for v, one in named.items() if v not in needed}
                 if not needed:
@@ -159,6 +138,16 @@ class Sets:
                     own = {v: column for v, column in choice.rows.items() if v}
                     yield Offers(choice.size, self._events(own), left)
 
+    def _timed(self, blocks: Iterator[SetBlock]) -> Iterator[SetBlock]:
+        """Yield the blocks; making them is work of the last Kleene variable."""
+        while True:
+            began = perf_counter()
+            block = next(blocks, None)
+            self._counters[-1].seconds += perf_counter() - began
+            if block is None:
+                return
+            yield block
+
     def _first_ones(
         self,
         rows: Chosen,
@@ -178,143 +167,6 @@ class Sets:
                 first = found.take(np.zeros(1, dtype=np.int64))
                 members = {v: sets.in_stream_order() for v, sets in first.members.items()}
                 yield replace(first, members=members)
-
-    def _listed(
-        self, number: int, rows: Partials, size: int, lists: tuple[Lists, ...]
-    ) -> Iterator[tuple[Partials, int, tuple[Lists, ...]]]:
-        """Yield rows with the lists of the Kleene variables, those from `number` on made here."""
-        if number == len(self._steps):
-            yield rows, size, lists
-            return
-        counters = self._counters[number]
-        began = perf_counter()
-        for begin, end, found in self._lists(number, rows, size):
-            fitting = found.fitting()
-            kept = np.flatnonzero(fitting)
-            some = {v: column[begin:end][kept] for v, column in rows.items()}
-            before = tuple(one.take(slice(begin, end)).take(kept) for one in lists)
-            counters.peak_rows = max(counters.peak_rows, len(kept))
-            if number < len(self._steps) - 1:
-                counters.survivors += len(kept)
-            counters.seconds += perf_counter() - began
-            if len(kept):
-                yield from self._listed(number + 1, some, len(kept), (*before, found.take(kept)))
-            began = perf_counter()
-        counters.seconds += perf_counter() - began
-
-    def _timed(self, blocks: Iterator[SetBlock]) -> Iterator[SetBlock]:
-        """Yield the blocks; making them is work of the last Kleene variable."""
-        while True:
-            began = perf_counter()
-            block = next(blocks, None)
-            self._counters[-1].seconds += perf_counter() - began
-            if block is None:
-                return
-            yield block
-
-    def _lists(self, number: int, rows: Partials, size: int) -> Iterator[tuple[int, int, Lists]]:
-        """Yield a stretch of rows with the lists that a Kleene variable has for them."""
-        step = self._steps[number]
-        if not step.shared:
-            for begin, end, begins, ends, members in self._stretches(number, rows, size):
-                some = {v: column[begin:end] for v, column in rows.items()}
-                yield begin, end, self._between(number, some, begins, ends, members)
-            return
-        # Rows that differ in the ends alone stand together and have one list.
-        others = {v: column for v, column in rows.items() if v not in step.shared}
-        changes = np.ones(size, dtype=np.bool_)
-        changes[1:] = False
-        for column in others.values():
-            changes[1:] |= column[1:] != column[:-1]
-        heads = np.append(np.flatnonzero(changes), size)
-        distinct = {v: column[heads[:-1]] for v, column in others.items()}
-        for begin, end, begins, ends, members in self._stretches(number, distinct, len(heads) - 1):
-            since, until = int(heads[begin]), int(heads[end])
-            lists = np.repeat(np.arange(end - begin), np.diff(heads[begin : end + 1]))
-            some = {v: column[since:until] for v, column in rows.items()}
-            low, high = self._between_ends(number, some, lists, begins, ends, members)
-            yield since, until, self._between(number, some, low, high, members)
-
-    def _between_ends(
-        self,
-        number: int,
-        rows: Partials,
-        lists: npt.NDArray[np.integer],
-        begins: Ints,
-        ends: Ints,
-        members: Ints,
-    ) -> tuple[Ints, Ints]:
-        """Return of the list of each row where the stretch between the ends of the row lies."""
-        step = self._steps[number]
-        repeated, candidates = step.repeated, self._bound.candidates
-        groups, ordered = self._ascending(number, begins, ends, members)
-        low, high, own = begins[lists], ends[lists], groups[lists]
-        if repeated.first is not None and repeated.first in step.shared:
-            first = candidates[repeated.first].rows[rows[repeated.first]]
-            low = np.maximum(low, np.searchsorted(ordered, own + first, side="right"))
-        if repeated.last is not None and repeated.last in step.shared:
-            last = candidates[repeated.last].rows[rows[repeated.last]]
-            high = np.minimum(high, np.searchsorted(ordered, own + last, side="left"))
-        return low.astype(np.int32), np.maximum(low, high).astype(np.int32)
-
-    def _ascending(
-        self, number: int, begins: Ints, ends: Ints, members: Ints
-    ) -> tuple[Times, Times]:
-        """Return what to add to an event of each list, and numbers by which members ascend.
-
-        Ranges of candidates ascend by key and event, so that no list of theirs is copied; lists
-        that stand one behind the other by list and event.
-        """
-        bound = self._bound.sets[number]
-        if not _is_range(bound):
-            lists = np.arange(len(begins)) * _SPAN
-            return lists, np.repeat(lists, ends - begins) + members
-        key = bound.candidates.key_class
-        codes = None if key is None else bound.candidates.keys[key]
-        own = np.zeros(len(begins), dtype=np.int64)
-        if codes is not None:
-            filled = begins < ends  # of an empty list nothing is looked for
-            own[filled] = codes[begins[filled]]
-        if number not in self._ranges:
-            keys = np.int64(0) if codes is None else codes.astype(np.int64) * _SPAN
-            self._ranges[number] = members + keys
-        return own * _SPAN, self._ranges[number]
-
-    def _stretches(
-        self, number: int, rows: Partials, size: int
-    ) -> Iterator[tuple[int, int, Ints, Ints, Ints]]:
-        """Yield a stretch of rows, and where the list of each begins and ends in the members."""
-        bound, counters = self._bound.sets[number], self._counters[number]
-        events = self._bound.candidates[self._steps[number].repeated.variable].rows
-        if _is_range(bound):
-            low, high = self._join.ranges(bound, rows, size)
-            high = np.maximum(low, high)
-            counters.candidates += int((high.astype(np.int64) - low).sum())
-            yield 0, size, low, high, events
-            return
-        for begin, end, parents, found in self._join.groups(bound, counters, rows, size):
-            counts = np.bincount(parents - begin, minlength=end - begin)
-            ends = np.cumsum(counts).astype(np.int32)
-            yield begin, end, (ends - counts).astype(np.int32), ends, events[found]
-
-    def _between(
-        self, number: int, rows: Partials, begins: Ints, ends: Ints, members: Ints
-    ) -> Lists:
-        """Return the lists with the ends of the sets and the bounds on what else is chosen."""
-        repeated = self._steps[number].repeated
-        none = np.full(len(begins), -1, dtype=np.int32)
-        firsts, lasts = (
-            none if end is None else self._bound.candidates[end].rows[rows[end]]
-            for end in (repeated.first, repeated.last)
-        )
-        lasts = np.where(firsts == lasts, np.int32(-1), lasts)
-        given = (firsts >= 0).astype(np.int32) + (lasts >= 0)
-        least = np.maximum(repeated.minimum - given, np.where(given, 0, 1)).astype(np.int32)
-        lengths = ends - begins
-        most = lengths if repeated.maximum is None else (repeated.maximum - given).astype(np.int32)
-        if self._whole:
-            least = np.where(lengths < least, np.int32(MOST_MEMBERS), lengths)
-        return Lists(begins, ends, members, least, np.minimum(most, lengths), firsts, lasts)
 
     def _chosen(self, rows: Partials, size: int, lists: tuple[Lists, ...]) -> Iterator[SetBlock]:
         """Yield the matches of rows whose lists are known."""
@@ -387,45 +239,16 @@ class Sets:
         self, step: SetStep, chosen: Partials, lists: Lists, tries: Tries | None = None
     ) -> Iterator[tuple[Ints, Members]]:
         """Yield all sets of all lists, some at a time, and the row that each belongs to."""
-        room = SETS if tries is None else FEW_SETS
-        longest = int(lists.lengths.max(initial=0))
-        state = np.array([0, -1], dtype=np.int64)
-        stack = np.zeros(longest + 1, dtype=np.int32)
-        sums = np.zeros((len(step.caps), longest + 2))
-        weights, caps = weighed(self._bound.candidates, step, chosen, lists)
-        while state[0] < len(lists.begins):
-            parents = np.empty(room, dtype=np.int32)
-            starts = np.empty(room + 1, dtype=np.int64)
-            rows = np.empty(MEMBERS + longest, dtype=np.int32)
-            count = self._kernels.subsets(
-                lists.begins,
-                lists.ends,
-                lists.least,
-                lists.most,
-                lists.firsts,
-                lists.lasts,
-                lists.members,
-                weights,
-                caps,
-                state,
-                stack,
-                sums,
-                parents,
-                starts,
-                rows,
-                tries is not None,
-            )
+        caps = caps_of(self._bound.candidates, step, chosen, lists)
+        about = step.repeated.variable in self._conditions.variables
+        for parents, members in subsets_of(lists, caps, falling=tries is not None):
             if tries is not None:
-                tries.spend(count)
-                room = min(SETS, 4 * room)
-            if count:
-                if step.repeated.variable in self._conditions.variables:
-                    self._tried += count
-                if self._tried > MOST_TRIED:
-                    tried = f"more than {MOST_TRIED:,} sets tried, and not all, as every one for"
-                    raise too_many_sets(self._bound.program, tried, MOST_TRIED)
-                starts = starts[: count + 1]
-                yield parents[:count], Members(starts, rows[: starts[-1]])
+                tries.spend(len(parents))
+            self._tried += len(parents) if about else 0
+            if self._tried > MOST_TRIED:
+                tried = f"more than {MOST_TRIED:,} sets tried, and not all, as every one for"
+                raise too_many_sets(self._bound.program, tried, MOST_TRIED)
+            yield parents, members
 
     def _block(self, chosen: Chosen) -> SetBlock:
         return SetBlock(chosen.size, self._events(chosen.rows), chosen.members)
@@ -434,8 +257,55 @@ class Sets:
         return {v: self._bound.candidates[v].rows[at] for v, at in rows.items()}
 
 
-def _is_range(bound: BoundStep) -> bool:
-    """Whether the list of a row is a range of candidates as they are."""
-    step = bound.step
-    checked = bound.bands or bound.residues or step.distinct or step.follows or step.precedes
-    return not checked
+def _single_variables(program: Program) -> list[str]:
+    """Return the variables that tell one choice of the single events from another."""
+    ends = program.ends - {*program.owners}
+    return [variable for variable in program.bound if variable not in ends]
+
+
+def _largest_of_each(program: Program, blocks: Iterable[SetBlock]) -> Iterator[SetBlock]:
+    """Yield of the matches with the same single events, which come together, the largest.
+
+    One of them is held at a time.
+    """
+    best: SetBlock | None = None
+    for block in blocks:
+        joined = block if best is None else best.followed_by(block)
+        single = [joined.events(v) for v in _single_variables(program)]
+        changes = np.zeros(joined.size, dtype=np.bool_)
+        for events in single:
+            changes[1:] |= events[1:] != events[:-1]
+        firsts = _first_of_largest(program, joined, np.cumsum(changes))
+        # The last group may go on in the next block.
+        if len(firsts) > 1:
+            yield joined.take(firsts[:-1])
+        best = joined.take(firsts[-1:])
+    if best is not None:
+        yield best
+
+
+def _first_of_largest(
+    program: Program, block: SetBlock, groups: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return of each group the match with the most members, the earliest of such."""
+    sets = []
+    for variable in program.variables:
+        members = block.members(variable)
+        if members is not None:
+            sets.append(members)
+    sizes = np.sum([members.sizes for members in sets], axis=0)
+    most = np.zeros(int(groups[-1]) + 1, dtype=np.int64)
+    np.maximum.at(most, groups, sizes)
+    best: dict[int, int] = {}
+    for match in np.flatnonzero(sizes == most[groups]).tolist():
+        rival = best.setdefault(int(groups[match]), match)
+        if rival != match and _events(sets, match) < _events(sets, rival):
+            best[int(groups[match])] = match
+    return np.array([best[group] for group in range(len(most))])
+
+
+def _events(sets: Sequence[Members], match: int) -> list[list[int]]:
+    """Return the members of all sets of a match, for comparison with another."""
+    return [
+        members.rows[members.starts[match] : members.starts[match + 1]].tolist() for members in sets
+    ]

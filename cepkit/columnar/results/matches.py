@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.detector import counters_for, detect_columns
-from cepkit.columnar.kernels.backend import Backend
 from cepkit.columnar.kleene.limits import (
     MOST_SETS,
     MOST_TRIED,
@@ -72,7 +71,6 @@ class Matches:
         limit: int | None = None,
         sets: Literal["every", "maximal"] = "every",
         slice_rows: int | None = None,
-        backend: Backend | None = None,
         attributes: Iterable[str] = (),
     ) -> None:
         self.query = query
@@ -80,7 +78,6 @@ class Matches:
         self.limit = limit
         self.sets = sets
         self._slice_rows = slice_rows
-        self._backend = backend
         self._time = stream.schema.time
         self._type = stream.schema.type
         self.variables = tuple(event.variable for event in bound_events_of(query.structure))
@@ -293,7 +290,6 @@ class Matches:
             self._columns,
             counters,
             slice_rows=self._slice_rows,
-            backend=self._backend,
             choice=choice,
         )
         for number, block in found:
@@ -309,7 +305,6 @@ class Matches:
             self._columns,
             counters,
             slice_rows=self._slice_rows,
-            backend=self._backend,
         )
         for number, block in found:
             yield self._programs[number], block

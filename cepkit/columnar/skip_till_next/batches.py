@@ -18,16 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.kernels.backend import Loops
 from cepkit.columnar.kleene.limits import MOST_TRIED, TooManySets, Tries
 from cepkit.columnar.kleene.sets import Offers
 from cepkit.columnar.run import Run
-from cepkit.columnar.skip_till_next.loops import next_match_loops
 from cepkit.columnar.skip_till_next.sets import OffersHeld
 from cepkit.columnar.slices.binding import bind
 from cepkit.columnar.slices.blocks import SetBlock
 from cepkit.columnar.slices.candidates import Owned
 from cepkit.columnar.slices.counters import StepCounters
+from cepkit.compiling import compiled
 from cepkit.errors import LimitError
 from cepkit.stream.columns import EventColumns
 
@@ -41,12 +40,13 @@ TRIAL, TRIAL_HELD = 1 << 10, 1 << 16
 """Events of a trial, and the most matches held there."""
 
 LOOK, TAKEN = 0.4, 25.0
-"""What a candidate costs here, and what a match, in looks of a walk at a candidate."""
+"""What a candidate costs here, and what a match, in looks of a search at a candidate."""
 
 TRIED = 1 << 20
 """Sets tried at a time, for some rows all that there are."""
 
 Rows = npt.NDArray[np.int32]
+Numbers = npt.NDArray[np.int64]
 
 
 def taken_blocks(
@@ -74,11 +74,10 @@ class Batches:
         columns: The stream.
         consumed: For each event whether a match has it; what is taken is added.
         counters: For each branch those of its steps.
-        loops: The inner loops to use.
         most_rows: The most events of a batch; None: any number.
 
     Attributes:
-        work: What has been done so far, in looks of a walk at a candidate.
+        work: What has been done so far, in looks of a search at a candidate.
     """
 
     def __init__(
@@ -87,14 +86,12 @@ class Batches:
         columns: EventColumns,
         consumed: npt.NDArray[np.bool_],
         counters: Sequence[Sequence[StepCounters]],
-        loops: Loops,
         most_rows: int | None = None,
     ) -> None:
         self._programs = programs
         self._columns = columns
         self._consumed = consumed
         self._counters = counters
-        self._loops = loops
         self._most_rows = most_rows
         self._batch = FIRST_BATCH
         self._tried = 0
@@ -147,9 +144,9 @@ class Batches:
     def _found_all(self, first: int, until: int, most: int) -> tuple[_Held | None, int]:
         held: _Held
         if any(program.sets for program in self._programs):
-            held = OffersHeld(self._programs, self._consumed, self._arrival, self._loops)
+            held = OffersHeld(self._programs, self._consumed, self._arrival)
         else:
-            held = _MatchesHeld(self._programs, self._consumed, self._arrival, self._loops)
+            held = _MatchesHeld(self._programs, self._consumed, self._arrival)
         before = MOST_TRIED - self._tried
         tries = Tries(before, TRIED, until - first == 1)
         for number in range(len(self._programs)):
@@ -187,8 +184,8 @@ class Batches:
         free[until - begin :] = False
         owned = Owned(since=int(ts[first]), free=free)
         arrival = None if self._arrival is None else self._arrival[begin:ahead]
-        bound = bind(program, part, self._loops.kernels, owned)
-        for offers in Run(bound, self._loops, self._counters[number]).offers(tries, arrival):
+        bound = bind(program, part, owned)
+        for offers in Run(bound, self._counters[number]).offers(tries, arrival):
             yield begin, offers
 
 
@@ -218,12 +215,10 @@ class _MatchesHeld:
         programs: Sequence[Program],
         consumed: npt.NDArray[np.bool_],
         arrival: npt.NDArray[np.int64] | None,
-        loops: Loops,
     ) -> None:
         self._programs = programs
         self._consumed = consumed
         self._arrival = arrival
-        self._loops = next_match_loops(loops)
         width = max(len(program.variables) for program in programs)
         self._rows = [np.empty((0, width), dtype=np.int32)]
         self._branches = [np.empty(0, dtype=np.int64)]
@@ -248,7 +243,7 @@ class _MatchesHeld:
         rows, branches = self._together()
         taken = np.empty(len(rows), dtype=np.int64)
         order = self._in_order(rows, branches)
-        size = self._loops.take_in_order(rows, order, self._consumed, taken)
+        size = take_in_order(rows, order, self._consumed, taken)
         taken = taken[:size]
         yield from taken_blocks(self._programs, rows[taken], branches[taken])
 
@@ -260,6 +255,37 @@ class _MatchesHeld:
         arrival = rows if self._arrival is None else np.append(self._arrival, -1)[rows]
         # The last key counts most.
         return np.lexsort((branches, *arrival.T[::-1], rows.max(axis=1, initial=-1)))
+
+
+@compiled
+def take_in_order(
+    rows: Rows, order: Numbers, consumed: npt.NDArray[np.bool_], taken: Numbers
+) -> int:
+    """Take each match all of whose events are free, one after the other.
+
+    Args:
+        rows: int32[n, width], for each match the rows of its events, then -1.
+        order: int64[n], the numbers of the matches, in the order in which they are offered.
+        consumed: bool[events], whether a match has an event; what is taken is added.
+        taken: int64[n], the output: the numbers of those that are taken.
+
+    Returns:
+        How many are taken.
+    """
+    m = 0
+    for i in order:
+        free = True
+        for k in range(rows.shape[1]):
+            if rows[i, k] >= 0 and consumed[rows[i, k]]:
+                free = False
+                break
+        if free:
+            for k in range(rows.shape[1]):
+                if rows[i, k] >= 0:
+                    consumed[rows[i, k]] = True
+            taken[m] = i
+            m += 1
+    return m
 
 
 def _too_many(program: Program) -> LimitError:

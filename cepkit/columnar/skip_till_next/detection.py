@@ -2,18 +2,18 @@
 
 The stream is scanned in order; at each event, of all matches that it completes and whose events
 are free, the one with the smallest arrival numbers in pattern order is taken and its events are
-consumed. So the result does not depend on the plan. Two roads lead there:
+consumed. So the result does not depend on the plan. There are two methods:
 
-- walks (walks.py), where events came in the order of time: a search in depth from each
-  event that can be last, which stops at its first success. O(events) where most searches succeed
-  at once; at worst, where conditions refuse everything, a search looks at all partial matches in
-  its window, O(window^(variables - 1)).
+- first-match search (search.py), where events came in the order of time: from each event that can
+  be last in depth, stopping at the first success. O(events) where most searches succeed at once; at
+  worst, where conditions refuse everything, a search looks at all partial matches in its window,
+  O(window^(variables - 1)).
 - batches (batches.py), in the order of the plan: all matches are found, then chosen
   from. Where searches take long a batch is tried, and where it takes less work batches go on;
   and they are all there is for sets, `corr` and functions of the user's between events, integers
   beyond 2^53, and events out of order.
 
-What is consumed carries over, so slices of the stream follow each other; the walks of a slice
+What is consumed carries over, so slices of the stream follow each other; the searches of a slice
 need memory for its candidates, and the stream one byte for each event.
 """
 
@@ -21,25 +21,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator, Sequence
+from time import perf_counter
 
 import numpy as np
+import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.detector import slices
-from cepkit.columnar.kernels.backend import Backend, loops
-from cepkit.columnar.skip_till_next.batches import TRIAL, Batches
-from cepkit.columnar.skip_till_next.searches import Searches, Walking
+from cepkit.columnar.skip_till_next.batches import TRIAL, Batches, taken_blocks
+from cepkit.columnar.skip_till_next.programs import search_programs
+from cepkit.columnar.skip_till_next.records import Counts, Events, Lasts, Matched, Tables
+from cepkit.columnar.skip_till_next.search import Decide, scan
+from cepkit.columnar.skip_till_next.tables import tables_of
+from cepkit.columnar.slices.binding import BoundProgram, bind
 from cepkit.columnar.slices.blocks import SetBlock
+from cepkit.columnar.slices.candidates import Owned
 from cepkit.columnar.slices.clocks import numbered
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.normal_form import Branch
 from cepkit.stream.columns import EventColumns
 
 PATIENCE = 16
-"""Looks at a candidate for each event, beyond which walks are compared with batches."""
+"""Looks at a candidate for each event, beyond which searches are compared with batches."""
 
 STRETCH = 1 << 19
-"""After so many events of batches their work is compared with that of walks."""
+"""After so many events of batches their work is compared with that of searches."""
 
 
 def next_matches(
@@ -49,11 +55,10 @@ def next_matches(
     counters: Sequence[Sequence[StepCounters]],
     *,
     slice_rows: int | None = None,
-    backend: Backend | None = None,
 ) -> Iterator[tuple[int, SetBlock]]:
     """Yield branch number and matches, some at a time, in stream order of their slices.
 
-    Walks count for each variable the candidates looked at, and as survivors the matches.
+    Searches count for each variable the candidates looked at, and as survivors the matches.
 
     Args:
         branches: The normal form of the query.
@@ -61,64 +66,225 @@ def next_matches(
         columns: The stream.
         counters: For each branch those of its steps; the work is added to them.
         slice_rows: Events of a slice; None: chosen from the window.
-        backend: The inner loops; None: the fastest there are.
     """
-    chosen = loops(backend)
     columns = numbered(programs[0], columns)
     consumed = np.zeros(len(columns), dtype=np.bool_)
-    walking = Walking(branches, programs, columns, consumed, counters, chosen)
-    batches = Batches(programs, columns, consumed, counters, chosen, slice_rows)
-    roads = _Roads(walking, batches)
+    searcher = _Searcher(branches, programs, columns, consumed, counters)
+    batches = Batches(programs, columns, consumed, counters, slice_rows)
+    method = _Method(searcher, batches)
     whole = any(clock != "time" for program in programs for _, clock in program.windows)
     window = None if whole else programs[0].window
     for begin, first, end in slices(columns.ts, window, slice_rows):
-        yield from roads.blocks(begin, first, end)
+        yield from method.blocks(begin, first, end)
 
 
-class _Roads:
-    """Chooses between walks and batches: where searches take long, both are tried.
+class _Method:
+    """Chooses between searches and batches: where searches take long, both are tried.
 
-    A road goes on from any event, so the choice is one of work alone.
+    Either goes on from any event, so the choice is one of work alone.
     """
 
-    def __init__(self, walking: Walking, batches: Batches) -> None:
-        self._walking = walking
+    def __init__(self, searcher: _Searcher, batches: Batches) -> None:
+        self._searcher = searcher
         self._batches = batches
-        self._by_batches = not walking.possible
+        self._by_batches = not searcher.possible
         self._patience = PATIENCE
-        self._work_of_walks = math.inf
+        self._work_of_searches = math.inf
 
     def blocks(self, begin: int, first: int, end: int) -> Iterator[tuple[int, SetBlock]]:
         """Yield branch and matches for the last events from `first` to `end`."""
-        searches: Searches | None = None
+        searches: _Searches | None = None
         while first < end:
             if self._by_batches:
-                until = min(end, first + STRETCH) if self._walking.possible else end
+                until = min(end, first + STRETCH) if self._searcher.possible else end
                 before = self._batches.work
                 yield from self._batches.blocks(first, until)
                 work = (self._batches.work - before) / (until - first)
-                self._by_batches = work <= self._work_of_walks
+                self._by_batches = work <= self._work_of_searches
                 first = until
                 continue
-            searches = searches or self._walking.searches(begin, first, end)
+            searches = searches or self._searcher.searches(begin, first, end)
             if searches is None:
                 yield from self._batches.blocks(first, end)
                 return
-            reached, looked, found = searches.taken(first, end, self._patience)
-            yield from found
-            self._work_of_walks = looked / max(1, reached - first)
+            reached, work, matches = searches.taken(first, end, self._patience)
+            yield from matches
+            self._work_of_searches = work / max(1, reached - first)
             first = reached
             if first < end:
                 first = yield from self._trial(first, min(end, first + TRIAL))
 
     def _trial(self, first: int, until: int) -> Generator[tuple[int, SetBlock], None, int]:
-        """Try a batch, choose the road to go on by, and return from where on."""
+        """Try a batch, choose the method to go on by, and return from where on."""
         before = self._batches.work
         tried = self._batches.trial(first, until)
         if tried is not None:
             yield from tried
             work = (self._batches.work - before) / (until - first)
-            self._by_batches = work < self._work_of_walks
+            self._by_batches = work < self._work_of_searches
         if not self._by_batches:
             self._patience *= 4  # it pays less and less to ask again
         return first if tried is None else until
+
+
+class _Searcher:
+    """Takes matches by first-match search, where that can decide.
+
+    Args:
+        branches: The normal form of the query.
+        programs: Their programs, for the variables and their place in the counters.
+        columns: The stream.
+        consumed: For each event whether a match has it; what is taken is added.
+        counters: For each branch those of its steps.
+    """
+
+    def __init__(
+        self,
+        branches: Sequence[Branch],
+        programs: Sequence[Program],
+        columns: EventColumns,
+        consumed: npt.NDArray[np.bool_],
+        counters: Sequence[Sequence[StepCounters]],
+    ) -> None:
+        self._branches = branches
+        self._programs = programs
+        self._columns = columns
+        self._consumed = consumed
+        self._counters = counters
+        # Candidates are tried in the order of time, and the smallest arrival numbers are wanted.
+        self._searches = search_programs(branches) if columns.in_order() else None
+        self.possible = self._searches is not None
+
+    def searches(self, begin: int, first: int, end: int) -> _Searches | None:
+        """Return the searches from the last events from `first` to `end`; None: that cannot decide.
+
+        Args:
+            begin: The first event up to a window before.
+            first: Where the slice begins.
+            end: Where it ends; events of one time are not parted.
+        """
+        assert self._searches is not None
+        began = perf_counter()
+        bound = self._bound(begin, first, end)
+        branches = [self._branches[number] for number, _ in self._searches]
+        built = tables_of(branches, bound)
+        self._counters[0][0].seconds += perf_counter() - began
+        if built is None:
+            return None
+        return _Searches(self, bound, *built, _lasts(built[0], bound, begin, first))
+
+    def _bound(self, begin: int, first: int, end: int) -> list[BoundProgram]:
+        assert self._searches is not None
+        ts, n = self._columns.ts, len(self._columns)
+        ahead = end
+        if end < n and any(program.negated for _, program in self._searches):
+            window = self._searches[0][1].window or 0
+            ahead = int(np.searchsorted(ts, ts[end - 1] + window, side="right"))
+        part = self._columns if ahead - begin == n else self._columns.slice(begin, ahead)
+        owned = Owned(
+            since=None if first == 0 else int(ts[first]), until=None if end == n else int(ts[end])
+        )
+        return [bind(program, part, owned) for _, program in self._searches]
+
+    def taken(
+        self,
+        tables: Tables,
+        decide: Decide,
+        lasts: Lasts,
+        memory: npt.NDArray[np.int32],
+        patience: int,
+    ) -> tuple[int, int, Iterator[tuple[int, SetBlock]]]:
+        """Take matches, one after the other, as long as patience lasts.
+
+        Returns:
+            How many of the last events were tried, the work, and branch and matches.
+        """
+        assert self._searches is not None
+        began = perf_counter()
+        width = max(len(program.variables) for program in self._programs)
+        rows = np.empty((len(lasts.rows), width), dtype=np.int32)
+        matched = Matched(rows, np.empty(len(rows), dtype=np.int32))
+        counts = Counts(*(np.zeros(len(tables.nodes) + 1, dtype=np.int64) for _ in range(2)))
+        events = Events(self._columns.ts[lasts.begin :], self._consumed[lasts.begin :])
+        number, tried = scan(tables, decide, lasts, events, matched, counts, memory, patience)
+        rows = rows[:number]
+        branches = np.array([branch for branch, _ in self._searches])[matched.searches[:number]]
+        self._count(tables, counts, np.bincount(branches, minlength=len(self._programs)).tolist())
+        self._counters[0][0].seconds += perf_counter() - began
+        rows[rows >= 0] += lasts.begin
+        return tried, int(counts.looked[-1]), taken_blocks(self._programs, rows, branches)
+
+    def _count(self, tables: Tables, counts: Counts, matches: Sequence[int]) -> None:
+        assert self._searches is not None
+        for counted, number in zip(self._counters, matches, strict=True):
+            for counters in counted:
+                counters.survivors += number
+                counters.peak_rows = max(counters.peak_rows, min(number, 1))
+        for begin, (branch, program) in zip(tables.begins.tolist(), self._searches, strict=False):
+            of_variable = {counted.variable: counted for counted in self._counters[branch]}
+            for node, step in enumerate(program.single, start=begin):
+                of_variable[step.variable].candidates += int(counts.looked[node])
+                of_variable[step.variable].removed += int(counts.removed[node])
+
+
+class _Searches:
+    """The searches of one slice, that can be broken off and gone on with.
+
+    Args:
+        searcher: Takes the matches.
+        bound: The programs. They are freed with what was made of them: memory that comes back in
+            one piece is there for the next slice, and need not be fetched from the system anew.
+        tables: The searches.
+        decide: Decides their residual predicates.
+        lasts: The events that can be last.
+    """
+
+    def __init__(
+        self,
+        searcher: _Searcher,
+        bound: Sequence[BoundProgram],
+        tables: Tables,
+        decide: Decide,
+        lasts: Lasts,
+    ) -> None:
+        self._searcher = searcher
+        self._bound = bound
+        self._tables = tables
+        self._decide = decide
+        self._lasts = lasts
+        candidates = int(tables.nodes["size"][: tables.begins[-1]].sum())
+        self._memory = np.zeros((2, candidates), dtype=np.int32)
+
+    def taken(
+        self, first: int, end: int, patience: int
+    ) -> tuple[int, int, Iterator[tuple[int, SetBlock]]]:
+        """Return how far the searches came, their work, and branch and matches."""
+        lasts = self._lasts.since(first)
+        tried, work, matches = self._searcher.taken(
+            self._tables, self._decide, lasts, self._memory, patience
+        )
+        reached = end if tried == len(lasts.rows) else lasts.begin + int(lasts.rows[tried])
+        return reached, work, matches
+
+
+def _lasts(tables: Tables, bound: Sequence[BoundProgram], begin: int, first: int) -> Lasts:
+    """Return the events that can be last, in stream order.
+
+    Args:
+        tables: The searches.
+        bound: Their programs, bound.
+        begin: The row of the stream at which the slice begins.
+        first: The first row of the stream that is wanted.
+    """
+    parts = []
+    for number, program in enumerate(bound):
+        node = tables.nodes[tables.begins[number]]
+        size = int(node["size"]) if program.possible else 0
+        rows = tables.ints[node["rows"] : node["rows"] + size]
+        at = np.arange(np.searchsorted(rows, first - begin), len(rows), dtype=np.int32)
+        parts.append((np.full(len(at), number, dtype=np.int32), at, rows[at]))
+    if len(parts) == 1:
+        return Lasts(begin, *parts[0])
+    searches, at, rows = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    order = np.argsort(rows, kind="stable")
+    return Lasts(begin, searches[order], at[order], rows[order])

@@ -14,16 +14,16 @@ Cost: the members of the lists, once for each row; no set is made that is not wa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.kernels.backend import Loops
 from cepkit.columnar.kleene.lists import Lists
 from cepkit.columnar.kleene.sets import Offers
-from cepkit.columnar.skip_till_next.loops import offer_loops
 from cepkit.columnar.slices.blocks import Members, SetBlock
+from cepkit.compiling import compiled
 
 # Columns of a slot: one variable of one offer, a single event or a set.
 FIRST, LAST = 0, 1  # events that it has whatever else is chosen; -1: none
@@ -32,8 +32,33 @@ LEAST, MOST = 4, 5  # how many to choose from the list
 IS_SET = 6
 SLOT_FIELDS = 7
 
+_STOP = 1 << 62
+"""Ends the numbers of a set, greater than any: a set comes before its own subsets."""
+
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+class OfferArrays(NamedTuple):
+    """Offers as the loop takes them.
+
+    Attributes:
+        begins: int64[offers + 1], where the slots of each begin, and the end.
+        slots: int32[slots, 7], the fields of each slot.
+        pool: int32[n], the lists that sets choose from, in the order in which members are
+            preferred.
+        lasts: int64[offers], the row of the last event of each.
+        order: int64[offers], their numbers by last event; those of one event by branch.
+        arrival: int64[events], the arrival number of each; empty where that is the row.
+    """
+
+    begins: Times
+    slots: Ints
+    pool: Ints
+    lasts: Times
+    order: Times
+    arrival: Times
 
 
 class OffersHeld:
@@ -43,7 +68,6 @@ class OffersHeld:
         programs: Of all branches.
         consumed: For each event whether a match has it; what is taken is added.
         arrival: The arrival number of each row; None: that is the row.
-        loops: The inner loops to use.
 
     Attributes:
         size: The offers that are held, and the members of their lists.
@@ -54,12 +78,10 @@ class OffersHeld:
         programs: Sequence[Program],
         consumed: npt.NDArray[np.bool_],
         arrival: Times | None,
-        loops: Loops,
     ) -> None:
         self._programs = programs
         self._consumed = consumed
         self._arrival = arrival
-        self._loops = offer_loops(loops)
         self._sets = [{one.repeated.variable for one in program.sets} for program in programs]
         self._clear()
 
@@ -169,18 +191,158 @@ class OffersHeld:
         starts = np.zeros(most * int(widths.max(initial=0)) + 1, dtype=np.int64)
         # No event is in two matches.
         events = np.empty(len(pool) + 2 * len(slots), dtype=np.int32)
-        size = self._loops.take_offers(
-            begins,
-            slots,
-            pool,
-            lasts,
-            order,
-            np.empty(0, dtype=np.int64) if self._arrival is None else self._arrival,
-            self._consumed,
-            taken,
-            starts,
-            events,
-        )
+        arrival = nothing if self._arrival is None else self._arrival
+        offers = OfferArrays(begins, slots, pool, lasts, order, arrival)
+        size = take_offers(offers, self._consumed, taken, starts, events)
         branches = branches[taken[:size]]
         starts = starts[: int(widths[taken[:size]].sum()) + 1]
         return branches, Members(starts, events[: starts[-1]])
+
+
+@compiled
+def _given_are_free(offers: OfferArrays, begin: int, end: int, consumed: Flags) -> bool:
+    """Whether all events are free that an offer has whatever else is chosen."""
+    for s in range(begin, end):
+        slot = offers.slots[s]
+        if slot[FIRST] >= 0 and consumed[slot[FIRST]]:
+            return False
+        if slot[LAST] >= 0 and consumed[slot[LAST]]:
+            return False
+    return True
+
+
+@compiled
+def _fill(offers: OfferArrays, s: int, consumed: Flags, rows: Ints, at: int) -> int:
+    """Write the events of a slot from `at` on; return where they end, -1: too few are free."""
+    slot, pool = offers.slots[s], offers.pool
+    if slot[FIRST] >= 0:
+        rows[at] = slot[FIRST]
+        at += 1
+    chosen = 0
+    for i in range(slot[BEGIN], slot[END]):
+        if chosen == slot[MOST]:
+            break
+        if not consumed[pool[i]]:
+            rows[at + chosen] = pool[i]
+            chosen += 1
+    if chosen < slot[LEAST]:
+        return -1
+    at += chosen
+    if slot[LAST] >= 0:
+        rows[at] = slot[LAST]
+        at += 1
+    return at
+
+
+@compiled
+def _key(
+    offers: OfferArrays,
+    begin: int,
+    end: int,
+    consumed: Flags,
+    rows: Ints,
+    key: Times,
+    best: Times,
+    least: int,
+) -> int:
+    """Write what an offer is compared by.
+
+    Args:
+        offers: All offers.
+        begin: The first slot of the offer.
+        end: The end of its slots.
+        consumed: bool[events], whether a match has an event.
+        rows: int32[width], to work in.
+        key: int64[width], the output.
+        best: int64[width], that of the best offer.
+        least: Its length; -1: there is none.
+
+    Returns:
+        Its length; -1 where the offer is impossible, or not before the best one.
+    """
+    arrival = offers.arrival
+    size = 0
+    smaller = least < 0
+    for s in range(begin, end):
+        filled = _fill(offers, s, consumed, rows, 0)
+        if filled < 0:
+            return -1
+        before = size
+        for i in range(filled):
+            key[size] = rows[i] if arrival.size == 0 else arrival[rows[i]]
+            size += 1
+        if arrival.size > 0:
+            key[before:size].sort()
+        if offers.slots[s, IS_SET]:
+            key[size] = _STOP
+            size += 1
+        for i in range(before, size):
+            if smaller:
+                break
+            if i >= least or key[i] > best[i]:
+                return -1
+            smaller = key[i] < best[i]
+    return size if smaller or size < least else -1
+
+
+@compiled
+def take_offers(
+    offers: OfferArrays, consumed: Flags, taken: Times, starts: Times, events: Ints
+) -> int:
+    """Take at each event the first of its offers, one event after the other.
+
+    Args:
+        offers: All offers.
+        consumed: bool[events], whether a match has an event; what is taken is added.
+        taken: int64[last events], the output: the numbers of the offers that are taken.
+        starts: int64[variables of these + 1], the output: where the events of each variable of
+            these begin in `events`, and the end.
+        events: int32[n], the output: the rows of the matches, those of a variable in stream order.
+
+    Returns:
+        How many are taken.
+    """
+    begins, lasts, order = offers.begins, offers.lasts, offers.order
+    width = 0
+    for offer in range(begins.size - 1):
+        room = 0
+        for s in range(begins[offer], begins[offer + 1]):
+            # Both ends, the members, a stop.
+            room += 3 + offers.slots[s, END] - offers.slots[s, BEGIN]
+        width = max(width, room)
+    key = np.empty(width, dtype=np.int64)
+    best = np.empty(width, dtype=np.int64)
+    rows = np.empty(width, dtype=np.int32)
+    m = 0
+    slot = 0
+    starts[0] = 0
+    i = 0
+    while i < order.size:
+        last = lasts[order[i]]
+        winner = -1
+        least = -1
+        while i < order.size and lasts[order[i]] == last:
+            offer = order[i]
+            i += 1
+            begin, end = begins[offer], begins[offer + 1]
+            if consumed[last] or not _given_are_free(offers, begin, end, consumed):
+                continue
+            size = _key(offers, begin, end, consumed, rows, key, best, least)
+            if size >= 0:
+                key, best = best, key
+                least = size
+                winner = offer
+        if winner < 0:
+            continue
+        for s in range(begins[winner], begins[winner + 1]):
+            begun = starts[slot]
+            filled = _fill(offers, s, consumed, events, begun)
+            if offers.arrival.size > 0:
+                events[begun:filled].sort()
+            slot += 1
+            starts[slot] = filled
+        for k in range(starts[slot - (begins[winner + 1] - begins[winner])], starts[slot]):
+            consumed[events[k]] = True
+        taken[m] = winner
+        m += 1
+    return m

@@ -23,7 +23,7 @@ from cepkit.columnar.compile.program import (
     Program,
     Step,
 )
-from cepkit.columnar.kernels.backend import Kernels
+from cepkit.columnar.kernels.loops import bounds, keyed_bounds
 from cepkit.columnar.kernels.numbers import as_exact_floats, stays_exact
 from cepkit.columnar.slices.bound import (
     BoundAbsence,
@@ -98,7 +98,6 @@ class BoundProgram:
 def bind(
     program: Program,
     columns: EventColumns,
-    kernels: Kernels,
     owned: Owned = EVERYTHING,
     known: RowsOfTypes | None = None,
     uncut: frozenset[str] = frozenset(),
@@ -108,7 +107,6 @@ def bind(
     Args:
         program: What to evaluate.
         columns: The events of the slice.
-        kernels: The inner loops to use.
         owned: The matches that are wanted.
         known: The rows of some sets of types in `columns`, for what several programs look for;
             what is found is added.
@@ -120,14 +118,14 @@ def bind(
     columns = numbered(program, columns)
     owners = owners_of(program, columns, owned.clock)
     cut = owners[0] if len(owners) == 1 and owners[0] not in uncut else None
-    candidates, key_counts = gather(program, columns, kernels, owned, cut, known)
+    candidates, key_counts = gather(program, columns, owned, cut, known)
     for step in (*program.work, *program.listed, *program.negated):
-        for condition in (*step.residues, *map(_comparison, step.bands)):
+        for condition in (*step.residuals, *map(_comparison, step.bands)):
             _check_kinds(condition, candidates)
     possible = all(length >= 0 for length, _ in program.windows) and all(
         truth(condition, candidates[program.bound[0]].read, 1)[0] for condition in program.constants
     )
-    binder = Binder(program, columns, candidates, key_counts, kernels)
+    binder = Binder(program, columns, candidates, key_counts)
     steps = binder.bind_all(program.steps)
     sets = tuple(
         binder.bind(one.step, [v for v in program.bound if v not in one.shared])
@@ -184,11 +182,9 @@ class Binder:
         columns: EventColumns,
         candidates: Mapping[str, Candidates],
         key_counts: tuple[int, ...],
-        kernels: Kernels,
     ) -> None:
         self._candidates = candidates
         self._key_counts = key_counts
-        self._kernels = kernels
         self._since = int(columns.ts[0]) if len(columns) else 0
         # Inside a partition arrival numbers ascend with time, across partitions they do not.
         partitions = (
@@ -245,7 +241,7 @@ class Binder:
         }
         key = max(step.classes, key=self._key_counts.__getitem__, default=None)
         if key is not None:
-            new.sort_by_key(key, self._key_counts[key], self._kernels)
+            new.sort_by_key(key, self._key_counts[key])
         bands = self._key_bands(new, partners, key)
         for variable, scope in scopes.items():
             numbers = self._candidates[variable]
@@ -261,12 +257,12 @@ class Binder:
                 if clock == "time" or self.in_order:
                     own = numbers.clock(clock)[new.members[variable]]
                     bands[variable, clock] = self._scope_band(own, scope, clock)
-        residues = self._value_bands(step, new, bands)
+        residuals = self._value_bands(step, new, bands)
         low, high = (
             self._limits(self._usable(limits), end, new, partners)
             for end, limits in enumerate((scopes[anchor].lower, scopes[anchor].upper))
         )
-        return BoundStep(step, new, low, high, tuple(bands.values()), tuple(residues))
+        return BoundStep(step, new, low, high, tuple(bands.values()), tuple(residuals))
 
     def _scope_band(self, own: Times, scope: Step, clock: Clock) -> BoundBand:
         """Return bounds as a band: times as floats, since the first event of the slice."""
@@ -302,17 +298,17 @@ class Binder:
     def _value_bands(
         self, step: AnyStep, new: Candidates | Group, bands: dict[object, BoundBand]
     ) -> list[Expression]:
-        """Add the bands of the step; return its residues and what cannot be a band here."""
-        residues = list(step.residues)
+        """Add the bands of the step; return its residuals and what cannot be a band here."""
+        residuals = list(step.residuals)
         for band in step.bands:
             made = _bind_band(band, new, self._candidates)
             if made is None:
-                residues.append(_comparison(band))
+                residuals.append(_comparison(band))
             else:
                 same, column, side = made
                 sides = bands[same].sides if same in bands else ()
                 bands[same] = BoundBand(column, (*sides, side))
-        return residues
+        return residuals
 
     def bind(self, step: Step, bound: Sequence[str]) -> BoundStep:
         """Return `step` bound, the variables in `bound` being so before it."""
@@ -325,18 +321,18 @@ class Binder:
         if any(clock == "place" for _, clock in step.windows) and self._partition in step.classes:
             key = self._partition
         if key is not None:
-            new.sort_by_key(key, self._key_counts[key], self._kernels)
+            new.sort_by_key(key, self._key_counts[key])
         bands = self._key_bands(new, partners, key)
         if not self.in_order:
             for length, clock in step.windows:
                 if clock != "time":
                     bands[clock] = self._arrival_band(new.clock(clock), bound, length, clock)
-        residues = self._value_bands(step, new, bands)
+        residuals = self._value_bands(step, new, bands)
         low, high = (
             self._limits(self._usable(limits), end, new, partners)
             for end, limits in enumerate((step.lower, step.upper))
         )
-        return BoundStep(step, new, low, high, tuple(bands.values()), tuple(residues))
+        return BoundStep(step, new, low, high, tuple(bands.values()), tuple(residuals))
 
     def _arrival_band(
         self, own: Times, bound: Sequence[str], length: int, clock: Clock
@@ -371,9 +367,9 @@ class Binder:
         first = np.empty(len(x), dtype=np.int32)
         times, others = x.clock(limit.clock), new.clock(limit.clock)
         if key is None or starts is None:
-            self._kernels.bounds(times, others, limit.delta, first)
+            bounds(times, others, limit.delta, first)
         else:
-            self._kernels.keyed_bounds(times, x.keys[key], others, starts, limit.delta, first)
+            keyed_bounds(times, x.keys[key], others, starts, limit.delta, first)
         return Table(limit.variable, first)
 
 

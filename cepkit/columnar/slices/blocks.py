@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.kernels.backend import Kernels
+from cepkit.columnar.kernels.loops import take
 from cepkit.columnar.slices.candidates import Candidates
 
 Ints = npt.NDArray[np.int32]
@@ -74,7 +74,6 @@ class PairBlock:
     """
 
     size: int
-    _kernels: Kernels
     _candidates: Mapping[str, Candidates]
     _partials: Mapping[str, Ints]
     _parents: Ints
@@ -83,7 +82,7 @@ class PairBlock:
 
     def events(self, variable: str) -> npt.NDArray[np.integer]:
         """Return for each match the row of the event that `variable` is bound to."""
-        take, rows = self._kernels.take, self._candidates[variable].rows
+        rows = self._candidates[variable].rows
         if variable in self._new:
             rows = take(rows, self._new[variable])
         else:
@@ -100,7 +99,7 @@ class PairBlock:
 
     def partials(self) -> tuple[Mapping[str, Ints], int]:
         """Return the candidate of each variable in each match, and how many there are."""
-        known = {v: self._kernels.take(at, self._parents) for v, at in self._partials.items()}
+        known = {v: take(at, self._parents) for v, at in self._partials.items()}
         # The new ones may lie in a buffer that is filled again.
         return known | {v: at.copy() for v, at in self._new.items()}, self.size
 

@@ -73,7 +73,7 @@ class BoundStep:
         lower: A range begins at the greatest of these; empty: at the first candidate.
         upper: A range ends before the least of these; empty: after the last candidate.
         bands: Compared in the inner loop.
-        residues: Checked on what the inner loop lets through.
+        residuals: Checked on what the inner loop lets through.
     """
 
     step: AnyStep
@@ -81,7 +81,7 @@ class BoundStep:
     lower: tuple[Table | Search, ...]
     upper: tuple[Table | Search, ...]
     bands: tuple[BoundBand, ...]
-    residues: tuple[Expression, ...]
+    residuals: tuple[Expression, ...]
 
     def new(self, found: Ints) -> dict[str, Ints]:
         """Return the candidate of each new variable in the rows that were found."""

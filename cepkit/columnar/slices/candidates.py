@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import RUN, Clock, Member, Program, Step
-from cepkit.columnar.kernels.backend import Kernels
+from cepkit.columnar.kernels.loops import counting_sort, partition
 from cepkit.columnar.slices.clocks import owners_of, readings
 from cepkit.pattern.evaluation import truth
 from cepkit.pattern.keys import dense_keys, partition_keys
@@ -82,11 +82,11 @@ class Ordered:
         self.numbers = {clock: numbers[order] for clock, numbers in self.numbers.items()}
         self.keys = {number: codes[order] for number, codes in self.keys.items()}
 
-    def sort_by_key(self, number: int, key_count: int, kernels: Kernels) -> None:
+    def sort_by_key(self, number: int, key_count: int) -> None:
         """Bring them into the order of (key, time)."""
         self.starts = np.zeros(key_count + 1, dtype=np.int64)
         order = np.empty(len(self), dtype=np.int32)
-        kernels.counting_sort(self.keys[number], self.starts, order)
+        counting_sort(self.keys[number], self.starts, order)
         self.keep(order)
         self.key_class = number
 
@@ -170,7 +170,6 @@ class Group(Ordered):
 def gather(
     program: Program,
     columns: EventColumns,
-    kernels: Kernels,
     owned: Owned,
     cut: str | None = None,
     known: RowsOfTypes | None = None,
@@ -180,7 +179,6 @@ def gather(
     Args:
         program: Says types, filters and equality classes.
         columns: The events of the slice.
-        kernels: The inner loops to use.
         owned: The matches that are wanted: the events of positive variables end there. The columns
             must have the numbers that it is about.
         cut: The variable whose events begin there as well, as only it can be last.
@@ -189,7 +187,7 @@ def gather(
     Raises:
         PatternError: A filter or an equality does not fit the kinds of the columns.
     """
-    rows = _rows_by_types(program, columns, kernels, {} if known is None else known)
+    rows = _rows_by_types(program, columns, {} if known is None else known)
     if program.chain and columns.in_order():
         rows |= _side_by_side(program, columns, rows[program.chain[0]])
     owners = owners_of(program, columns, owned.clock)
@@ -246,7 +244,7 @@ def _within(
 
 
 def _rows_by_types(
-    program: Program, columns: EventColumns, kernels: Kernels, rows_of: RowsOfTypes
+    program: Program, columns: EventColumns, rows_of: RowsOfTypes
 ) -> dict[str, Ints]:
     """Return for each variable the rows of the events of its types, ascending."""
     n = len(columns)
@@ -262,7 +260,7 @@ def _rows_by_types(
             if all(not types & other for other in together):
                 together.append(types)
         waiting = [types for types in waiting if types not in together]
-        rows_of.update(_partition(together, columns, kernels))
+        rows_of.update(_partition(together, columns))
     return {step.variable: rows_of[step.event.types] for step in everything}
 
 
@@ -282,7 +280,7 @@ def _side_by_side(program: Program, columns: EventColumns, begins: Ints) -> dict
 
 
 def _partition(
-    together: list[frozenset[str]], columns: EventColumns, kernels: Kernels
+    together: list[frozenset[str]], columns: EventColumns
 ) -> dict[frozenset[str] | None, Ints]:
     n = len(columns)
     slots = np.zeros(max(1, len(columns.type_names)), dtype=np.int32)
@@ -298,7 +296,7 @@ def _partition(
     ends = begins.copy()
     rows = np.empty((len(together) + 1) * n, dtype=np.int32)
     if n:
-        kernels.partition(columns.types.astype(np.int32, copy=False), slots, steps, ends, rows)
+        partition(columns.types.astype(np.int32, copy=False), slots, steps, ends, rows)
     return {types: rows[begins[slot] : ends[slot]] for slot, types in enumerate(together, start=1)}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Clock, Program
-from cepkit.columnar.kernels.backend import loops
+from cepkit.columnar.kernels.loops import counting_sort
 from cepkit.pattern.keys import partition_keys
 from cepkit.stream.columns import EventColumns
 
@@ -46,7 +46,7 @@ def with_numbers(
         order = np.empty(len(columns), dtype=np.int32)
         # Equal keys stay in the order in which they came.
         keys = codes if came is None else codes[came]
-        loops().kernels.counting_sort(keys, starts, order)
+        counting_sort(keys, starts, order)
         places = np.empty(len(columns), dtype=np.int64)
         numbers = np.arange(len(columns)) - np.repeat(starts[:-1], np.diff(starts))
         places[order if came is None else came[order]] = numbers

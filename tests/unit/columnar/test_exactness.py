@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from cepkit.columnar.join import sources
-from cepkit.columnar.kernels.backend import Backend
+from cepkit.columnar.join import generated, step
 from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.keys import dense_keys, partition_keys
 from cepkit.pattern.parser import parse
+from cepkit.pattern.policies import Strategy
 from cepkit.plan.checks import as_plan
 from cepkit.stream.columns import MISSING_INTEGER, Column
 from cepkit.stream.stream import events
+from tests.loops import Way, evaluated, in_python
 
-BACKENDS = get_args(Backend)
+WAYS = get_args(Way)
 BIG = 2**53
 
 
-def found(query: str, backend: Backend, order: str = "ab", **columns: pa.Array) -> int:
+def found(query: str, way: Way, order: str = "ab", **columns: pa.Array) -> int:
     """Return how many matches two events A and B, a second apart, have."""
     table = pa.table({"t": [0, 1], "kind": ["A", "B"], **columns})
     stream = events(table, time="t", type="kind", unit="s")
     pattern = parse(f"PATTERN SEQ(A a, B b) WHERE {query}")
-    return Matches(stream, pattern, as_plan(list(order), pattern), backend=backend).count()
+    with evaluated(way):
+        return Matches(stream, pattern, as_plan(list(order), pattern)).count()
 
 
 @pytest.mark.parametrize("order", ["ab", "ba"])
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("query", "x", "matches"),
     [
@@ -45,12 +48,12 @@ def found(query: str, backend: Backend, order: str = "ab", **columns: pa.Array) 
     ],
 )
 def test_integers_beyond_what_floats_hold(
-    query: str, x: list[int | None], matches: int, backend: Backend, order: str
+    query: str, x: list[int | None], matches: int, way: Way, order: str
 ) -> None:
-    assert found(query, backend, order, x=pa.array(x, pa.int64())) == matches
+    assert found(query, way, order, x=pa.array(x, pa.int64())) == matches
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("query", "matches"),
     [
@@ -69,12 +72,12 @@ def test_integers_beyond_what_floats_hold(
         ("sqrt(a.x * b.zero) IS NULL AND log(a.zero + b.zero) IS NULL", 1),
     ],
 )
-def test_infinities_zeros_and_missing(query: str, matches: int, backend: Backend) -> None:
+def test_infinities_zeros_and_missing(query: str, matches: int, way: Way) -> None:
     numbers = {"x": pa.array([-np.inf, np.inf]), "zero": pa.array([0.0, -0.0])}
-    assert found(query, backend, **numbers) == matches
+    assert found(query, way, **numbers) == matches
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("query", "matches"),
     [
@@ -89,23 +92,23 @@ def test_infinities_zeros_and_missing(query: str, matches: int, backend: Backend
         ("a.r NOT IN (b.s, 'x')", 0),
     ],
 )
-def test_texts_of_two_columns_compare_as_texts(query: str, matches: int, backend: Backend) -> None:
+def test_texts_of_two_columns_compare_as_texts(query: str, matches: int, way: Way) -> None:
     texts = {"s": pa.array(["alpha", "beta"]), "r": pa.array(["beta", "gamma"])}
-    assert found(query, backend, **texts) == matches
+    assert found(query, way, **texts) == matches
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_more_bands_than_an_inner_loop_takes(backend: Backend) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_more_bands_than_an_inner_loop_takes(way: Way) -> None:
     names = "uvwxyz"
     rising = {name: pa.array([0.0, 1.0]) for name in names}
     query = " AND ".join(f"a.{name} < b.{name}" for name in names)
-    assert found(query, backend, **rising) == 1
-    assert found(query, backend, **{**rising, "z": pa.array([1.0, 1.0])}) == 0
+    assert found(query, way, **rising) == 1
+    assert found(query, way, **{**rising, "z": pa.array([1.0, 1.0])}) == 0
     linked = " AND ".join(f"a.{name} = b.{name}" for name in names)
     same = {name: pa.array([0.0, 0.0]) for name in names}
-    assert found(linked, backend, **same) == 1
+    assert found(linked, way, **same) == 1
     for name in names:
-        assert found(linked, backend, **{**same, name: pa.array([0.0, 1.0])}) == 0
+        assert found(linked, way, **{**same, name: pa.array([0.0, 1.0])}) == 0
 
 
 def test_keys_are_dense_and_equal_where_values_are() -> None:
@@ -125,11 +128,8 @@ def test_names_and_constants_of_a_pattern_never_reach_generated_source(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     written = []
-    load = sources.load.__wrapped__
-    monkeypatch.setattr(
-        "cepkit.columnar.join.generated.load",
-        lambda loop, compiled: written.append(loop) or load(loop, compiled=compiled),
-    )
+    monkeypatch.setattr(step, "GENERATE_AFTER", 0)
+    monkeypatch.setattr(generated, "load", lambda text: written.append(text) or in_python(text))
     evil = "__import__('os').system('true')"
     table = pa.table({"t": [0, 1], "kind": ["A", "B"], evil: [1, 2]})
     quoted = '"' + evil + '"'
@@ -137,6 +137,9 @@ def test_names_and_constants_of_a_pattern_never_reach_generated_source(
         f"PATTERN SEQ(A a, B b) WHERE a.{quoted} + b.{quoted} != 7193 OR a.{quoted} > b.{quoted}"
     )
     stream = events(table, time="t", type="kind", unit="s")
-    assert Matches(stream, pattern, as_plan(None, pattern), backend="interpreted").count() == 1
-    assert written
+    assert Matches(stream, pattern, as_plan(None, pattern)).count() == 1
+    taken = replace(pattern, strategy=Strategy.SKIP_TILL_NEXT_MATCH)
+    assert Matches(stream, taken, as_plan(None, taken)).count() == 1
+    assert any("def predicate(" in source for source in written)
+    assert any("x0" in source for source in written)
     assert not any("import" in source or "7193" in source for source in written)

@@ -1,16 +1,28 @@
-"""The compiled inner loops do what their NumPy judges do."""
+"""Loops, as compiled and as the Python functions that they are compiled from."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.columnar.kernels import compiled, plain
+from cepkit.columnar.join.generated import _exists, _join, exists_of, join_of
+from cepkit.columnar.kernels import loops
+from cepkit.columnar.kleene import subsets
+from cepkit.columnar.kleene.lists import Lists
+from tests.loops import in_python
 
 SMALL = st.integers(0, 12)
+
+
+def both(loop: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return a compiled loop and its Python function."""
+    return loop, loop.py_func
 
 
 def times(draw: Any, size: int) -> Any:
@@ -22,26 +34,24 @@ def times(draw: Any, size: int) -> Any:
 def test_partition(data: st.DataObject) -> None:
     types = np.array(data.draw(st.lists(st.integers(0, 3), max_size=30)), dtype=np.int32)
     slots = np.array(data.draw(st.permutations([0, 1, 2, 1])), dtype=np.int32)
-    results = []
-    for kernels in (compiled, plain):
+    for partition in both(loops.partition):
         steps = np.array([0, 1, 1])
         begins = np.arange(3) * len(types)
         ends = begins.copy()
         rows = np.zeros(3 * len(types) + 1, dtype=np.int32)
-        kernels.partition(types, slots, steps, ends, rows)
-        results.append([rows[begins[i] : ends[i]].tolist() for i in (1, 2)])
-    assert results[0] == results[1]
-    assert results[0] == [[i for i, t in enumerate(types) if slots[t] == s] for s in (1, 2)]
+        partition(types, slots, steps, ends, rows)
+        parts = [rows[begins[i] : ends[i]].tolist() for i in (1, 2)]
+        assert parts == [[i for i, t in enumerate(types) if slots[t] == s] for s in (1, 2)]
 
 
 @given(st.lists(st.integers(-1, 4), max_size=30))
 def test_counting_sort(drawn: list[int]) -> None:
     keys = np.array(drawn, dtype=np.int32)
     kept = sorted((k, i) for i, k in enumerate(drawn) if k >= 0)
-    for kernels in (compiled, plain):
+    for counting_sort in both(loops.counting_sort):
         starts = np.zeros(6, dtype=np.int64)
         order = np.full(len(keys), -1, dtype=np.int32)
-        kernels.counting_sort(keys, starts, order)
+        counting_sort(keys, starts, order)
         assert order[: len(kept)].tolist() == [i for _, i in kept]
         assert starts.tolist() == [sum(k < key for k, _ in kept) for key in range(6)]
 
@@ -50,9 +60,9 @@ def test_counting_sort(drawn: list[int]) -> None:
 def test_bounds(data: st.DataObject, delta: int) -> None:
     x, y = times(data.draw, data.draw(SMALL)), times(data.draw, data.draw(SMALL))
     expected = [sum(t < moment + delta for t in y) for moment in x]
-    for kernels in (compiled, plain):
+    for bounds in both(loops.bounds):
         table = np.full(len(x), -1, dtype=np.int32)
-        kernels.bounds(x, y, delta, table)
+        bounds(x, y, delta, table)
         assert table.tolist() == expected
 
 
@@ -67,27 +77,33 @@ def test_keyed_and_searched_bounds(data: st.DataObject, delta: int) -> None:
         starts[k] + sum(t < moment + delta for t in groups[k])
         for moment, k in zip(x, x_keys, strict=True)
     ]
-    for kernels in (compiled, plain):
-        for search in (
-            lambda out, k=kernels: k.keyed_bounds(x, x_keys, y, starts, delta, out),
-            lambda out, k=kernels: k.searched_bounds(x + delta, x_keys, y, starts, out),
-        ):
-            table = np.full(len(x), -1, dtype=np.int32)
-            search(table)
-            assert table.tolist() == expected
+    for keyed_bounds in both(loops.keyed_bounds):
+        table = np.full(len(x), -1, dtype=np.int32)
+        keyed_bounds(x, x_keys, y, starts, delta, table)
+        assert table.tolist() == expected
+    for searched_bounds in both(loops.searched_bounds):
+        table = np.full(len(x), -1, dtype=np.int32)
+        searched_bounds(x + delta, x_keys, y, starts, table)
+        assert table.tolist() == expected
 
 
-@given(data=st.data(), bands=st.integers(0, 3), room=st.integers(1, 40))
-def test_joins(data: st.DataObject, bands: int, room: int) -> None:
-    size, candidates = data.draw(SMALL), 12
-    low = np.array([data.draw(SMALL) for _ in range(size)], dtype=np.int32)
-    high = np.array([data.draw(SMALL) for _ in range(size)], dtype=np.int32)
+def test_take() -> None:
+    values, at = np.array([1.5, 2.5, 3.5]), np.array([2, 0], dtype=np.int32)
+    for take in both(loops.take):
+        assert take(values, at).tolist() == [3.5, 1.5]
+
+
+def ranges_and_bands(draw: Any, bands: int) -> tuple[Any, Any, list[Any], list[tuple[int, int]]]:
+    """Draw ranges and bands, and return them with the pairs that they let through."""
+    size, candidates = draw(SMALL), 12
+    low = np.array([draw(SMALL) for _ in range(size)], dtype=np.int32)
+    high = np.array([draw(SMALL) for _ in range(size)], dtype=np.int32)
     number = st.sampled_from([0.0, 1.0, 2.0, np.nan, np.inf, -np.inf])
     triples = []
     for _ in range(bands):
         lengths = (size, size, candidates)
-        triples += [np.array([data.draw(number) for _ in range(n)]) for n in lengths]
-    expected = [
+        triples += [np.array([draw(number) for _ in range(n)]) for n in lengths]
+    pairs = [
         (p, y)
         for p in range(size)
         for y in range(low[p], high[p])
@@ -96,11 +112,17 @@ def test_joins(data: st.DataObject, bands: int, room: int) -> None:
             for i in range(0, len(triples), 3)
         )
     ]
-    for kernels in (compiled, plain):
+    return low, high, triples, pairs
+
+
+@given(data=st.data(), bands=st.integers(0, 4), room=st.integers(1, 40))
+def test_joins(data: st.DataObject, bands: int, room: int) -> None:
+    low, high, triples, expected = ranges_and_bands(data.draw, bands)
+    for join in (join_of(bands), in_python(_join(bands)).join):
         parents, found = np.empty(room, np.int32), np.empty(room, np.int32)
         pairs, done = [], 0
-        while done < size:
-            stopped, count = kernels.JOINS[bands](low, high, done, parents, found, *triples)
+        while done < len(low):
+            stopped, count = join(low, high, done, parents, found, *triples)
             pairs += list(zip(parents[:count].tolist(), found[:count].tolist(), strict=True))
             if stopped == done:  # no room for the whole range of one partial match
                 assert high[done] - low[done] > room
@@ -110,7 +132,59 @@ def test_joins(data: st.DataObject, bands: int, room: int) -> None:
         assert pairs == expected
 
 
-def test_take() -> None:
-    values = np.array([1.5, 2.5, 3.5])
-    at = np.array([2, 0], dtype=np.int32)
-    assert compiled.take(values, at).tolist() == plain.take(values, at).tolist() == [3.5, 1.5]
+@given(data=st.data(), bands=st.integers(0, 3))
+def test_searches_for_any_candidate(data: st.DataObject, bands: int) -> None:
+    low, high, triples, pairs = ranges_and_bands(data.draw, bands)
+    for exists in (exists_of(bands), in_python(_exists(bands)).exists):
+        present = np.empty(len(low), dtype=np.bool_)
+        exists(low, high, present, *triples)
+        assert set(np.flatnonzero(present)) == {p for p, _ in pairs}
+
+
+@pytest.mark.parametrize("falling", [False, True])
+@given(data=st.data(), room=st.integers(1, 9))
+def test_sets_are_chosen_in_order_within_their_bounds(
+    falling: bool, room: int, data: st.DataObject
+) -> None:
+    number = data.draw(st.integers(0, 4))
+    lengths = [data.draw(st.integers(0, 4)) for _ in range(number)]
+    ends = np.cumsum([0, *lengths]).astype(np.int32)
+    sizes = st.integers(0, 4)
+    given_ends = [data.draw(st.sampled_from([(-1, -1), (90, -1), (90, 91)])) for _ in lengths]
+    firsts, lasts = np.array([*given_ends, (-1, -1)], dtype=np.int32).T[:, :number]
+    lists = Lists(
+        ends[:-1],
+        ends[1:],
+        np.arange(ends[-1], dtype=np.int32),
+        np.array([data.draw(sizes) for _ in lengths], dtype=np.int32),
+        np.minimum([data.draw(sizes) for _ in lengths], lengths).astype(np.int32),
+        np.ascontiguousarray(firsts),
+        np.ascontiguousarray(lasts),
+    )
+    weights = np.array([[data.draw(st.sampled_from([0.0, 1.0, 2.0])) for _ in range(ends[-1])]])
+    limits = np.array([[data.draw(st.sampled_from([-1.0, 2.0, np.inf])) for _ in lengths]])
+    caps = subsets.Caps(weights.reshape(1, -1), limits.reshape(1, -1))
+    expected = []
+    for p, (begin, end) in enumerate(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)):
+        chosen = [
+            among
+            for size in range(lists.least[p], lists.most[p] + 1)
+            for among in combinations(range(begin, end), size)
+            if weights[0, list(among)].sum() <= limits[0, p]
+        ]
+        # A set that goes on comes after the one that stops, or before it.
+        chosen.sort(key=lambda among: [*among, np.inf] if falling else [*among])
+        for among in chosen:
+            expected.append((p, [r for r in (firsts[p], *among, lasts[p]) if r >= 0]))
+    for choose in both(subsets.choose):
+        cursor = subsets.Cursor(np.array([0, -1]), np.zeros(5, np.int32), np.zeros((1, 6)))
+        found: list[Any] = []
+        while cursor.state[0] < number:
+            out = subsets.ChosenSets(
+                np.empty(room, np.int32), np.empty(room + 1, np.int64), np.empty(9, np.int32)
+            )
+            count = choose(lists, caps, cursor, out, falling)
+            for i in range(count):
+                members = out.rows[out.starts[i] : out.starts[i + 1]].tolist()
+                found.append((int(out.parents[i]), members))
+        assert found == expected

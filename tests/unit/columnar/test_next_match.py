@@ -1,7 +1,8 @@
-"""skip-till-next-match: worked examples, and both roads on streams that are long and dense."""
+"""skip-till-next-match: worked examples, and both methods on streams that are long and dense."""
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,9 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.columnar.kernels.backend import Backend
 from cepkit.columnar.results.matches import Matches
-from cepkit.columnar.skip_till_next import searches as next_match_searches
-from cepkit.columnar.skip_till_next.walks import walk_programs
+from cepkit.columnar.skip_till_next import detection
+from cepkit.columnar.skip_till_next.programs import search_programs
 from cepkit.pattern import functions
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
@@ -169,27 +169,22 @@ PATTERNS = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "walked"), PATTERNS)
+@pytest.mark.parametrize(("pattern", "searched"), PATTERNS)
 @pytest.mark.parametrize("window", ["WITHIN 0.3 s", "WITHIN 40 EVENTS"])
-def test_both_roads_agree_on_dense_streams(
-    pattern: str, walked: bool, window: str, monkeypatch: pytest.MonkeyPatch
+def test_searches_and_batches_agree_on_dense_streams(
+    pattern: str, searched: bool, window: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(functions, "_registered", {"twice": lambda x: 2 * x})
     head, by, key = pattern.partition(" PARTITION BY ")
     query = parse(f"PATTERN {head} {window} STRATEGY skip-till-next-match{by}{key}")
-    assert (walk_programs(normal_form(query)) is not None) == walked
+    assert (search_programs(normal_form(query)) is not None) == searched
     results = []
-    for seed, backend, road in [
-        (seed, backend, road)
-        for seed in range(2)
-        for backend in ("compiled", "plain")
-        for road in ("walks", "batches")
-    ]:
+    for seed, method in product(range(2), ("searches", "batches")):
         stream = ck.events(_dense(seed), time="ts", type="type")
         with pytest.MonkeyPatch.context() as patch:
-            if road == "batches":
-                patch.setattr(next_match_searches, "walk_programs", lambda branches: None)
-            results.append((seed, _ids(stream, query, backend)))
+            if method == "batches":
+                patch.setattr(detection, "search_programs", lambda branches: None)
+            results.append((seed, _ids(stream, query)))
     for seed in range(2):
         first, *others = [found for s, found in results if s == seed]
         assert first
@@ -217,8 +212,8 @@ def _dense(seed: int) -> pd.DataFrame:
     )
 
 
-def _ids(stream: Any, query: Any, backend: Backend) -> list[list[int | None]]:
-    matches = Matches(stream, query, as_plan(None, query), backend=backend, slice_rows=250)
+def _ids(stream: Any, query: Any) -> list[list[int | None]]:
+    matches = Matches(stream, query, as_plan(None, query), slice_rows=250)
     rows = matches.to_arrow().to_pylist()
     return sorted(
         ([row[v] and row[v]["id"] for v in matches.variables] for row in rows),

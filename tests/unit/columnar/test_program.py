@@ -47,7 +47,7 @@ def test_equalities_link_variables_that_no_condition_names_together() -> None:
     made = program(text, "a", "c", "b")
     assert made.classes == (frozenset({("a", "k"), ("b", "k"), ("c", "k")}),)
     assert [step.classes for step in made.steps] == [(), (0,), (0,)]
-    assert not any(step.bands or step.residues for step in made.steps)
+    assert not any(step.bands or step.residuals for step in made.steps)
 
 
 def test_a_condition_goes_to_the_first_step_that_has_its_variables() -> None:
@@ -57,11 +57,11 @@ def test_a_condition_goes_to_the_first_step_that_has_its_variables() -> None:
     steps = program(text, "c", "b", "a").steps
     assert [len(s.filters) for s in steps] == [0, 0, 1]
     assert [len(s.bands) for s in steps] == [0, 0, 1]
-    assert [len(s.residues) for s in steps] == [0, 0, 2]
+    assert [len(s.residuals) for s in steps] == [0, 0, 2]
     # In pattern order the sum is about bound variables alone: a band.
     steps = program(text, "a", "b", "c").steps
     assert [len(s.bands) for s in steps] == [0, 1, 1]
-    assert [len(s.residues) for s in steps] == [0, 0, 1]
+    assert [len(s.residuals) for s in steps] == [0, 0, 1]
 
 
 def test_only_unordered_variables_of_common_types_must_be_told_apart() -> None:

@@ -106,7 +106,7 @@ def test_first_and_last_are_events_of_their_own() -> None:
 def test_a_bound_on_the_greatest_member_is_one_on_all() -> None:
     text = "PATTERN SEQ(A a, KL(B b), C c) WHERE max(b.x) < c.x WITHIN 9 s"
     made = program(text)
-    assert len(made.sets[0].step.residues) == 1
+    assert len(made.sets[0].step.residuals) == 1
     found = ck.detect(stream("ABBBC", 0, 2, 1, 3, 3), text)
     assert sorted(sets(found)) == [[1], [1, 2], [2]]
 

@@ -1,0 +1,146 @@
+"""Loops that sort candidates and look up ranges of them, compiled by Numba and kept on disk.
+
+They know nothing of a query: types, keys and bounds come as arrays, so that one compilation serves
+every query and only the first run on a machine waits for it.
+
+Loops count in unsigned integers: signed indices cost a wrap-around test on each access. Output
+is written always and the cursor moved by the outcome, which costs less than a branch that the
+processor cannot guess.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import uintp
+
+from cepkit.compiling import compiled
+
+Ints = npt.NDArray[np.int32]
+Times = npt.NDArray[np.int64]
+
+
+@compiled
+def partition(types: Ints, slots: Ints, steps: Times, cursors: Times, rows: Ints) -> None:
+    """Write the row of each event into the part of `rows` that its type's slot owns.
+
+    Args:
+        types: int32[events], the type code of each event.
+        slots: int32[types], the slot of each type code.
+        steps: int64[slots], 1; 0 for the slot of the types that nobody asked for.
+        cursors: int64[slots], where in `rows` each slot begins; afterwards where it ends.
+        rows: int32[slots * events], the output.
+    """
+    for i in range(uintp(types.size)):
+        slot = slots[types[i]]
+        rows[uintp(cursors[slot])] = i
+        cursors[slot] += steps[slot]
+
+
+@compiled
+def counting_sort(keys: Ints, starts: Times, order: Ints) -> None:
+    """Sort row numbers by key, equal keys in the order of the rows; negative keys are left out.
+
+    Args:
+        keys: int32[rows], a dense code for each row.
+        starts: int64[keys + 1], all zero; afterwards where each key begins, and the end.
+        order: int32[rows], the output.
+    """
+    n = uintp(keys.size)
+    for i in range(n):
+        if keys[i] >= 0:
+            starts[uintp(keys[i]) + uintp(1)] += 1
+    for k in range(uintp(1), uintp(starts.size)):
+        starts[k] += starts[k - uintp(1)]
+    cursors = starts.copy()
+    for i in range(n):
+        if keys[i] >= 0:
+            k = uintp(keys[i])
+            order[uintp(cursors[k])] = i
+            cursors[k] += 1
+
+
+@compiled
+def bounds(x_ts: Times, y_ts: Times, delta: int, table: Ints) -> None:
+    """Find for each x the first y with `ts(y) >= ts(x) + delta`; both in the order of time.
+
+    Args:
+        x_ts: int64[x], the time of each x, ascending.
+        y_ts: int64[y], the time of each y, ascending.
+        delta: What is added to the time of an x.
+        table: int32[x], the output: a number of a y, or that of all y.
+    """
+    j = uintp(0)
+    n = uintp(y_ts.size)
+    for i in range(uintp(x_ts.size)):
+        wanted = x_ts[i] + delta
+        while j < n and y_ts[j] < wanted:
+            j += uintp(1)
+        table[i] = j
+
+
+@compiled
+def keyed_bounds(
+    x_ts: Times, x_keys: Ints, y_ts: Times, starts: Times, delta: int, table: Ints
+) -> None:
+    """Do what `bounds` does among the y with the key of x, the y in the order of (key, time).
+
+    The x may come in any order in which, for each key, time does not fall.
+
+    Args:
+        x_ts: int64[x], the time of each x.
+        x_keys: int32[x], the key of each x.
+        y_ts: int64[y], the time of each y.
+        starts: int64[keys + 1], where the y of each key begin, and the end.
+        delta: What is added to the time of an x.
+        table: int32[x], the output: a number of a y, or the end of those with the key.
+    """
+    cursors = starts.copy()
+    for i in range(uintp(x_ts.size)):
+        key = uintp(x_keys[i])
+        wanted = x_ts[i] + delta
+        j = uintp(cursors[key])
+        end = uintp(starts[key + uintp(1)])
+        while j < end and y_ts[j] < wanted:
+            j += uintp(1)
+        cursors[key] = j
+        table[i] = j
+
+
+@compiled
+def searched_bounds(wanted: Times, keys: Ints, y_ts: Times, starts: Times, out: Ints) -> None:
+    """Find for each (key, time) the first y with that key and no earlier time, by binary search.
+
+    Args:
+        wanted: int64[n], the times.
+        keys: int32[n], the keys.
+        y_ts: int64[y], the time of each y, in the order of (key, time).
+        starts: int64[keys + 1], where the y of each key begin, and the end.
+        out: int32[n], the output: a number of a y, or the end of those with the key.
+    """
+    for p in range(uintp(wanted.size)):
+        low = starts[uintp(keys[p])]
+        high = starts[uintp(keys[p]) + uintp(1)]
+        while low < high:
+            middle = (low + high) >> 1
+            if y_ts[uintp(middle)] < wanted[p]:
+                low = middle + 1
+            else:
+                high = middle
+        out[p] = low
+
+
+@compiled
+def take(values: npt.NDArray[Any], at: Ints) -> npt.NDArray[Any]:
+    """Return `values[at]`; NumPy would first make 64-bit copies of the indices.
+
+    Args:
+        values: Any dtype[m].
+        at: int32[n].
+    """
+    out = np.empty(at.size, values.dtype)
+    for i in range(uintp(at.size)):
+        out[i] = values[uintp(at[i])]
+    return out

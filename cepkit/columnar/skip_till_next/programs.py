@@ -1,0 +1,103 @@
+"""Search programs: how to find the first match that an event completes.
+
+A search binds the last variable of a branch to an event and then the others in pattern order, each
+in the range that tables, searches and bands leave. A branch has one search for each variable that
+can be last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+
+from cepkit.columnar.compile.branch import compile_branch
+from cepkit.columnar.compile.links import parts_of
+from cepkit.columnar.compile.program import Program, Step
+from cepkit.columnar.join.writer import has_builtins_only
+from cepkit.pattern.conditions import Comparison, Expression, variables_of
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.rewrite import MIRRORED
+
+
+def search_programs(branches: Sequence[Branch]) -> tuple[tuple[int, Program], ...] | None:
+    """Return branch number and program of each search, or None where searches cannot decide.
+
+    They cannot where there are sets, or where events meet in a function of the user's or in `corr`.
+    Whether columns of numbers are exact is known only when the programs are bound: see `tables.py`.
+    """
+    if any(branch.repeated for branch in branches):
+        return None
+    programs = []
+    for number, given in enumerate(branches):
+        branch = replace(given, conditions=(*given.conditions, *_implied(given)))
+        last = [v for v in branch.variables if not branch.after(v) & set(branch.variables)]
+        for variable in last:
+            others = [other for other in branch.variables if other != variable]
+            program = _trimmed(branch, compile_branch(branch, (variable, *others)))
+            for step in (*program.single, *program.negated):
+                if not all(has_builtins_only(c, but={"corr"}) for c in step.residuals):
+                    return None
+            programs.append((number, program))
+    return tuple(programs)
+
+
+def _implied(branch: Branch) -> tuple[Comparison, ...]:
+    """Return the comparisons that follow from two or more: with `x < y` and `y < z`, `x < z`.
+
+    They refuse a candidate before what stands between it and the last event is looked for.
+    """
+    given: dict[tuple[Expression, Expression], Comparison] = {}
+    for part in parts_of(branch.conditions):
+        if not isinstance(part, Comparison) or part.operator in ("=", "!="):
+            continue
+        operator, left, right = part.operator, part.left, part.right
+        if operator in (">", ">="):
+            operator, left, right = MIRRORED[operator], right, left
+        both = variables_of(left), variables_of(right)
+        if both[0] != both[1] and all(len(v) == 1 and v <= {*branch.variables} for v in both):
+            given.setdefault((left, right), Comparison(operator, left, right, part.span))
+    known = dict(given)
+    sides = dict.fromkeys(side for pair in given for side in pair)
+    for middle, low, high in product(sides, repeat=3):
+        if (low, middle) in known and (middle, high) in known:
+            first, second = known[low, middle], known[middle, high]
+            strict = "<" in (first.operator, second.operator)
+            implied = Comparison("<" if strict else "<=", low, high, first.span)
+            known.setdefault((low, high), implied)
+    return tuple(
+        part
+        for pair, part in known.items()
+        if pair not in given and variables_of(part.left) != variables_of(part.right)
+    )
+
+
+def _trimmed(branch: Branch, program: Program) -> Program:
+    """Return the program without the bounds that follow from which event is last.
+
+    Nothing is later than that, which ends every range; so the window asks only that nothing is too
+    early for it. Of what is after a variable only the last one is bound before it is.
+    """
+    last = program.single[0].variable
+
+    def trimmed(step: Step) -> Step:
+        known = {last} | branch.before(step.variable)
+        lower = tuple(bound for bound in step.lower if bound.variable in known)
+        return _with_single_sides(replace(step, lower=lower, upper=()))
+
+    return replace(
+        program,
+        steps=tuple(map(trimmed, program.single)),
+        absences=tuple(replace(a, step=_with_single_sides(a.step)) for a in program.absences),
+    )
+
+
+def _with_single_sides(step: Step) -> Step:
+    """Return a step with bands about one bound variable each; the others are residuals."""
+    bands = [band for band in step.bands if len(variables_of(band.other)) == 1]
+    others = (
+        Comparison(band.operator, band.own, band.other, band.own.span)
+        for band in step.bands
+        if band not in bands
+    )
+    return replace(step, bands=tuple(bands), residuals=(*step.residuals, *others))

@@ -1,0 +1,261 @@
+"""What the loop of first-match search is given: records and arrays of stated shapes.
+
+Rows, tables and key codes lie in `ints`, times in `times`, columns and limits in `floats`, each
+array end to end with others; records say where. Numba takes a NamedTuple of arrays at no cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int32]
+Times = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Node:
+    """A step of a search, or a negated variable that is looked for there.
+
+    Attributes:
+        rows: Where the rows of its candidates begin in `ints`.
+        size: How many candidates there are.
+        limits: Where its part of `limits` begins.
+        limits_end: Where it ends.
+        checks: Where its part of `checks` begins, first those about the last event.
+        fixed_end: Where these end.
+        checks_end: Where it ends.
+        predicate: Its residual predicate that is not about the last event; -1: there is none.
+        last_predicate: The one that is about the last event; -1: there is none.
+        absent: Where the nodes begin of what must not be there once it is bound.
+        absent_end: Where they end.
+        distinct: Whether it could be the same event as one that is bound.
+        position: Its place in the pattern, among the variables of the branch.
+        jump: The step to go on with where its range is empty: the ones between cannot fill it.
+        chain: The step below whose candidates can only narrow the range; 0: there is none.
+        strict: Whether it is before the last event in time; otherwise in stream order.
+        final: Of what must not be there: whether it rules out all later candidates of its step.
+        wakes: Where what is remembered of its candidates begins.
+        memory: Whether anything is: nothing between it and the last event decides what comes after.
+    """
+
+    rows: int = 0
+    size: int = 0
+    limits: int = 0
+    limits_end: int = 0
+    checks: int = 0
+    fixed_end: int = 0
+    checks_end: int = 0
+    predicate: int = -1
+    last_predicate: int = -1
+    absent: int = 0
+    absent_end: int = 0
+    distinct: int = 0
+    position: int = 0
+    jump: int = 0
+    chain: int = 0
+    strict: int = 0
+    final: int = 0
+    wakes: int = 0
+    memory: int = 0
+
+
+@dataclass(slots=True)
+class Limit:
+    """A bound of a range.
+
+    Attributes:
+        upper: 1 where the range ends there, 0 where it begins.
+        depth: The step whose candidate is looked up.
+        table: Where its table begins in `ints`; -1: it is searched for.
+        partner: The step that has the key; -1: no key.
+        codes: Where the codes of the key begin in `ints`.
+        starts: Where the groups by key begin in `times`.
+        wanted: Where the times to look for begin in `times`, one for each candidate.
+        own: Where the times of the node's own candidates begin in `times`.
+    """
+
+    upper: int
+    depth: int
+    table: int = -1
+    partner: int = -1
+    codes: int = 0
+    starts: int = 0
+    wanted: int = 0
+    own: int = 0
+
+
+@dataclass(slots=True)
+class Check:
+    """A comparison: least <= column <= most.
+
+    Attributes:
+        column: Where the column begins in `floats`.
+        side: The step on the other side.
+        least: Where what it must not be below begins in `floats`; -1: there is no such limit.
+        most: The same for what it must not be above.
+    """
+
+    column: int
+    side: int
+    least: int
+    most: int
+
+
+@dataclass(slots=True)
+class Predicate:
+    """A residual predicate.
+
+    Attributes:
+        shape: The number under which it was compiled.
+        operands: Where its part of `operands` begins.
+        operands_end: Where it ends.
+    """
+
+    shape: int
+    operands: int
+    operands_end: int
+
+
+@dataclass(slots=True)
+class Operand:
+    """A number that a residual predicate is given.
+
+    Attributes:
+        numbers: Where they begin in `floats`, one for each candidate.
+        depth: The step whose candidate is looked up.
+    """
+
+    numbers: int
+    depth: int
+
+
+class Tables(NamedTuple):
+    """All searches of a query over one slice.
+
+    What must not be there is looked up as the candidate of a step after the last one, and a
+    constant as that of a step after this, which is always 0.
+
+    Attributes:
+        begins: int64[searches + 1], the node of the first step of each, and the end of the last.
+        nodes: Node[nodes], one for each step of each search, then one for each negated variable.
+        limits: Limit[limits], the bounds of ranges.
+        checks: Check[checks], the comparisons.
+        predicates: Predicate[predicates], the residual predicates.
+        operands: Operand[operands], what these are given.
+        ints: int32[n], rows, tables and key codes.
+        times: int64[n], times, arrival numbers, and where the groups of keys begin.
+        floats: float64[n], columns, what they are compared with, and operands.
+        window: How far apart the events of a match can be in time, in microseconds.
+    """
+
+    begins: Times
+    nodes: npt.NDArray[Any]
+    limits: npt.NDArray[Any]
+    checks: npt.NDArray[Any]
+    predicates: npt.NDArray[Any]
+    operands: npt.NDArray[Any]
+    ints: Ints
+    times: Times
+    floats: Floats
+    window: int
+
+
+def records(kind: type, items: Sequence[Any]) -> npt.NDArray[Any]:
+    """Return instances of a class of whole numbers as an array of records."""
+    names = [field.name for field in fields(kind)]
+    values = [tuple(getattr(item, name) for name in names) for item in items]
+    return np.array(values, dtype=[(name, np.int64) for name in names])
+
+
+class Lasts(NamedTuple):
+    """The events that can be last in a match, in stream order.
+
+    Attributes:
+        begin: The row of the stream at which the slice begins.
+        searches: int32[n], for each the search in which it can be last; for one event ascending.
+        at: int32[n], its number among the candidates of the first step of the search.
+        rows: int32[n], its row in the slice.
+    """
+
+    begin: int
+    searches: Ints
+    at: Ints
+    rows: Ints
+
+    def since(self, row: int) -> Lasts:
+        """Return those from a row of the stream on."""
+        first = int(np.searchsorted(self.rows, row - self.begin))
+        return Lasts(self.begin, self.searches[first:], self.at[first:], self.rows[first:])
+
+
+class Events(NamedTuple):
+    """The events of the slice.
+
+    Attributes:
+        ts: int64[rows], their times.
+        consumed: bool[rows], whether a match has them.
+    """
+
+    ts: Times
+    consumed: Flags
+
+
+class Matched(NamedTuple):
+    """Room for the matches, one for each event that can be last.
+
+    Attributes:
+        rows: int32[n, width], the rows of the variables in pattern order, then -1.
+        searches: int32[n], the search that found it.
+    """
+
+    rows: Ints
+    searches: Ints
+
+
+class Counts(NamedTuple):
+    """The work; added to.
+
+    Attributes:
+        looked: int64[nodes + 1], the candidates looked at, and at the end all work.
+        removed: int64[nodes], the partial matches that NOT ruled out.
+    """
+
+    looked: Times
+    removed: Times
+
+
+class Work(NamedTuple):
+    """Arrays to work in.
+
+    Attributes:
+        at: int64[width + 2], the candidate of each step.
+        begins: int64[width + 2], the first candidate of each range.
+        ends: int64[width + 2], the end of each range.
+        fitting: bool[width + 2], whether any candidate of the range fits the last event.
+        until: int64[width + 2], the row until which nothing can come of the step before.
+        least: float64[checks], what columns are compared with.
+        most: float64[checks], the same from above.
+        operands: float64[operands + 1], what a residual predicate is given.
+        skips: int32[candidates], how many consumed ones stand behind each.
+        wakes: int32[candidates], the row until which nothing can come of each.
+        trial: int32[width], the match that is built.
+    """
+
+    at: Times
+    begins: Times
+    ends: Times
+    fitting: Flags
+    until: Times
+    least: Floats
+    most: Floats
+    operands: Floats
+    skips: Ints
+    wakes: Ints
+    trial: Ints

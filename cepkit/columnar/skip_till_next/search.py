@@ -1,0 +1,447 @@
+"""First-match search, compiled by Numba: for each event that can be last its first match.
+
+A search goes in depth and stops at its first success. What is consumed is skipped by pointers that
+join as they are followed, so that many consumed events in a row cost one look; a range in which
+nothing fits the last event sends the search back to the step that could change that. And it is
+remembered of a candidate until which row nothing can come of it: `wakes`.
+
+Functions that are given `at` find there the candidate of each step that is bound; the last place
+but one is for what must not be there, the last one, always 0, for constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import uintp
+
+from cepkit.columnar.skip_till_next.records import Counts, Events, Lasts, Matched, Tables, Work
+from cepkit.compiling import compiled, lent
+
+Ints = npt.NDArray[np.int32]
+Times = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Decide = Callable[[int, Any], bool]
+"""Whether a residual predicate of some shape holds for the operands at a pointer."""
+
+NEVER = (1 << 31) - 1
+"""The row that a search waits for which can never succeed."""
+
+RUN = 4
+"""So many consumed candidates in a row are worth a look for where they end."""
+
+FLOOR = 1 << 14
+"""Patience is asked for as if so many rows had passed before."""
+
+BEGUN, DECIDED = 8, 8
+"""What it costs to begin a range, and to decide a predicate, in looks at a candidate."""
+
+
+@lent
+def _searched(tables: Tables, k: int, at: Times, size: int) -> int:
+    """Return the first candidate at or after the time of limit `k`, with its key."""
+    limit, times = tables.limits[k], tables.times
+    wanted = times[limit.wanted + at[limit.depth]]
+    low, high = 0, size
+    if limit.partner >= 0:
+        code = tables.ints[limit.codes + at[limit.partner]]
+        low = times[limit.starts + code]
+        high = times[limit.starts + code + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if times[limit.own + middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@lent
+def _range_of(tables: Tables, number: int, at: Times) -> tuple[int, int]:
+    """Return where the candidates of a node begin and end, given what is bound."""
+    node = tables.nodes[number]
+    low, high = 0, node.size
+    for k in range(node.limits, node.limits_end):
+        limit = tables.limits[k]
+        if limit.table >= 0:
+            edge = int(tables.ints[uintp(limit.table + at[limit.depth])])
+        else:
+            edge = int(_searched(tables, k, at, node.size))
+        if limit.upper:
+            high = min(high, edge)
+        else:
+            low = max(low, edge)
+    return low, high
+
+
+@lent
+def _same_event(tables: Tables, first: int, bound: int, at: Times, row: int) -> bool:
+    """Whether one of the first `bound` steps of the search at node `first` has the event `row`."""
+    for depth in range(bound):
+        if tables.ints[tables.nodes[first + depth].rows + at[depth]] == row:
+            return True
+    return False
+
+
+@lent
+def _look_up(tables: Tables, number: int, work: Work) -> None:
+    """Look up what the columns of a node are compared with."""
+    node = tables.nodes[number]
+    for k in range(node.checks, node.checks_end):
+        check = tables.checks[k]
+        other = work.at[check.side]
+        work.least[k] = tables.floats[check.least + other] if check.least >= 0 else -np.inf
+        work.most[k] = tables.floats[check.most + other] if check.most >= 0 else np.inf
+
+
+@lent
+def _inside(tables: Tables, first: int, end: int, y: int, work: Work) -> bool:
+    """Whether candidate `y` passes the checks from `first` to `end`."""
+    for k in range(first, end):
+        value = tables.floats[uintp(tables.checks[k].column + y)]
+        if not (value >= work.least[k] and value <= work.most[k]):
+            return False
+    return True
+
+
+@lent
+def _holds(tables: Tables, decide: Decide, number: int, work: Work) -> bool:
+    """Whether a residual predicate holds for the candidates in `at`; -1: there is none."""
+    if number < 0:
+        return True
+    predicate = tables.predicates[number]
+    for k in range(predicate.operands, predicate.operands_end):
+        operand = tables.operands[k]
+        place = operand.numbers + work.at[operand.depth]
+        work.operands[k - predicate.operands] = tables.floats[place]
+    return decide(predicate.shape, work.operands.ctypes)
+
+
+@lent
+def _ruled_out(tables: Tables, decide: Decide, first: int, depth: int, work: Work) -> int:
+    """Whether there is an event that must not be there once the step at `depth` is bound.
+
+    Returns:
+        0: there is none; 1: there is; 2: there is, for all later candidates of the step too.
+    """
+    step, at = tables.nodes[first + depth], work.at
+    for number in range(step.absent, step.absent_end):
+        node = tables.nodes[number]
+        low, high = _range_of(tables, number, at)
+        _look_up(tables, number, work)
+        for y in range(low, high):
+            at[at.size - 2] = y
+            if (
+                _inside(tables, node.checks, node.checks_end, y, work)
+                and _holds(tables, decide, node.predicate, work)
+                and _holds(tables, decide, node.last_predicate, work)
+            ):
+                row = tables.ints[node.rows + y]
+                if not (node.distinct and _same_event(tables, first, depth + 1, at, row)):
+                    return 2 if node.final else 1
+    return 0
+
+
+@lent
+def _next_free(tables: Tables, number: int, y: int, high: int, consumed: Flags, work: Work) -> int:
+    """Return the first candidate from `y` on that can be in a match, or one at or after `high`."""
+    begin, own = tables.nodes[number].rows, tables.nodes[number].wakes
+    skips, wakes, ints = work.skips, work.wakes, tables.ints
+    root = y
+    while root < high and (
+        consumed[uintp(ints[uintp(begin + root)])] | (wakes[uintp(own + root)] == NEVER)
+    ):
+        root += 1 + skips[uintp(own + root)]
+    while y < root:
+        step = 1 + skips[uintp(own + y)]
+        skips[uintp(own + y)] = root - y - 1
+        y += step
+    return root
+
+
+@lent
+def _enter(tables: Tables, number: int, depth: int, consumed: Flags, work: Work) -> None:
+    """Begin the range of a step."""
+    low, high = _range_of(tables, number, work.at)
+    work.begins[depth] = _next_free(tables, number, low, high, consumed, work)
+    work.at[depth] = work.begins[depth]
+    work.ends[depth], work.fitting[depth], work.until[depth] = high, False, NEVER
+    _look_up(tables, number, work)
+
+
+@lent
+def _advance(
+    tables: Tables,
+    decide: Decide,
+    first: int,
+    depth: int,
+    last: int,
+    stop: int,
+    consumed: Flags,
+    work: Work,
+    counts: Counts,
+) -> bool:
+    """Find the next candidate of a step, from `at` on; return whether there is one.
+
+    Args:
+        tables: The searches.
+        decide: Decides residual predicates.
+        first: The node of the first step.
+        depth: The step.
+        last: The row of the last event.
+        stop: The first row that is too late.
+        consumed: bool[rows], whether a match has an event.
+        work: Afterwards `fitting` says whether any candidate fits the last event, `until` the row
+            until which none does.
+        counts: Added to.
+    """
+    number = first + depth
+    node = tables.nodes[number]
+    ints, floats, at, wakes = tables.ints, tables.floats, work.at, work.wakes
+    y, high, found = at[depth], work.ends[depth], False
+    begin, asleep = node.rows, node.wakes
+    fixed, fixed_end, checks_end = node.checks, node.fixed_end, node.checks_end
+    decided = (node.predicate >= 0) | (node.last_predicate >= 0)
+    fits_any, wake = work.fitting[depth], work.until[depth]
+    count, run, decisions = 0, 0, 0
+    column = column_1 = 0
+    low_0 = high_0 = low_1 = high_1 = 0.0
+    if fixed < fixed_end:
+        column = tables.checks[fixed].column
+        low_0, high_0 = work.least[fixed], work.most[fixed]
+    if fixed_end < checks_end:
+        column_1 = tables.checks[fixed_end].column
+        low_1, high_1 = work.least[fixed_end], work.most[fixed_end]
+    several = fixed + 1 < fixed_end or fixed_end + 1 < checks_end
+    while True:
+        while y < high:
+            row = int(ints[uintp(begin + y)])
+            if row >= stop:
+                wake = min(wake, row)
+                high = y
+                break
+            sleeps = int(wakes[uintp(asleep + y)])
+            free = (not consumed[uintp(row)]) & (sleeps != NEVER)
+            count += free
+            sleeping = free & (sleeps >= last)
+            wake = min(wake, sleeps) if sleeping else wake
+            fits = free & (sleeps < last)
+            suits = fits
+            if fixed < fixed_end:
+                value = floats[uintp(column + y)]
+                fits &= (value >= low_0) & (value <= high_0)
+            if fixed_end < checks_end:
+                value = floats[uintp(column_1 + y)]
+                suits &= (value >= low_1) & (value <= high_1)
+            fits_any |= sleeping | (fits & (not several))
+            wake = 0 if suits & (not fits) else wake
+            run = 0 if free else run + 1
+            if (fits & (suits | several)) | (run == RUN):
+                break
+            y += 1
+        if y >= high:
+            break
+        if run == RUN:
+            y, run = _next_free(tables, number, y, high, consumed, work), 0
+            continue
+        row = int(ints[uintp(begin + y)])
+        passes = True
+        if several:
+            fits = _inside(tables, fixed, fixed_end, y, work)
+            passes = _inside(tables, fixed_end, checks_end, y, work)
+            fits_any |= fits
+            wake = wake if fits or not passes else 0
+            passes &= fits
+        at[depth] = y
+        if passes and decided:
+            decisions += 1
+            passes = _holds(tables, decide, node.predicate, work)
+            if passes and not _holds(tables, decide, node.last_predicate, work):
+                passes, wake = False, 0
+        if passes and not (node.distinct and _same_event(tables, first, depth, at, row)):
+            ruled = 0
+            if node.absent < node.absent_end:
+                ruled = _ruled_out(tables, decide, first, depth, work)
+            if ruled == 0:
+                found = True
+                break
+            counts.removed[number] += 1
+            if ruled == 2:
+                break
+        y += 1
+    counts.looked[number] += count
+    counts.looked[-1] += BEGUN + count + DECIDED * decisions
+    work.fitting[depth], work.until[depth] = fits_any, wake
+    return found
+
+
+@lent
+def _back(tables: Tables, first: int, depth: int, work: Work) -> int:
+    """Return the step to go on with where nothing in the range of `depth` fits the last event."""
+    while True:
+        below = tables.nodes[first + depth].chain
+        # The first of its range led into an empty one: so would any later range below.
+        if below == 0 or work.at[below] != work.begins[below]:
+            return int(tables.nodes[first + depth].jump)
+        depth = below
+
+
+@lent
+def _first(
+    tables: Tables,
+    decide: Decide,
+    search: int,
+    before: int,
+    events: Events,
+    work: Work,
+    counts: Counts,
+) -> bool:
+    """Find the first match with the last event `at[0]`; leaves its candidates in `at`.
+
+    The rows from `before` on are not before the last event in time.
+    """
+    nodes, ints, at, until = tables.nodes, tables.ints, work.at, work.until
+    first = tables.begins[search]
+    steps = tables.begins[search + 1] - first
+    last = int(ints[uintp(nodes[first].rows + at[0])])
+    counts.looked[first] += 1
+    if _ruled_out(tables, decide, first, 0, work):
+        counts.removed[first] += 1
+        return False
+    depth, entered = 1, False
+    while 0 < depth < steps:
+        node = nodes[first + depth]
+        if not entered:
+            _enter(tables, first + depth, depth, events.consumed, work)
+        stop = before if node.strict else last
+        if _advance(tables, decide, first, depth, last, stop, events.consumed, work, counts):
+            depth, entered = depth + 1, False
+            continue
+        back = depth - 1 if work.fitting[depth] else _back(tables, first, depth, work)
+        if back == depth - 1:
+            wake = until[depth]
+            until[back] = min(until[back], wake)
+            below = nodes[first + back]
+            if below.memory:
+                row = int(ints[below.rows + at[back]])
+                if wake < NEVER and events.ts[wake] - events.ts[row] > tables.window:
+                    wake = NEVER
+                work.wakes[below.wakes + at[back]] = wake
+        else:
+            until[back] = 0
+        depth, entered = back, True
+        at[depth] += 1
+    return bool(depth == steps)
+
+
+@lent
+def _smaller(trial: Ints, rows: Ints, m: int) -> bool:
+    """Whether `trial` comes before row `m` of `rows` in lexicographic order."""
+    for k in range(trial.size):
+        if trial[k] != rows[m, k]:
+            return bool(trial[k] < rows[m, k])
+    return False
+
+
+@lent
+def _write_trial(tables: Tables, search: int, work: Work) -> None:
+    """Write the match that a search has found in pattern order."""
+    for k in range(work.trial.size):
+        work.trial[k] = -1
+    first = tables.begins[search]
+    for depth in range(tables.begins[search + 1] - first):
+        node = tables.nodes[first + depth]
+        work.trial[node.position] = tables.ints[node.rows + work.at[depth]]
+
+
+@lent
+def _scan(
+    tables: Tables,
+    decide: Decide,
+    lasts: Lasts,
+    events: Events,
+    matched: Matched,
+    counts: Counts,
+    work: Work,
+    patience: int,
+) -> tuple[int, int]:
+    """Do what `scan` says, in arrays to work in."""
+    n, width = lasts.rows.size, work.trial.size
+    m, t, before = 0, 0, 0
+    while t < n:
+        row = int(lasts.rows[t])
+        if counts.looked[-1] > patience * (FLOOR + row - lasts.rows[0]):
+            break
+        if events.ts[before] < events.ts[row]:
+            before = row
+            while events.ts[before - 1] == events.ts[row]:
+                before -= 1
+        best = -1
+        while t < n and lasts.rows[t] == row:
+            search = lasts.searches[t]
+            work.at[0] = lasts.at[t]
+            t += 1
+            if events.consumed[row]:
+                continue
+            if not _first(tables, decide, search, before, events, work, counts):
+                continue
+            _write_trial(tables, search, work)
+            if best < 0 or _smaller(work.trial, matched.rows, m):
+                best = search
+                for k in range(width):
+                    matched.rows[m, k] = work.trial[k]
+        if best >= 0:
+            for k in range(width):
+                if matched.rows[m, k] >= 0:
+                    events.consumed[matched.rows[m, k]] = True
+            matched.searches[m] = best
+            m += 1
+    return m, t
+
+
+@compiled
+def scan(
+    tables: Tables,
+    decide: Decide,
+    lasts: Lasts,
+    events: Events,
+    matched: Matched,
+    counts: Counts,
+    memory: Ints,
+    patience: int,
+) -> tuple[int, int]:
+    """Take the first match at each event that completes any, in stream order.
+
+    Args:
+        tables: The searches.
+        decide: Decides their residual predicates.
+        lasts: The events that can be last.
+        events: All events of the slice; what is taken is consumed.
+        matched: The output.
+        counts: Added to.
+        memory: int32[2, candidates], what is known of the candidates of each step; at first 0.
+        patience: The search is broken off where it took so much work for each row.
+
+    Returns:
+        The number of matches, and how many of the events that can be last were tried.
+    """
+    width, checks = matched.rows.shape[1], len(tables.checks)
+    at = np.zeros(width + 2, dtype=np.int64)
+    work = Work(
+        at,
+        np.zeros_like(at),
+        np.zeros_like(at),
+        np.zeros(at.size, dtype=np.bool_),
+        np.zeros_like(at),
+        np.empty(checks),
+        np.empty(checks),
+        np.empty(len(tables.operands) + 1),
+        memory[0],
+        memory[1],
+        np.empty(width, dtype=np.int32),
+    )
+    return _scan(tables, decide, lasts, events, matched, counts, work, patience)

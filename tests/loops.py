@@ -1,0 +1,71 @@
+"""Ways to evaluate residual predicates: what the engine writes compiled, in Python, or not at all.
+
+Compiling takes a third of a second for each shape, so hypothesis draws what is written mostly in
+Python; it is the same source.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, Literal, TypeAlias
+
+import numba
+import numpy as np
+import pytest
+
+from cepkit.columnar.join import generated, sources, step
+
+Way: TypeAlias = Literal["numpy", "python", "compiled"]
+"""numpy: joins leave residual predicates to NumPy, as they do at first. python: joins are written
+at once and left to Python. compiled: they are written at once and compiled. A predicate of
+first-match search is compiled in the last way only, and else left to Python."""
+
+
+@contextmanager
+def evaluated(way: Way) -> Iterator[None]:
+    """Evaluate residual predicates in some way."""
+    with pytest.MonkeyPatch.context() as patch:
+        if way != "numpy":
+            patch.setattr(step, "GENERATE_AFTER", 0)
+        if way != "compiled":
+            patch.setattr(generated, "load", _partly if way == "numpy" else in_python)
+        yield
+
+
+def _partly(text: str) -> Any:
+    return in_python(text) if "def predicate(" in text else sources.load(text)
+
+
+@cache
+def in_python(text: str) -> Any:
+    """Return what a source defines, left to Python."""
+    names: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("njit", "cfunc"):
+            patch.setattr(numba, name, lambda *_, **__: lambda function: function)
+        exec(sources._HEAD + text, names)
+    if "predicate" in names:
+        return SimpleNamespace(predicate=_Callback(names["predicate"]))
+    return SimpleNamespace(**{n: _quiet(names[n]) for n in ("join", "exists") if n in names})
+
+
+def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
+    return np.errstate(all="ignore")(function)
+
+
+class _Callback(numba.types.WrapperAddressProtocol):
+    """A Python function that compiled code calls by its address."""
+
+    def __init__(self, function: Callable[[int, Any], bool]) -> None:
+        kind = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_int64, ctypes.POINTER(ctypes.c_double))
+        self._function = kind(function)
+
+    def __wrapper_address__(self) -> int:
+        return ctypes.cast(self._function, ctypes.c_void_p).value or 0
+
+    def signature(self) -> Any:
+        return numba.boolean(numba.int64, numba.types.CPointer(numba.float64))
