@@ -1,4 +1,8 @@
-"""What is shown in terminals and in notebooks: results as texts, and texts from data as HTML.
+"""How values print, in terminals and notebooks: printers by type, and texts from data as HTML.
+
+A value's module defines the value alone. Its printer, a module beside it, registers what returns
+the value as a text (`text_of.register`) and as HTML (`html_of.register`), and the package's
+`__init__` imports the printer: the value knows nothing of it.
 
 A notebook reads more than markup in HTML: MathJax makes formulas of what stands between dollars,
 and links of some of them. What comes from data must not be read so.
@@ -7,9 +11,22 @@ and links of some of them. What comes from data must not be read so.
 from __future__ import annotations
 
 import unicodedata
+from functools import singledispatch
 from html import escape
 
 _UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+
+
+@singledispatch
+def text_of(value: object) -> str:
+    """Return a value as a text that is made to be read."""
+    raise TypeError(f"no printer of {type(value).__name__} is registered")
+
+
+@singledispatch
+def html_of(value: object) -> str:
+    """Return a value as HTML, names and values escaped: its text where nothing better is known."""
+    return html_output(html_lines(text_of(value)))
 
 
 class Printed:
@@ -22,6 +39,18 @@ class Printed:
 
     def __repr__(self) -> str:
         return str(self)
+
+
+class WithPrinter(Printed):
+    """For values that print as their printer says."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
 
 def visible(text: object) -> str:

@@ -23,7 +23,6 @@ from cepkit.automata.journal import Instance
 from cepkit.automata.lane import Lane, Setting, with_place
 from cepkit.automata.operations import Reason
 from cepkit.automata.rules import Rules
-from cepkit.plan.checks import variables_of_plan
 from cepkit.plan.nodes import BranchPlan
 
 
@@ -37,7 +36,7 @@ class ChainNFA:
 
     def prepare(self, rules: Rules, number: int, chart: Chart, plan: BranchPlan) -> ChainProgram:
         """Return the states of the order of a plan."""
-        return ChainProgram(rules, number, chart, variables_of_plan(plan))
+        return ChainProgram(rules, number, chart, plan.variables)
 
 
 class ChainProgram:

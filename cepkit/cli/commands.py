@@ -21,7 +21,7 @@ from cepkit.columnar.results.measuring import run_plans
 from cepkit.costs import get_cost_model
 from cepkit.pattern.nodes import repeated_in
 from cepkit.pattern.query import Query
-from cepkit.plan.checks import as_plan, variables_of_plan
+from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
 from cepkit.planners.choose import get_planner
@@ -192,7 +192,7 @@ def _plan_as_data(plan: Plan) -> dict[str, object]:
     return {
         "planner": plan.planner,
         "plan": one_line(plan),
-        "orders": [list(variables_of_plan(branch)) for branch in plan.branches],
+        "orders": [list(branch.variables) for branch in plan.branches],
         # JSON has no infinity.
         "cost": cost if cost is not None and math.isfinite(cost) else None,
     }

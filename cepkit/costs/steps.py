@@ -15,7 +15,6 @@ from dataclasses import replace
 from cepkit.costs.expectation import Expectation
 from cepkit.pattern.conditions import Attribute, Comparison
 from cepkit.pattern.normal_form import Branch
-from cepkit.plan.checks import variables_of_plan
 from cepkit.plan.logarithms import from_log, log
 from cepkit.plan.nodes import BranchPlan, ExpectedStep, OrderPlan, TreePlan, Unit, work_of
 from cepkit.statistics.model import Statistics
@@ -85,7 +84,7 @@ def expected_steps(
     if not isinstance(plan, OrderPlan | TreePlan):
         plan = OrderPlan(tuple(plan))
     repeated = {variable for variable, _, _ in branch.repeated}
-    sets = (Unit((v,), (), v) for v in variables_of_plan(plan) if v in repeated)
+    sets = (Unit((v,), (), v) for v in plan.variables if v in repeated)
     expectation, looked_up = Expectation.of(branch, statistics), linked_by_equality(branch)
 
     def steps_of(units: Sequence[Unit]) -> Iterator[ExpectedStep]:

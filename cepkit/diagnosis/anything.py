@@ -21,7 +21,6 @@ from cepkit.diagnosis.verdict import said
 from cepkit.diagnosis.words import counted
 from cepkit.diagnosis.work import Coverage, Work
 from cepkit.pattern.policies import Strategy
-from cepkit.plan.checks import variables_of_plan
 
 _UNPRUNED = 8_000_000
 """Of the budget, for a search that also counts what fails in one requirement alone."""
@@ -39,7 +38,7 @@ def about_any(question: Question) -> WhyNot:
         poured = pour(
             measured,
             number + 1,
-            variables_of_plan(question.plan.branches[number]),
+            question.plan.branches[number].variables,
             Work(question.budget),
             alone,
         )

@@ -28,11 +28,13 @@ from cepkit.pattern.names import attribute_text, name_text, string_text
 from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
+from cepkit.printing import text_of
 
 # How tightly the forms of an expression bind; inside of a tighter one a looser one gets brackets.
 _ANY_OF, _ALL_OF, _COMPLEMENT, _COMPARISON, _SUM, _PRODUCT, _SIGNED, _ATOM = range(8)
 
 
+@text_of.register
 def to_text(query: Query) -> str:
     """Return `query` as a text that parses to it again, one clause a line.
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from cepkit.pattern.conditions import Aggregate, Expression
 from cepkit.pattern.nodes import Structure
 from cepkit.pattern.policies import Strategy, Window
-from cepkit.printing import Printed, html_lines, html_output
+from cepkit.printing import WithPrinter
 
 
 @dataclass(frozen=True, repr=False)
-class Query(Printed):
+class Query(WithPrinter):
     """What `parse` and the builder give: one frozen value, equal where its parts are equal.
 
     Attributes:
@@ -32,11 +32,3 @@ class Query(Printed):
     aggregates: tuple[Aggregate, ...] = ()
     group_by: tuple[str, ...] = ()
     text: str | None = field(default=None, compare=False, repr=False)
-
-    def __str__(self) -> str:
-        from cepkit.pattern.printer import to_text
-
-        return to_text(self)
-
-    def _repr_html_(self) -> str:
-        return html_output(html_lines(str(self)))

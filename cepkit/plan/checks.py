@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from cepkit.errors import PlanError, nearest
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
-from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, Plan, Tree, TreePlan, leaves
+from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, Plan, Tree, TreePlan
 
 PlanLike: TypeAlias = Plan | OrderPlan | TreePlan | Sequence[Any] | None
 
@@ -27,7 +27,7 @@ def check_plan(plan: Plan, query: Query) -> Plan:
             expected="an order for each choice at the ORs of the pattern",
         )
     for order, branch in zip(plan.branches, branches, strict=True):
-        _check_order(variables_of_plan(order), branch)
+        _check_order(order.variables, branch)
     return plan
 
 
@@ -66,11 +66,6 @@ def as_plan(value: PlanLike, query: Query) -> Plan:
             hint="Plan((OrderPlan(...), OrderPlan(...)), 'by hand'), or leave it to choose_plan",
         )
     return check_plan(Plan((order,), "by hand"), query)
-
-
-def variables_of_plan(plan: BranchPlan) -> tuple[str, ...]:
-    """Return the variables of a plan, in the order in which it names them."""
-    return plan.order if isinstance(plan, OrderPlan) else leaves(plan.root)
 
 
 def _tree(value: object) -> Tree:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from cepkit.plan.logarithms import from_log
-from cepkit.printing import Printed
-from cepkit.statistics.forecast import Forecast
+from cepkit.plan.logarithms import from_log, log
+from cepkit.printing import WithPrinter
+from cepkit.statistics.forecast import Forecast, around
 from cepkit.statistics.model import Statistics
 
 
@@ -17,6 +18,11 @@ class OrderPlan:
     """The positive variables of a branch in the order in which they are bound."""
 
     order: tuple[str, ...]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables, in the order of the plan."""
+        return self.order
 
     def __str__(self) -> str:
         return " → ".join(self.order)
@@ -39,6 +45,11 @@ class TreePlan:
     """The positive variables of a branch as the leaves of a binary tree, joined from below."""
 
     root: Tree
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables, in the order of the leaves."""
+        return leaves(self.root)
 
     def __str__(self) -> str:
         return tree_text(self.root)
@@ -161,7 +172,7 @@ class ExpectedStep:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Plan(Printed):
+class Plan(WithPrinter):
     """How a query is evaluated.
 
     Attributes:
@@ -190,16 +201,27 @@ class Plan(Printed):
 
         None for a plan that was made without statistics.
         """
-        from cepkit.plan.forecast import forecast_of
+        if self.statistics is None or not self.expected:
+            return None
+        steps = [step for branch in self.expected for step in branch]
+        matches = math.fsum(branch[-1].partial_matches for branch in self.expected if branch)
+        errors = (_relative_error(self.statistics, b.variables) for b in self.branches)
+        return Forecast(
+            matches,
+            *around(log(matches), max(errors, default=0.0)),
+            candidates=math.fsum(step.candidates for step in steps),
+            partial_matches=math.fsum(step.partial_matches for step in steps),
+            alive=max((step.alive for step in steps), default=0.0),
+        )
 
-        return forecast_of(self)
 
-    def __str__(self) -> str:
-        from cepkit.plan.printer import to_text
-
-        return to_text(self)
-
-    def _repr_html_(self) -> str:
-        from cepkit.plan.printer import to_html
-
-        return to_html(self)
+def _relative_error(statistics: Statistics, variables: Iterable[str]) -> float:
+    """Return the standard error of the logarithm of the product of the selectivities."""
+    known = set(variables)
+    return math.sqrt(
+        math.fsum(
+            (selectivity.standard_error / selectivity.share) ** 2
+            for names, selectivity in statistics.selectivities.items()
+            if names <= known and selectivity.share
+        )
+    )

@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import ExpectedStep, Plan
-from cepkit.printing import html_output, html_text
+from cepkit.printing import html_of, html_output, html_text, text_of
 from cepkit.statistics.tables import html_table, number, text_table
 
 _STEPS = ("step", "candidates", "partial matches", "alive in a window")
@@ -17,6 +17,7 @@ def one_line(plan: Plan) -> str:
     return " | ".join(map(str, plan.branches))
 
 
+@text_of.register
 def to_text(plan: Plan) -> str:
     """Return the plan with its cost, and a table of expected numbers where they are known."""
     lines = [_head(plan)]
@@ -28,6 +29,7 @@ def to_text(plan: Plan) -> str:
     return "\n".join((*lines, *_forecast(plan)))
 
 
+@html_of.register
 def to_html(plan: Plan) -> str:
     """Return the same as HTML, names escaped."""
     parts = [f"<p>{html_text(_head(plan))}</p>"]

@@ -1,5 +1,6 @@
 """What is known of a stream in the light of a pattern: rates, filters, selectivities, keys."""
 
+from cepkit.statistics import printer as printer  # registers how statistics print
 from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.lateness import Lateness
@@ -15,4 +16,5 @@ __all__ = [
     "OverTime",
     "Selectivity",
     "Statistics",
+    "printer",
 ]

@@ -13,11 +13,12 @@ from types import MappingProxyType
 from typing import Any
 
 from cepkit.errors import StatisticsError
-from cepkit.printing import Printed
+from cepkit.printing import WithPrinter
 from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.lateness import Lateness
 from cepkit.statistics.over_time import OverTime
+from cepkit.statistics.saved import from_json, to_json
 from cepkit.statistics.selectivity import Equality as Equality
 from cepkit.statistics.selectivity import Selectivity as Selectivity
 from cepkit.statistics.selectivity import checked_share, not_negative
@@ -27,7 +28,7 @@ _NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Statistics(Printed):
+class Statistics(WithPrinter):
     """What is known of a stream in the light of a pattern. A value: compare, hash, edit, save.
 
     Attributes:
@@ -179,9 +180,7 @@ class Statistics(Printed):
 
     def to_json(self) -> str:
         """Return the statistics as JSON; `from_json` reads it."""
-        from cepkit.statistics.saved import to_json
-
-        return to_json(self)
+        return to_json(self._values())
 
     @staticmethod
     def from_json(text: str) -> Statistics:
@@ -190,28 +189,19 @@ class Statistics(Printed):
         Raises:
             StatisticsError: The text is something else.
         """
-        from cepkit.statistics.saved import from_json
-
-        return from_json(text)
+        return Statistics(**from_json(text))
 
     def __hash__(self) -> int:
-        values = (getattr(self, f.name) for f in fields(self))
+        values = self._values().values()
         return hash(tuple(frozenset(v.items()) if isinstance(v, Mapping) else v for v in values))
 
     # Read-only mappings cannot be pickled, plain ones can.
     def __reduce__(self) -> tuple[object, ...]:
-        values = (getattr(self, f.name) for f in fields(self))
+        values = self._values().values()
         return Statistics, tuple(dict(v) if isinstance(v, Mapping) else v for v in values)
 
-    def __str__(self) -> str:
-        from cepkit.statistics.printer import to_text
-
-        return to_text(self)
-
-    def _repr_html_(self) -> str:
-        from cepkit.statistics.printer import to_html
-
-        return to_html(self)
+    def _values(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 def _alone(variable: str) -> frozenset[str]:

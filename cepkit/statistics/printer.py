@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from cepkit.printing import html_output, html_text
+from cepkit.printing import html_of, html_output, html_text, text_of
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.selectivity import Selectivity
 from cepkit.statistics.tables import html_table, number, text_table
@@ -27,6 +27,7 @@ _NAMED = 3
 Rows = list[tuple[str, ...]]
 
 
+@text_of.register
 def to_text(statistics: Statistics) -> str:
     """Return the stream in a few lines, then tables of what is known."""
     parts = ["\n".join(_stream(statistics))]
@@ -34,6 +35,7 @@ def to_text(statistics: Statistics) -> str:
     return "\n\n".join([*parts, *_notes(statistics)])
 
 
+@html_of.register
 def to_html(statistics: Statistics) -> str:
     """Return the same as HTML, everything that comes from outside escaped."""
     parts = [f"<p>{html_text(line)}</p>" for line in _stream(statistics)]

@@ -7,99 +7,76 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
+from dataclasses import asdict, fields
 from typing import Any
 
 from cepkit.errors import StatisticsError
 from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.lateness import Lateness
-from cepkit.statistics.model import Statistics
 from cepkit.statistics.over_time import OverTime
 from cepkit.statistics.selectivity import Equality, Selectivity
 from cepkit.stream.columns import Dropped
 
 FORMAT = "cepkit statistics 2"
 _OLDER = "cepkit statistics 1"
+_MAY_BE_NONE = ("over_time", "lateness", "forecast")
+_FORECAST = tuple(field.name for field in fields(Forecast))
 
 
-def to_json(statistics: Statistics) -> str:
-    """Return `statistics` as an indented JSON object."""
-    s = statistics
+def to_json(values: Mapping[str, Any]) -> str:
+    """Return the fields of statistics as an indented JSON object.
+
+    Args:
+        values: The value of each field, by its name.
+    """
+    over_time, lateness, forecast = (values[name] for name in _MAY_BE_NONE)
     return json.dumps(
         {
             "format": FORMAT,
-            "rates": dict(s.rates),
-            "filters": dict(s.filters),
+            "rates": dict(values["rates"]),
+            "filters": dict(values["filters"]),
             "selectivities": [
-                {"variables": sorted(names), **_selectivity(found)}
-                for names, found in s.selectivities.items()
+                {"variables": sorted(names), **asdict(selectivity)}
+                for names, selectivity in values["selectivities"].items()
             ],
-            "same_key": s.same_key,
-            "events": s.events,
-            "dropped": {"null_time": s.dropped.null_time, "null_type": s.dropped.null_type},
-            "first": s.first,
-            "last": s.last,
-            "never_occurring": list(s.never_occurring),
+            "same_key": values["same_key"],
+            "events": values["events"],
+            "dropped": asdict(values["dropped"]),
+            "first": values["first"],
+            "last": values["last"],
+            "never_occurring": values["never_occurring"],
             "equalities": [
-                {
-                    "variables": sorted(names),
-                    "by_frequency": found.by_frequency,
-                    "in_window": _selectivity(found.in_window),
-                }
-                for names, found in s.equalities.items()
+                {"variables": sorted(names), **asdict(equality)}
+                for names, equality in values["equalities"].items()
             ],
-            "missing": dict(s.missing),
-            "over_time": None if s.over_time is None else _over_time(s.over_time),
-            "keys": [
-                {
-                    "attributes": list(keys.attributes),
-                    "events": keys.events,
-                    "distinct": keys.distinct,
-                    "most_frequent": [list(key) for key in keys.most_frequent],
-                }
-                for keys in s.keys
-            ],
-            "lateness": None if s.lateness is None else _lateness(s.lateness),
-            "forecast": None if s.forecast is None else _forecast(s.forecast),
+            "missing": dict(values["missing"]),
+            "over_time": None if over_time is None else _over_time(over_time),
+            "keys": [asdict(keys) for keys in values["keys"]],
+            "lateness": None if lateness is None else asdict(lateness),
+            "forecast": None if forecast is None else _forecast(forecast),
         },
         indent=2,
         ensure_ascii=False,
     )
 
 
-def _selectivity(found: Selectivity) -> dict[str, Any]:
+def _over_time(over_time: OverTime) -> dict[str, Any]:
     return {
-        "share": found.share,
-        "pairs": found.pairs,
-        "standard_error": found.standard_error,
+        "begin": over_time.begin,
+        "bucket_seconds": over_time.bucket_seconds,
+        "counts": dict(over_time.counts),
     }
 
 
-def _over_time(found: OverTime) -> dict[str, Any]:
-    counts = {variable: list(numbers) for variable, numbers in found.counts.items()}
-    return {"begin": found.begin, "bucket_seconds": found.bucket_seconds, "counts": counts}
-
-
-def _lateness(found: Lateness) -> dict[str, Any]:
-    return {
-        "late": found.late,
-        "events": found.events,
-        "longest_seconds": found.longest_seconds,
-        "percentile_99_seconds": found.percentile_99_seconds,
-    }
-
-
-_FORECAST = ("matches", "low", "high", "candidates", "partial_matches", "alive")
-
-
-def _forecast(found: Forecast) -> dict[str, Any]:
+def _forecast(forecast: Forecast) -> dict[str, Any]:
     # JSON has no infinity: null stands for a number that no float holds.
-    numbers = {name: getattr(found, name) for name in _FORECAST}
-    return {name: n if math.isfinite(n) else None for name, n in numbers.items()}
+    return {name: n if math.isfinite(n) else None for name, n in asdict(forecast).items()}
 
 
-def from_json(text: str) -> Statistics:
-    """Return what `to_json` wrote, now or in format 1.
+def from_json(text: str) -> dict[str, Any]:
+    """Return the value of each field that `to_json` wrote, now or in format 1.
 
     Raises:
         StatisticsError: The text is no JSON, of another format, or has values that cannot be.
@@ -123,26 +100,26 @@ def from_json(text: str) -> Statistics:
         ) from problem
 
 
-def _read(found: dict[str, Any]) -> Statistics:
-    return Statistics(
-        _floats(found["rates"]),
-        _floats(found["filters"]),
-        {frozenset(s["variables"]): _read_selectivity(s) for s in found["selectivities"]},
-        float(found["same_key"]),
-        int(found["events"]),
-        Dropped(int(found["dropped"]["null_time"]), int(found["dropped"]["null_type"])),
-        None if found["first"] is None else int(found["first"]),
-        None if found["last"] is None else int(found["last"]),
-        tuple(str(name) for name in found["never_occurring"]),
+def _read(found: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "rates": _floats(found["rates"]),
+        "filters": _floats(found["filters"]),
+        "selectivities": {_names(s): _read_selectivity(s) for s in found["selectivities"]},
+        "same_key": float(found["same_key"]),
+        "events": int(found["events"]),
+        "dropped": Dropped(int(found["dropped"]["null_time"]), int(found["dropped"]["null_type"])),
+        "first": None if found["first"] is None else int(found["first"]),
+        "last": None if found["last"] is None else int(found["last"]),
+        "never_occurring": tuple(str(name) for name in found["never_occurring"]),
         **({} if found["format"] == _OLDER else _read_details(found)),
-    )
+    }
 
 
 def _read_details(found: dict[str, Any]) -> dict[str, Any]:
-    over_time, lateness, forecast = (found[n] for n in ("over_time", "lateness", "forecast"))
+    over_time, lateness, forecast = (found[name] for name in _MAY_BE_NONE)
     return {
         "equalities": {
-            frozenset(e["variables"]): Equality(
+            _names(e): Equality(
                 None if e["by_frequency"] is None else float(e["by_frequency"]),
                 _read_selectivity(e["in_window"]),
             )
@@ -179,6 +156,10 @@ def _read_details(found: dict[str, Any]) -> dict[str, Any]:
             *(math.inf if forecast[n] is None else float(forecast[n]) for n in _FORECAST)
         ),
     }
+
+
+def _names(found: dict[str, Any]) -> frozenset[str]:
+    return frozenset(map(str, found["variables"]))
 
 
 def _floats(found: dict[str, Any]) -> dict[str, float]:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from cepkit.costs import LATENCY, PARTIAL_MATCHES, WORK, Blend
 from cepkit.errors import StatisticsError
 from cepkit.pattern.policies import Strategy
-from cepkit.plan.checks import variables_of_plan
 from cepkit.plan.nodes import OrderPlan, Pair, TreePlan
 from cepkit.planners import PLANNERS
 from cepkit.statistics import Statistics
@@ -81,7 +80,7 @@ def all_plans(kind, names):
 def test_gives_each_variable_once(planner, problem):
     one, statistics, cost = problem
     plan = planner.plan(one, statistics, cost)
-    assert sorted(variables_of_plan(plan)) == sorted(one.variables)
+    assert sorted(plan.variables) == sorted(one.variables)
 
 
 @PLANNER
@@ -150,20 +149,20 @@ def test_equal_variables_stay_in_pattern_order(planner):
     for combine in (seq, conjunction):
         one = branch(combine(*NAMES))
         plan = planner.plan(one, Statistics.assumed(dict.fromkeys(NAMES, 2.0)), PARTIAL_MATCHES)
-        assert variables_of_plan(plan) == tuple(NAMES)
+        assert plan.variables == tuple(NAMES)
 
 
 @PLANNER
 def test_negated_variables_are_not_planned(planner):
     one = branch(seq("a", absent("n"), "b"))
     plan = planner.plan(one, Statistics.assumed({"a": 1, "b": 2}), PARTIAL_MATCHES)
-    assert variables_of_plan(plan) == ("a", "b")
+    assert plan.variables == ("a", "b")
 
 
 @PLANNER
 def test_a_single_variable_is_a_plan(planner):
     plan = planner.plan(branch(seq("a")), Statistics.assumed({"a": 1}), PARTIAL_MATCHES)
-    assert variables_of_plan(plan) == ("a",)
+    assert plan.variables == ("a",)
 
 
 @PLANNER
@@ -173,7 +172,7 @@ def test_large_patterns_are_planned(planner):
     statistics = Statistics.assumed({v: 1.0 + i for i, v in enumerate(names)}, shares)
     for combine in (seq, conjunction):
         plan = planner.plan(branch(combine(*names)), statistics, PARTIAL_MATCHES)
-        assert sorted(variables_of_plan(plan)) == sorted(names)
+        assert sorted(plan.variables) == sorted(names)
 
 
 @PLANNER

@@ -1,9 +1,12 @@
 """What a prompt shows of results: the text that they print, not the values that they hold."""
 
+import sys
+
 import pytest
 from IPython.lib.pretty import pretty
 
 import cepkit as ck
+from cepkit.printing import WithPrinter, html_of, text_of
 
 TEXT = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 3 seconds"
 
@@ -36,3 +39,25 @@ def test_a_prompt_shows_what_is_printed(results):
         assert repr(result) == str(result)
         assert pretty(result) == str(result)
         assert not str(result).startswith(f"{type(result).__name__}(")
+
+
+def test_every_value_that_leaves_printing_to_a_printer_has_one():
+    # A dataclass with slots is made twice; what its module knows is the one that counts.
+    every = WithPrinter.__subclasses__()
+    kinds = [k for k in every if k is vars(sys.modules[k.__module__]).get(k.__name__)]
+    assert {k.__name__ for k in kinds} >= {"Plan", "Query", "Statistics"}
+    for kind in kinds:
+        assert text_of.dispatch(kind) is not text_of.dispatch(object), kind
+
+
+def test_a_value_without_a_printer_says_so():
+    class Bare(WithPrinter):
+        pass
+
+    with pytest.raises(TypeError, match="no printer of Bare"):
+        str(Bare())
+
+
+def test_html_is_the_escaped_text_where_no_printer_makes_more_of_it():
+    query = ck.parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x")
+    assert html_of(query) == "<pre>PATTERN SEQ(A a, B b)\nWHERE a.x &lt; b.x</pre>"

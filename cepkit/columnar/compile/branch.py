@@ -54,7 +54,6 @@ from cepkit.columnar.compile.windows import (
 from cepkit.pattern.conditions import Expression, attributes_of, variables_of
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
-from cepkit.plan.checks import variables_of_plan
 from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, Unit, work_of
 
 
@@ -99,7 +98,7 @@ def compile_branch(
     return Program(
         variables=branch.variables,
         steps=steps,
-        sets=tuple(listed[v] for v in variables_of_plan(plan) if v in listed),
+        sets=tuple(listed[v] for v in plan.variables if v in listed),
         on_sets=compiler.on_sets,
         overlapping=compiler.overlapping(),
         side_by_side=gapless_clock(branch) if repeated else None,
@@ -139,7 +138,7 @@ class _Compiler:
         parts = deal(about, repeated)
         self.core = core_of(branch, repeated, parts.single)
         # Sets come after all that is single: until then their candidates stand for them.
-        order = [v for v in variables_of_plan(plan) if v in self._repeated]
+        order = [v for v in plan.variables if v in self._repeated]
         ends = (Unit((end,), (), end) for v in order for end in self._repeated[v].ends)
         self.units = (*work_of(plan, self._repeated), *ends)
         self.order = tuple(v for unit in self.units for v in unit.variables)
