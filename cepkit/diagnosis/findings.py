@@ -1,16 +1,16 @@
-"""One combination held against each requirement, told in words with the values on both sides."""
+"""What came of each requirement in one combination, in words with the values on both sides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain, product
+from typing import assert_never
 
 import numpy as np
 
-from cepkit.diagnosis.absences import killers
-from cepkit.diagnosis.condition_texts import failure, inserted
-from cepkit.diagnosis.measures import Measures
+from cepkit.diagnosis.event_table import Ints
+from cepkit.diagnosis.measures import Measures, forbidden_events
 from cepkit.diagnosis.requirements import (
     Absent,
     Before,
@@ -26,12 +26,12 @@ from cepkit.diagnosis.requirements import (
     requirements_of,
     variables_in,
 )
-from cepkit.diagnosis.scene import Ints
-from cepkit.diagnosis.words import counted, duration_text, listed, value_text
+from cepkit.diagnosis.words import duration_text, failure, list_text, value_text, with_values
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.names import attribute_text, name_text
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.policies import TimeWindow
+from cepkit.statistics.tables import count_text
 
 Binding = Mapping[str, tuple[int, ...]]
 """The events of each variable: one, or the members of a Kleene variable's set."""
@@ -46,17 +46,17 @@ class Finding:
     Attributes:
         requirement: Which.
         holds: Whether it holds; None where that could not be decided.
-        told: How, with the values on both sides.
+        detail: How, in words with the values on both sides.
         by: By how much it is violated, in `unit`; None where it holds or is no quantity.
         unit: "s" for times, "events" for counts, "" for values as they are.
         relative: The violation in units of its scale.
         events: The events that violate it.
-        given: Whether all events that it is about were named by who asked.
+        given: Whether all events that it is about were named in the question.
     """
 
     requirement: Requirement
     holds: bool | None
-    told: str
+    detail: str
     by: float | None = None
     unit: str = ""
     relative: float = 0.0
@@ -65,16 +65,16 @@ class Finding:
 
 
 class Inspector:
-    """Holds combinations against the requirements of one branch.
+    """What comes of the requirements of one branch in a combination.
 
     Args:
         measures: Of the branch.
-        name: What an event is called.
+        name: Returns what an event is called.
     """
 
     def __init__(self, measures: Measures, name: Callable[[int], str]) -> None:
-        self._measures = measures
-        self._scene = measures.scene
+        self.measures = measures
+        self._table = measures.table
         self._branch = measures.branch
         self.name = name
 
@@ -84,8 +84,8 @@ class Inspector:
 
     def others(self, variable: str, event: int, most: int) -> list[int]:
         """Return the other events that a variable might be bound to, nearest in time first."""
-        ts = self._scene.ts
-        events = self._scene.of_types(self._branch.event(variable).types)
+        ts = self._table.ts
+        events = self._table.of_types(self._branch.event(variable).types)
         events = events[events != event]
         nearest = np.argsort(np.abs(ts[events] - ts[event]), kind="stable")[:most]
         return [int(e) for e in events[nearest]]
@@ -95,7 +95,7 @@ class Inspector:
 
         Consumption is not looked at: that takes the matches before this one.
         """
-        found = []
+        findings = []
         complete = set(self._branch.variables) <= binding.keys()
         for requirement in requirements_of(self._branch):
             about = variables_in(requirement, self._branch.variables)
@@ -104,14 +104,14 @@ class Inspector:
                     continue
                 case SamePartition() | Within() | SideBySide():
                     if complete or sum(map(len, binding.values())) > 1:
-                        found.append(self.finding(requirement, binding))
+                        findings.append(self.finding(requirement, binding))
                 case Absent():
                     if complete:
-                        found.append(self.finding(requirement, binding))
+                        findings.append(self.finding(requirement, binding))
                 case _:
                     if about <= binding.keys():
-                        found.append(self.finding(requirement, binding))
-        return _without_implied(found)
+                        findings.append(self.finding(requirement, binding))
+        return _without_implied(findings)
 
     def finding(self, requirement: Requirement, binding: Binding) -> Finding:
         """Return what comes of one requirement whose variables are bound."""
@@ -123,8 +123,8 @@ class Inspector:
             case Distinct(first, second):
                 both = sorted({*binding[first]} & {*binding[second]})
                 if both:
-                    told = f"both are {self._names(both)}"
-                    return Finding(requirement, False, told, relative=1.0, events=tuple(both))
+                    detail = f"both are {self._names(both)}"
+                    return Finding(requirement, False, detail, relative=1.0, events=tuple(both))
                 return Finding(requirement, True, "two events")
             case SamePartition(names):
                 return self._partition(requirement, names, binding)
@@ -135,34 +135,36 @@ class Inspector:
             case Size(variable, minimum, maximum):
                 size = len(binding[variable])
                 off = max(minimum - size, 0 if maximum is None else size - maximum, 0)
-                told = counted(size, "event") + (
+                detail = count_text(size, "event") + (
                     f", {off} too {_few(size, minimum)}" if off else ""
                 )
                 return Finding(
-                    requirement, not off, told, off or None, "events", off / max(1, minimum),
+                    requirement, not off, detail, off or None, "events", off / max(1, minimum),
                     binding[variable] if off else (),
                 )  # fmt: skip
             case Absent(event):
                 return self._absent(requirement, event, binding)
+            case Unconsumed():
+                raise AssertionError("`verdict.consumption` says that")
             case _:
-                raise AssertionError("consumption.py looks at that")
+                assert_never(requirement)
 
     def _type(self, requirement: OfType, event: Event, binding: Binding) -> Finding:
-        columns = self._scene.columns
+        columns = self._table.columns
         named = {e: columns.type_names[int(columns.types[e])] for e in binding[event.variable]}
         wrong = [e for e, kind in named.items() if event.types and kind not in event.types]
         if not wrong:
             is_one = [f"{self.name(e)} is {_article(kind)}" for e, kind in named.items()]
-            return Finding(requirement, True, listed(is_one, _NAMED))
-        is_none = listed([f"{self.name(e)} is {_article(named[e])}" for e in wrong], _NAMED)
+            return Finding(requirement, True, list_text(is_one, _NAMED))
+        is_none = list_text([f"{self.name(e)} is {_article(named[e])}" for e in wrong], _NAMED)
         wanted = " or ".join(map(_article, sorted(event.types or ())))
-        told = f"{is_none}, {name_text(event.variable)} must be {wanted}"
-        return Finding(requirement, False, told, relative=1.0, events=tuple(wrong))
+        detail = f"{is_none}, {name_text(event.variable)} must be {wanted}"
+        return Finding(requirement, False, detail, relative=1.0, events=tuple(wrong))
 
     def _before(
         self, requirement: Before, first: tuple[int, ...], second: tuple[int, ...]
     ) -> Finding:
-        ts = self._scene.ts
+        ts = self._table.ts
         last, soonest = max(first, key=lambda e: ts[e]), min(second, key=lambda e: ts[e])
         late = int(ts[last] - ts[soonest])
         x, y = name_text(requirement.first), name_text(requirement.second)
@@ -170,101 +172,103 @@ class Inspector:
         if late < 0:
             return Finding(requirement, True, f"{x} is {apart} before {y}")
         when = f"{y} is {apart} before {x}" if late else f"{x} and {y} are at the same time"
-        told = f"{when}, {y} must be after"
-        relative = late / self._measures.time_scale
-        return Finding(requirement, False, told, late / 1e6, "s", relative, (last, soonest))
+        detail = f"{when}, {y} must be after"
+        relative = late / self.measures.time_scale
+        return Finding(requirement, False, detail, late / 1e6, "s", relative, (last, soonest))
 
     def _partition(
         self, requirement: SamePartition, names: tuple[str, ...], binding: Binding
     ) -> Finding:
         events = list(chain.from_iterable(binding.values()))
-        codes = self._scene.partition[events]
+        codes = self._table.partition[events]
         differing = events[int(np.argmax(codes != codes[0]))] if len(codes) else events[0]
-        told = []
+        details = []
         for name in names:
-            columns = [self._scene.columns.attributes[name].take(_one(e)) for e in events]
+            columns = [self._table.columns.attributes[name].take(_one(e)) for e in events]
             values = list(dict.fromkeys(map(value_text, columns)))
             if len(values) > 1 or (codes == codes[0]).all():
-                told.append(f"{attribute_text(name)} = {listed(values, _NAMED)}")
+                details.append(f"{attribute_text(name)} = {list_text(values, _NAMED)}")
         if (codes == codes[0]).all():
-            return Finding(requirement, True, ", ".join(told))
+            return Finding(requirement, True, ", ".join(details))
         return Finding(
-            requirement, False, ", ".join(told), relative=1.0, events=(events[0], differing)
+            requirement, False, ", ".join(details), relative=1.0, events=(events[0], differing)
         )
 
     def _near(self, requirement: Within | SideBySide, binding: Binding) -> Finding:
         events = np.array(list(chain.from_iterable(binding.values())))
         # Of a partly bound match the others may still come between.
         unbound = [v for v in self._branch.variables if v not in binding]
-        limit = self._measures.limit(requirement, len(events) + len(unbound))
-        times = self._scene.clock(limit.clock)[events]
+        limit = self.measures.limit(requirement, len(events) + len(unbound))
+        times = self._table.clock(limit.clock)[events]
         ends = (int(events[times.argmin()]), int(events[times.argmax()]))
         span = int(np.ptp(times))
         beyond = span - limit.most
         if isinstance(requirement, SideBySide):
             others = span + 1 - len(events)
-            told = f"{counted(others, 'other event')} between" if others else "side by side"
+            detail = f"{count_text(others, 'other event')} between" if others else "side by side"
             by, unit = float(beyond), "events"
         elif isinstance(requirement.window, TimeWindow):
-            told = duration_text(span)
+            detail = duration_text(span)
             if beyond > 0:
                 excess = span - requirement.window.microseconds
-                told += f", {duration_text(excess)} too long" if excess else ", must be less"
+                detail += f", {duration_text(excess)} too long" if excess else ", must be less"
             by, unit = beyond / 1e6, "s"
         else:
-            told = counted(span + 1, "event") + (f", {beyond:,} too many" if beyond > 0 else "")
+            detail = count_text(span + 1, "event") + (
+                f", {beyond:,} too many" if beyond > 0 else ""
+            )
             by, unit = float(beyond), "events"
         if beyond <= 0:
-            return Finding(requirement, True, told)
-        return Finding(requirement, False, told, by, unit, beyond / limit.scale, ends)
+            return Finding(requirement, True, detail)
+        return Finding(requirement, False, detail, by, unit, beyond / limit.scale, ends)
 
     def _condition(self, requirement: Holds, condition: Expression, binding: Binding) -> Finding:
-        rewritten = self._measures.rewritten(condition)
+        rewritten = self.measures.rewritten(condition)
         names = sorted(variables_in(requirement, ()))
         rows = _members(binding, names)
         size = max((len(events) for events in rows.values()), default=1)
-        read = self._scene.reader(rows, binding)
-        found = self._measures.condition(condition, read, size)
-        worst = int(np.argmax(np.where(found.broken, found.relative + 1.0, 0.0)))
+        read = self._table.reader(rows, binding)
+        violation = self.measures.condition(condition, read, size)
+        worst = int(np.argmax(np.where(violation.broken, violation.relative + 1.0, 0.0)))
         one = {v: events[worst : worst + 1] for v, events in rows.items()}
-        read = self._scene.reader(one, binding)
-        if not found.broken.any():
-            return Finding(requirement, True, inserted(rewritten, read))
-        leaf = self._measures.leaf(rewritten, read)
-        told, by, unit = failure(leaf, read)
+        read = self._table.reader(one, binding)
+        if not violation.broken.any():
+            return Finding(requirement, True, with_values(rewritten, read))
+        leaf = self.measures.leaf(rewritten, read)
+        detail, by, unit = failure(leaf, read)
         events = tuple(int(events[0]) for events in one.values())
-        relative = float(found.relative[worst])
-        return Finding(requirement, False, told, by, unit, relative, events)
+        relative = float(violation.relative[worst])
+        return Finding(requirement, False, detail, by, unit, relative, events)
 
     def _absent(self, requirement: Absent, event: Event, binding: Binding) -> Finding:
         rows = _members(binding, self._branch.variables)
         size = len(next(iter(rows.values())))
         # Every member must let it stand there.
-        found = np.concatenate(
-            [new for _, new in killers(self._measures, event, rows, size, sets=binding)]
+        forbidden = np.concatenate(
+            [new for _, new in forbidden_events(self.measures, event, rows, size, sets=binding)]
             or [np.empty(0, dtype=np.int64)]
         )
-        events, times = np.unique(found, return_counts=True)
+        events, times = np.unique(forbidden, return_counts=True)
         events = events[times == size]
         if not len(events):
             return Finding(requirement, True, "there is none")
         which = ", ".join(self._placed(int(e), binding) for e in events[:_NAMED])
         more = len(events) - _NAMED
-        told = f"there is {which}" + (f" and {more:,} more" if more > 0 else "")
+        detail = f"there is {which}" + (f" and {more:,} more" if more > 0 else "")
         return Finding(
-            requirement, False, told, float(len(events)), "events", float(len(events)),
+            requirement, False, detail, float(len(events)), "events", float(len(events)),
             tuple(map(int, events[:100])),
         )  # fmt: skip
 
     def _placed(self, event: int, binding: Binding) -> str:
         """Return an event with its type and where it lies from the nearest of the match."""
-        columns = self._scene.columns
+        columns = self._table.columns
         kind = columns.type_names[int(columns.types[event])]
         return f"{self.name(event)} ({kind}, {self.apart(event, binding)})"
 
     def apart(self, event: int, binding: Binding) -> str:
         """Return where an event lies from the nearest one of some others: `2 s after c`."""
-        ts = self._scene.ts
+        ts = self._table.ts
         near = min(
             ((e, v) for v, events in binding.items() for e in events),
             key=lambda pair: abs(int(ts[pair[0]] - ts[event])),
@@ -276,7 +280,7 @@ class Inspector:
         return f"{duration_text(gap)} {side} {name_text(near[1])}"
 
     def _names(self, events: list[int]) -> str:
-        return listed([self.name(e) for e in events], _NAMED)
+        return list_text([self.name(e) for e in events], _NAMED)
 
 
 def _members(binding: Binding, names: list[str] | tuple[str, ...]) -> dict[str, Ints]:
@@ -285,11 +289,11 @@ def _members(binding: Binding, names: list[str] | tuple[str, ...]) -> dict[str, 
     return {name: chosen[:, i] for i, name in enumerate(names)}
 
 
-def _without_implied(found: list[Finding]) -> list[Finding]:
+def _without_implied(findings: list[Finding]) -> list[Finding]:
     """Leave out what follows: a is before c where it is before b and b before c; and not c."""
     pairs = {
         (f.requirement.first, f.requirement.second)
-        for f in found
+        for f in findings
         if isinstance(f.requirement, Before) and f.holds
     }
     names = {name for pair in pairs for name in pair}
@@ -305,7 +309,7 @@ def _without_implied(found: list[Finding]) -> list[Finding]:
             case _:
                 return False
 
-    return [f for f in found if not follows(f.requirement)]
+    return [f for f in findings if not follows(f.requirement)]
 
 
 def _one(event: int) -> Ints:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cepkit.diagnosis.keys import chosen_key
 from cepkit.diagnosis.measures import Measures
+from cepkit.diagnosis.partials import join_key
 from cepkit.diagnosis.requirements import (
     Absent,
     Distinct,
@@ -27,7 +27,7 @@ from cepkit.diagnosis.requirements import (
     variables_in,
 )
 from cepkit.diagnosis.search import Search
-from cepkit.diagnosis.words import listed
+from cepkit.diagnosis.words import list_text
 from cepkit.diagnosis.work import Coverage, Tally, Work
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import name_text
@@ -45,7 +45,7 @@ class FunnelRow:
         variable: The variable of the step; empty when all are bound.
         kind: What the requirement is about; "scope" for order and window, "stretch" for how much of
             the stream what follows is counted on.
-        text: It in words.
+        text: The requirement in words.
         before: Events (of types and filters) or partial matches that came to it.
         after: Those that passed.
         alone: Combinations that fulfil all but this requirement; None where not counted.
@@ -66,7 +66,7 @@ class FunnelRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Poured:
+class BranchFunnel:
     """The funnel of one branch.
 
     Attributes:
@@ -80,13 +80,13 @@ class Poured:
     matches: int
 
 
-def pour(
+def branch_funnel(
     measures: Measures,
     number: int,
     order: Sequence[str],
     work: Work,
     alone: Mapping[Requirement, int] | None = None,
-) -> Poured:
+) -> BranchFunnel:
     """Count what each requirement of a branch lets through.
 
     Args:
@@ -125,45 +125,45 @@ def pour(
             rows.append(FunnelRow(number, variable, "stretch", text, coverage.total, seen))
         for due in _due(measures, steps[: at + 1], grouped):
             before, after = counts.get((variable, due), (0, 0))
-            # What one event, or two of different types, always fulfil is told where it is not so.
+            # What one event, or two of different types, always fulfil has a row where it fails.
             idle = isinstance(due, Distinct) or (not at and due is not None)
             if not idle or before > after:
                 add(variable, due, before, after, _scope_text(branch, variable, steps[:at]))
     for requirement in requirements_of(branch):
         if isinstance(requirement, Absent):
             add("", requirement, *counts.get(("", requirement), (0, 0)), "")
-    # What is asked for in several steps is counted once.
+    # What several steps require is counted once.
     last = {row.text: at for at, row in enumerate(rows)}
     rows = [
         row if last[row.text] == at else replace(row, alone=None) for at, row in enumerate(rows)
     ]
-    return Poured(tuple(rows), search.coverage, matches)
+    return BranchFunnel(tuple(rows), search.coverage, matches)
 
 
 def _alone(
     measures: Measures, variable: str, *, first: bool
 ) -> Iterator[tuple[Requirement, int, int]]:
-    """Yield what is asked of a variable's events alone, with how many come to it and pass."""
-    scene, event = measures.scene, measures.branch.event(variable)
-    events = scene.of_types(event.types)
-    yield OfType(event), len(scene.columns), len(events)
+    """Yield what is required of a variable's events alone, with how many come to it and pass."""
+    table, event = measures.table, measures.branch.event(variable)
+    events = table.of_types(event.types)
+    yield OfType(event), len(table.columns), len(events)
     for requirement in requirements_of(measures.branch):
         if not isinstance(requirement, Holds) or reads_sets(requirement.condition):
             continue
         about = variables_in(requirement, ())
         if about == {variable} or (first and not about):
-            found = measures.of(requirement, {variable: events}, len(events))
-            yield requirement, len(events), int(np.count_nonzero(~found.broken))
-            events = events[~found.broken]
+            broken = measures.of(requirement, {variable: events}, len(events)).broken
+            yield requirement, len(events), int(np.count_nonzero(~broken))
+            events = events[~broken]
 
 
 def _due(
     measures: Measures, bound: Sequence[str], grouped: Collection[str]
 ) -> Iterator[Requirement | None]:
-    """Yield what the last of the bound variables is asked for beside the others."""
+    """Yield what is required of the last of the bound variables beside the others."""
     variable = bound[-1]
     every = requirements_of(measures.branch)
-    key = chosen_key(every, variable, bound[:-1])
+    key = join_key(every, variable, bound[:-1])
     if len(bound) > 1:
         yield None
     if key is not None:
@@ -194,9 +194,9 @@ def _scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:
     after = [y for y in bound if y in branch.after(variable)]
     latest = [x for x in before if not branch.after(x) & set(before)]
     soonest = [y for y in after if not branch.before(y) & set(after)]
-    parts = [f"after {listed(list(map(name_text, latest)))}"] if latest else []
-    parts += [f"before {listed(list(map(name_text, soonest)))}"] if soonest else []
-    place = " and ".join(parts) or f"beside {listed(list(map(name_text, bound)))}"
+    parts = [f"after {list_text(list(map(name_text, latest)))}"] if latest else []
+    parts += [f"before {list_text(list(map(name_text, soonest)))}"] if soonest else []
+    place = " and ".join(parts) or f"beside {list_text(list(map(name_text, bound)))}"
     window = ""
     if isinstance(branch.window, TimeWindow):
         window = f", within {window_text(branch.window)}"

@@ -1,6 +1,6 @@
 """How much combinations of events violate a requirement, all combinations at once.
 
-A violation is told relative to the scale of what is violated, so that one of a price and one of
+A violation is given relative to the scale of what is violated, so that one of a price and one of
 a time can be compared: of the window its length; of a comparison how far its two sides usually lie
 apart, which is the interquartile range of their difference over randomly drawn events. What is no
 quantity (a text or a whole number that should be equal to another, a value that is missing, an
@@ -9,14 +9,24 @@ event that must not be there) counts 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Clock
+from cepkit.diagnosis.event_table import (
+    Combinations,
+    EventTable,
+    Ints,
+    pairs,
+    scope,
+    spans,
+    without_set_functions,
+)
 from cepkit.diagnosis.requirements import (
     Before,
     Distinct,
@@ -25,9 +35,8 @@ from cepkit.diagnosis.requirements import (
     SamePartition,
     SideBySide,
     Within,
+    may_coincide,
 )
-from cepkit.diagnosis.scene import Combinations, Scene, spans
-from cepkit.diagnosis.sets import without_sets
 from cepkit.pattern.conditions import (
     AllOf,
     AnyOf,
@@ -38,6 +47,7 @@ from cepkit.pattern.conditions import (
     variables_of,
 )
 from cepkit.pattern.evaluation import Read, truth, value
+from cepkit.pattern.nodes import Event
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.operations import as_floats
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
@@ -53,7 +63,7 @@ _QUANTITIES = ("float", "integer", "timestamp")
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Of one requirement by many combinations.
+    """How much many combinations violate one requirement.
 
     Attributes:
         broken: Whether each violates it.
@@ -81,16 +91,16 @@ class Limit:
 
 
 class Measures:
-    """Measures violations of one branch's requirements.
+    """The violations of one branch's requirements, and the scales that they are relative to.
 
     Args:
-        scene: The events.
+        table: The events.
         branch: The branch.
         seed: Of the draws that say what is usual.
     """
 
-    def __init__(self, scene: Scene, branch: Branch, seed: int = 0) -> None:
-        self.scene = scene
+    def __init__(self, table: EventTable, branch: Branch, seed: int = 0) -> None:
+        self.table = table
         self.branch = branch
         self._seed = seed
         self._rewritten: dict[Expression, Expression] = {}
@@ -105,29 +115,30 @@ class Measures:
             rows: The combinations.
             size: How many.
         """
-        scene = self.scene
+        table = self.table
         match requirement:
             case Holds(condition):
-                return self.condition(condition, scene.reader(rows), size)
+                return self.condition(condition, table.reader(rows), size)
             case Before(first, second):
-                late = scene.ts[rows[first]] - scene.ts[rows[second]]
+                late = table.ts[rows[first]] - table.ts[rows[second]]
                 return _violation(late >= 0, late / self.time_scale)
             case Distinct(first, second):
                 return _violation(rows[first] == rows[second], 1.0)
             case SamePartition():
-                codes = [scene.partition[events] for events in rows.values()]
+                codes = [table.partition[events] for events in rows.values()]
                 return _violation(reduce(np.logical_or, [c != codes[0] for c in codes]), 1.0)
             case Within() | SideBySide():
                 limit = self.limit(requirement, len(self.branch.positive))
-                beyond = spans(scene.clock(limit.clock), rows) - limit.most
+                beyond = spans(table.clock(limit.clock), rows) - limit.most
                 return _violation(beyond > 0, beyond / limit.scale)
             case _:
                 raise AssertionError("not about the bound events alone")
 
     def condition(self, condition: Expression, read: Read, size: int) -> Violation:
         """Return how much a condition is violated by what `read` gives."""
-        found = self._condition(self.rewritten(condition), read, size)
-        broken, relative = np.broadcast_to(found.broken, (size,)), np.nan_to_num(found.relative)
+        violation = self._condition(self.rewritten(condition), read, size)
+        broken = np.broadcast_to(violation.broken, (size,))
+        relative = np.nan_to_num(violation.relative)
         return _violation(broken, np.broadcast_to(relative, (size,)))
 
     def limit(self, requirement: Within | SideBySide, events: int) -> Limit:
@@ -157,13 +168,13 @@ class Measures:
             if isinstance(window, TimeWindow) and window.microseconds:
                 self._time_scale = float(window.microseconds)
             else:
-                self._time_scale = _spread(self.scene.ts.astype(np.float64))
+                self._time_scale = _spread(self.table.ts.astype(np.float64))
         return self._time_scale
 
     def rewritten(self, condition: Expression) -> Expression:
         """Return a condition as it is evaluated: without NOT and without set functions."""
         if condition not in self._rewritten:
-            self._rewritten[condition] = without_not(without_sets(condition))
+            self._rewritten[condition] = without_not(without_set_functions(condition))
         return self._rewritten[condition]
 
     def leaf(self, condition: Expression, read: Read) -> Expression:
@@ -217,11 +228,11 @@ class Measures:
         rng = np.random.default_rng(self._seed)
         rows = {}
         for variable in sorted(variables_of(condition)):
-            events = self.scene.of_types(self.branch.event(variable).types)
+            events = self.table.of_types(self.branch.event(variable).types)
             if not len(events):
                 return 1.0
             rows[variable] = events[rng.integers(0, len(events), _DRAWN)]
-        read = self.scene.reader(rows)
+        read = self.table.reader(rows)
         return max((_spread(gap) for gap in gaps(condition, read)), default=1.0)
 
 
@@ -235,10 +246,10 @@ def gaps(condition: Comparison | InList, read: Read) -> Iterator[Floats]:
         ):
             return
         case Comparison(_, left, right):
-            pairs = [(left, right)]
+            sides = [(left, right)]
         case InList(operand, choices):
-            pairs = [(operand, choice) for choice in choices]
-    for left, right in pairs:
+            sides = [(operand, choice) for choice in choices]
+    for left, right in sides:
         one, other = value(left, read), value(right, read)
         if one.kind in _QUANTITIES and other.kind in _QUANTITIES:
             yield difference(one, other)
@@ -268,3 +279,67 @@ def _spread(values: Floats) -> float:
 
 def _violation(broken: npt.NDArray[np.bool_], relative: Floats | float) -> Violation:
     return Violation(np.asarray(broken), np.where(broken, relative, 0.0))
+
+
+def forbidden_events(
+    measures: Measures,
+    event: Event,
+    rows: Combinations,
+    size: int,
+    *,
+    sets: Mapping[str, Sequence[int]] | None = None,
+    spend: Callable[[int], None] = lambda _: None,
+) -> Iterator[tuple[Ints, Ints]]:
+    """Yield pairs of a combination and an event that breaks a NOT there, some at a time.
+
+    A window that the combination itself exceeds is taken to be as long as it is.
+
+    Args:
+        measures: Of the branch.
+        event: What must be absent.
+        rows: Combinations of all positive variables.
+        size: How many.
+        sets: The events of all variables, where `rows` are the members of one match.
+        spend: Called with the number of pairs before they are looked at.
+    """
+    table, branch, name = measures.table, measures.branch, event.variable
+    about = [c for c in branch.conditions if name in variables_of(c)]
+    candidates = table.of_types(event.types)
+    for condition in (c for c in about if variables_of(c) == {name}):
+        read = table.reader({name: candidates})
+        candidates = candidates[~measures.condition(condition, read, len(candidates)).broken]
+    windows = []
+    if branch.window is not None:
+        limit = measures.limit(Within(branch.window, bool(branch.partition_by)), 0)
+        clock = table.clock(limit.clock)
+        if sets is None:
+            length = spans(clock, rows)
+        else:
+            length = np.full(size, np.ptp(clock[list(chain.from_iterable(sets.values()))]))
+        windows.append((limit.clock, np.maximum(limit.most, length)))
+    low, high = scope(
+        table,
+        rows,
+        size,
+        after=branch.before(name) & rows.keys(),
+        before=branch.after(name) & rows.keys(),
+        windows=windows,
+    )
+    begin, end = np.searchsorted(candidates, low), np.searchsorted(candidates, high)
+    for parents, at in pairs(begin, np.maximum(begin, end)):
+        spend(len(at))
+        new = candidates[at]
+        together = {**{v: events[parents] for v, events in rows.items()}, name: new}
+        held = np.ones(len(new), dtype=np.bool_)
+        for variable in rows:
+            if may_coincide(branch, variable, name):
+                held &= together[variable] != new
+        if branch.partition_by:
+            held &= table.partition[together[branch.variables[0]]] == table.partition[new]
+        for name_of_clock, most in windows:
+            if name_of_clock != "time":
+                held &= spans(table.clock(name_of_clock), together) <= most[parents]
+        for condition in (c for c in about if variables_of(c) != {name}):
+            read = table.reader(together, sets)
+            held &= ~measures.condition(condition, read, len(new)).broken
+        yield parents[held], new[held]

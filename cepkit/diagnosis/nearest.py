@@ -1,4 +1,4 @@
-"""The combinations that come nearest to a match, each violation told once.
+"""The combinations that come nearest to a match, each violation once.
 
 Where a.price is not below b.price, hundreds of c may go with that a and b: it is one near miss.
 """
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.diagnosis.event_table import Ints
 from cepkit.diagnosis.partials import Partials
-from cepkit.diagnosis.scene import Ints
 from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.work import Coverage
 
@@ -39,16 +39,16 @@ def nearest(
     """Return the combinations that violate least.
 
     Args:
-        search: Over which.
+        search: The search that finds them.
         most: How many.
         least_violations: Those that violate fewer are left out.
-        prune: Whether what is worse than those found is dropped early. It is then not counted.
+        prune: Whether what is worse than the best so far is dropped early. It is not counted then.
 
     Returns:
         The combinations, nearest first; how much was seen; how many combinations violate exactly
         one requirement, by its key in the search, complete only without pruning.
     """
-    found: dict[int, Combination] = {}
+    best: dict[int, Combination] = {}
     counts: dict[int, int] = {}
     for block in search.blocks():
         if not prune:
@@ -65,13 +65,12 @@ def nearest(
             events = {v: int(rows[at]) for v, rows in wanted.rows.items()}
             new = Combination(events, int(wanted.violations[at]), float(ranks[at]))
             identity = int(_identities(search, wanted.take(np.array([at])))[0])
-            if identity not in found or new.rank < found[identity].rank:
-                found[identity] = new
-        best = sorted(found.items(), key=lambda item: _order(item[1]))[:most]
-        found = dict(best)
-        if prune and len(found) == most:
-            search.worst = best[-1][1].rank
-    return list(found.values()), search.coverage, counts
+            if identity not in best or new.rank < best[identity].rank:
+                best[identity] = new
+        best = dict(sorted(best.items(), key=lambda item: _order(item[1]))[:most])
+        if prune and len(best) == most:
+            search.worst = next(reversed(best.values())).rank
+    return list(best.values()), search.coverage, counts
 
 
 def _order(combination: Combination) -> tuple[float, list[int]]:
@@ -81,8 +80,8 @@ def _order(combination: Combination) -> tuple[float, list[int]]:
 def _violated(search: Search, partials: Partials) -> Ints:
     """Return the sum of the keys of all requirements that each violates."""
     which = partials.which.copy()
-    for requirement, found in search.far_ones(partials):
-        which += np.where(found.broken, search.keys[requirement], 0)
+    for requirement, violation in search.far_ones(partials):
+        which += np.where(violation.broken, search.keys[requirement], 0)
     return which
 
 

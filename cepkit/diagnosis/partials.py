@@ -1,18 +1,27 @@
-"""Partial matches that may violate something: a row each, with what it violates and how much."""
+"""Partial matches that may violate something, and where the events that extend them are looked for.
+
+A partial match is a row, with what it violates and how much. The events of a further variable are
+found in its scope, and beyond it while violations are left; where a key must agree, by that key.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from cepkit.diagnosis.measures import Floats, Mask
-from cepkit.diagnosis.scene import Ints
-
-BLOCK = 1 << 18
-"""Pairs held at a time."""
+from cepkit.diagnosis.event_table import Ints, scope, spans
+from cepkit.diagnosis.measures import Floats, Limit, Mask, Measures
+from cepkit.diagnosis.requirements import (
+    Before,
+    Holds,
+    Requirement,
+    SamePartition,
+    SideBySide,
+    Within,
+)
+from cepkit.pattern.conditions import Attribute, Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,28 +124,139 @@ class Partials:
         )  # fmt: skip
 
 
-def pairs(
-    begin: Ints,
-    end: Ints,
-    groups: npt.NDArray[np.int64] | None = None,
-    most: int = BLOCK,
-) -> Iterator[tuple[Ints, Ints]]:
-    """Yield all pairs of a row and a number in its range, some at a time.
+class KeyIndex:
+    """Some events, sorted by key and number.
 
     Args:
-        begin: Of the range of each row.
-        end: Of the range of each row.
-        groups: Ascending numbers of rows that must not be parted; None: each stands alone.
-        most: Pairs at a time; those of one row are not parted.
+        codes: The key of each event of the stream, from 0; below 0 where it agrees with none.
+        events: Which events, ascending.
     """
-    ends = np.cumsum(end - begin)
-    start, done = 0, 0
-    while start < len(begin):
-        stop = max(start + 1, int(np.searchsorted(ends, done + most, side="right")))
-        if groups is not None:
-            stop = int(np.searchsorted(groups, groups[stop - 1], side="right"))
-        counts = (end - begin)[start:stop]
-        rows = np.repeat(np.arange(start, stop), counts)
-        offsets = np.repeat(ends[start:stop] - counts, counts)
-        yield rows, np.arange(done, int(ends[stop - 1])) - offsets + begin[rows]
-        start, done = stop, int(ends[stop - 1])
+
+    def __init__(self, codes: Ints, events: Ints) -> None:
+        self._codes = codes
+        # One number orders by both: a key's events end where the next one's begin.
+        known = np.flatnonzero(codes[events] >= 0)
+        ranks = codes[events[known]] * len(codes) + events[known]
+        order = np.argsort(ranks, kind="stable")
+        self.order = known[order]
+        self._ranks = ranks[order]
+
+    def ranges(self, partners: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
+        """Return where in `order` the events are that have a partner's key.
+
+        Args:
+            partners: Events that have the keys.
+            low: The least event for each.
+            high: The one after the greatest.
+        """
+        starts = self._codes[partners] * len(self._codes)
+        begin = np.searchsorted(self._ranks, starts + low)
+        return begin, np.maximum(begin, np.searchsorted(self._ranks, starts + high))
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a new event must have in common with a bound one.
+
+    Attributes:
+        requirement: What demands it.
+        partner: The bound variable.
+        name: The attribute; None for the partition.
+    """
+
+    requirement: Requirement
+    partner: str
+    name: str | None
+
+
+def join_key(
+    requirements: Iterable[Requirement], variable: str, bound: Collection[str]
+) -> Key | None:
+    """Return the key by which a new variable's events are found: the first that is required.
+
+    An equality of two attributes of one name is one; of different names their codes would differ.
+
+    Args:
+        requirements: The requirements that are looked at.
+        variable: The new variable.
+        bound: The variables that are bound.
+    """
+    if not bound:
+        return None
+    for requirement in requirements:
+        match requirement:
+            case SamePartition():
+                return Key(requirement, next(iter(bound)), None)
+            case Holds(Comparison("=", Attribute(one, name), Attribute(other, same))):
+                for new, old in ((one, other), (other, one)):
+                    if name == same and new == variable and old in bound:
+                        return Key(requirement, old, name)
+            case _:
+                continue
+    return None
+
+
+STRETCH = 2.0
+"""How many times as long as allowed a window may be, to be a near miss."""
+
+
+class Scopes:
+    """Between which events a variable is looked for.
+
+    Attributes:
+        one_partition: Whether PARTITION BY is never given up: places inside of a partition, which
+            a window counts, mean nothing in another one.
+
+    Args:
+        measures: Of the branch.
+        active: The requirements that are looked at.
+        tolerance: How many of them may be violated.
+        stretch: How many times as long as allowed a window may be.
+    """
+
+    def __init__(
+        self, measures: Measures, active: Sequence[Requirement], tolerance: int, stretch: float
+    ) -> None:
+        self._table, self._branch = measures.table, measures.branch
+        self._tolerance, self._stretch = tolerance, stretch
+        self._ordered = {(r.first, r.second) for r in active if isinstance(r, Before)}
+        limits = [
+            measures.limit(r, len(measures.branch.positive))
+            for r in active
+            if isinstance(r, Within | SideBySide)
+        ]
+        partitioned = any(isinstance(r, SamePartition) for r in active)
+        self.one_partition = partitioned and any(limit.clock == "place" for limit in limits)
+        self._limits = [one for one in limits if one.clock != "place" or self.one_partition]
+
+    def of(self, variable: str, partials: Partials) -> tuple[Ints, Ints]:
+        """Return for each partial match the first event and the one after the last.
+
+        Args:
+            variable: What is to be bound.
+            partials: With at least one variable bound.
+        """
+        rows, size = partials.rows, len(partials)
+        near, far = [], []
+        for limit in self._limits:
+            stretched = self.stretched(limit)
+            beyond = spans(self._table.clock(limit.clock), rows) > limit.most
+            near.append((limit.clock, np.where(beyond, stretched, limit.most)))
+            far.append((limit.clock, stretched))
+        low, high = scope(
+            self._table,
+            rows,
+            size,
+            after=[x for x in rows if (x, variable) in self._ordered],
+            before=[y for y in rows if (variable, y) in self._ordered],
+            windows=near,
+        )
+        free = partials.violations < self._tolerance
+        if not free.any():
+            return low, high
+        lowest, highest = scope(self._table, rows, size, windows=far)
+        return np.where(free, lowest, low), np.where(free, highest, high)
+
+    def stretched(self, limit: Limit) -> int:
+        """Return how far apart two events may be that violate a limit."""
+        return int(min(self._stretch * max(limit.most, 1), 2.0**60))

@@ -1,37 +1,161 @@
-"""A question put to a stream: the pattern, the events, and what both answers need of them."""
+"""A question put to a stream: the pattern, the events, and what they are called."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from cepkit.diagnosis.consumption import taken
+from cepkit.diagnosis.event_table import EventTable, Ints
 from cepkit.diagnosis.findings import Binding, Finding, Inspector
 from cepkit.diagnosis.measures import Measures
-from cepkit.diagnosis.naming import Naming
-from cepkit.diagnosis.scene import Scene
+from cepkit.diagnosis.result import AnswerEvent, NearMiss
 from cepkit.diagnosis.search import Search
-from cepkit.diagnosis.tables import NearMiss, Seen
+from cepkit.diagnosis.verdict import Match, next_matches
 from cepkit.diagnosis.words import value_text
 from cepkit.diagnosis.work import Work
-from cepkit.errors import nearest as did_you_mean
+from cepkit.errors import PatternError, StreamError, nearest
 from cepkit.pattern.conditions import attributes_of
-from cepkit.pattern.nodes import events_of
+from cepkit.pattern.nodes import Kleene, events_of, walk
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
+from cepkit.statistics.tables import count_text
+from cepkit.stream.columns import EventColumns
+
+
+@dataclass(frozen=True)
+class Naming:
+    """Names events, and finds them by name.
+
+    Attributes:
+        columns: The stream.
+        column: The column of ids; None for row numbers.
+    """
+
+    columns: EventColumns
+    column: str | None = None
+
+    def name(self, event: int) -> str:
+        """Return what an event is called in a sentence."""
+        return f"{self.column or 'row'} {self.id(event)}"
+
+    def id(self, event: int) -> object:
+        """Return the row number of an event, or its id."""
+        if self.column is None:
+            return int(self.columns.source_rows(np.array([event]))[0])
+        column = self.columns.attributes[self.column].take(np.array([event]))
+        if column.missing()[0]:
+            return None
+        value = column.values[0]
+        return str(column.dictionary[int(value)]) if column.kind == "text" else value.item()
+
+    def event(self, variable: str, wanted: object) -> int:
+        """Return the event that a user means.
+
+        Raises:
+            StreamError: There is no such event, or more than one.
+        """
+        events = self._rows(wanted) if self.column is None else self._ids(wanted)
+        if len(events) == 1:
+            return int(events[0])
+        what = f"{self.column or 'row'} {wanted!r}, named as '{variable}',"
+        if len(events):
+            raise StreamError(
+                f"{what} is there {len(events):,} times",
+                expected="a column that tells events apart",
+                hint="without id=, an event is named by the number of its row, from 0",
+            )
+        if self.column is not None:
+            raise StreamError(
+                f"{what} occurs in no event", hint=self._hint(wanted) or "is it of this stream?"
+            )
+        rows = len(self.columns.source)
+        if isinstance(wanted, int | np.integer) and 0 <= wanted < rows:
+            raise StreamError(
+                f"{what} is no event: it has no time or no type", expected="a row with both"
+            )
+        raise StreamError(
+            f"{what} is not in the stream",
+            expected=f"the number of a row, 0 to {rows - 1:,}" if rows else "a stream with rows",
+            hint="id='column' names events by their values in a column",
+        )
+
+    @cached_property
+    def _row_numbers(self) -> Ints:
+        return self.columns.source_rows(np.arange(len(self.columns))).astype(np.int64)
+
+    def _rows(self, wanted: object) -> Ints:
+        if not isinstance(wanted, int | np.integer) or isinstance(wanted, bool):
+            raise StreamError(
+                f"an event is named by {wanted!r}",
+                expected="the number of its row, from 0",
+                hint="id='column' names events by their values in a column",
+            )
+        return np.flatnonzero(self._row_numbers == int(wanted))
+
+    def _ids(self, wanted: Any) -> Ints:
+        column = self.columns.attributes[self.column or ""]
+        if column.kind == "text":
+            at = np.flatnonzero(column.dictionary == str(wanted))
+            known = isinstance(wanted, str) and len(at)
+            return np.flatnonzero(column.values == at[0]) if known else np.empty(0, np.int64)
+        number = isinstance(wanted, int | float | np.number) and not isinstance(wanted, bool)
+        if column.kind not in ("integer", "float") or not number:
+            raise StreamError(
+                f"{self.column} {wanted!r}: the column '{self.column}' holds {column.kind} values",
+                expected="an id as the column has it: a text or a number",
+            )
+        return np.flatnonzero(~column.missing() & (column.values == wanted))
+
+    def _hint(self, wanted: object) -> str | None:
+        column = self.columns.attributes[self.column or ""]
+        if column.kind != "text" or len(column.dictionary) > 10_000:
+            return None
+        return nearest(str(wanted), column.dictionary.tolist())
+
+
+def check_names(query: Query, bindings: Mapping[str, object]) -> None:
+    """Check that what is named are variables of a query, and that only Kleene ones take several.
+
+    Raises:
+        PatternError: One is not.
+    """
+    known = [event.variable for event in events_of(query.structure)]
+    repeated = {e.variable for node in walk(query.structure) if isinstance(node, Kleene)
+                for e in events_of(node)}  # fmt: skip
+    for variable, wanted in bindings.items():
+        if variable not in known:
+            raise PatternError.unknown(
+                f"'{variable}' is no variable of the pattern", variable, known
+            )
+        if several(wanted) and variable not in repeated:
+            raise PatternError(
+                f"{count_text(len(ids(wanted)), 'event')} named as '{variable}'",
+                expected="one event: only a variable under KL takes several",
+            )
+
+
+def several(wanted: object) -> bool:
+    """Return whether a user names a list of events."""
+    return isinstance(wanted, Iterable) and not isinstance(wanted, str)
+
+
+def ids(wanted: Any) -> list[Any]:
+    """Return the ids that a user names, one or several."""
+    return list(wanted) if several(wanted) else [wanted]
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, of which events.
+    """What is asked of which events, and what both answers need of them.
 
     Attributes:
         query: The pattern.
-        scene: The events.
+        table: The events.
         naming: What they are called.
         plan: The order of the funnel's steps.
         violations: How many requirements a near miss may violate.
@@ -40,7 +164,7 @@ class Question:
     """
 
     query: Query
-    scene: Scene
+    table: EventTable
     naming: Naming
     plan: Plan
     violations: int
@@ -54,19 +178,19 @@ class Question:
 
     @cached_property
     def measures(self) -> tuple[Measures, ...]:
-        """What measures each branch."""
-        return tuple(Measures(self.scene, branch) for branch in self.branches)
+        """The violations of each branch's requirements."""
+        return tuple(Measures(self.table, branch) for branch in self.branches)
 
     @cached_property
     def inspectors(self) -> tuple[Inspector, ...]:
-        """What tells of each branch."""
-        return tuple(Inspector(measured, self.naming.name) for measured in self.measures)
+        """What comes of each branch's requirements in a combination."""
+        return tuple(Inspector(measures, self.naming.name) for measures in self.measures)
 
     @cached_property
-    def taken(self) -> list[Mapping[str, int]] | None:
-        """What skip-till-next-match takes; None where that cannot be said."""
+    def next_matches(self) -> list[Match] | None:
+        """The matches under skip-till-next-match; None where that is not known."""
         orders = [self.cheapest(number) for number in range(len(self.branches))]
-        return taken(self.measures, orders, Work(self.budget), len(self.scene.columns))
+        return next_matches(self.measures, orders, Work(self.budget), len(self.table.columns))
 
     def cheapest(self, number: int) -> list[str]:
         """Return an order of a branch's variables, the rarest first."""
@@ -85,18 +209,20 @@ class Question:
             violated: What it violates.
         """
         branch = self.branches[number]
-        events = [self.seen(branch, v, e) for v in branch.variables for e in binding[v]]
+        events = [self.event(branch, v, e) for v in branch.variables for e in binding[v]]
         return NearMiss(
             number + 1, tuple(events), tuple(violated), sum(f.relative for f in violated)
         )
 
-    def seen(self, branch: Branch, variable: str, event: int, *, given: bool = False) -> Seen:
+    def event(
+        self, branch: Branch, variable: str, event: int, *, given: bool = False
+    ) -> AnswerEvent:
         """Return an event as a row of the answer shows it."""
-        columns = self.scene.columns
+        columns = self.table.columns
         at = np.array([event])
         read = {name for c in branch.conditions for v, name in attributes_of(c) if v == variable}
         names = [n for n in columns.attributes if n in read or n in self.query.partition_by]
-        return Seen(
+        return AnswerEvent(
             variable,
             event,
             self.naming.id(event),
@@ -109,10 +235,10 @@ class Question:
 
     def absent_types(self) -> list[str]:
         """Return a note for each type that the pattern names and that never occurs."""
-        known = self.scene.columns.type_names
+        known = self.table.columns.type_names
         named = {t for event in events_of(self.query.structure) for t in event.types or ()}
         notes = []
         for name in sorted(named - set(known)):
-            hint = did_you_mean(name, known)
+            hint = nearest(name, known)
             notes.append(f"no event has the type '{name}'" + (f": {hint}" if hint else ""))
         return notes

@@ -1,4 +1,4 @@
-"""What a match must fulfil, as a list: each requirement can be asked for and violated by itself."""
+"""What a match must fulfil, as a list: each requirement can be measured and violated by itself."""
 
 from __future__ import annotations
 
@@ -222,6 +222,17 @@ def share_types(branch: Branch, x: str, y: str) -> bool:
     """Return whether some event has a type of either variable."""
     one, other = branch.event(x).types, branch.event(y).types
     return one is None or other is None or bool(one & other)
+
+
+def about_sets(requirement: Requirement) -> bool:
+    """Return whether a requirement is about the events of a Kleene variable as a set."""
+    match requirement:
+        case Size():
+            return True
+        case Holds(condition):
+            return reads_sets(condition)
+        case _:
+            return False
 
 
 def reads_sets(condition: Expression) -> bool:

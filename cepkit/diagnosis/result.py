@@ -1,14 +1,208 @@
-"""The answer to "why not?": what is shown in a notebook, in a terminal, and drawn."""
+"""The answer to "why not?" and its tables: in a terminal, in a notebook, in pandas."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from cepkit.diagnosis.requirements import text_of
-from cepkit.diagnosis.tables import Funnel, NearMisses, Requirements, Seen
-from cepkit.diagnosis.words import counted
+import pandas as pd
+
+from cepkit.diagnosis.findings import Finding
+from cepkit.diagnosis.funnel import FunnelRow
+from cepkit.diagnosis.requirements import kind_of, text_of
 from cepkit.pattern.query import Query
 from cepkit.printing import Printed, html_output, html_text
+from cepkit.statistics.tables import count_text, html_table, text_table
+
+_TEXT = 72
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEvent:
+    """An event of an answer.
+
+    Attributes:
+        variable: What it stands for.
+        event: Its number in stream order.
+        id: Its row in the source, or its value in the column of ids.
+        name: What it is called: ``row 17``.
+        type: Its type.
+        time: Its time in microseconds since 1970 UTC.
+        values: What the pattern reads of it, as texts.
+        given: Whether it was named in the question.
+    """
+
+    variable: str
+    event: int
+    id: object
+    name: str
+    type: str
+    time: int
+    values: Mapping[str, str]
+    given: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """A combination that violates little.
+
+    Attributes:
+        branch: The number of the branch, from 1.
+        events: One for each positive variable, in pattern order.
+        violated: What it violates.
+        relative: The sum of the violations, each in units of its scale.
+    """
+
+    branch: int
+    events: tuple[AnswerEvent, ...]
+    violated: tuple[Finding, ...]
+    relative: float
+
+    @property
+    def detail(self) -> str:
+        """What is violated, in words."""
+        return "; ".join(f"{text_of(f.requirement)}: {f.detail}" for f in self.violated)
+
+
+class Table(Printed, ABC):
+    """Rows that can be shown as a text, as HTML, and as a DataFrame."""
+
+    __slots__ = ()
+    rows: tuple[Any, ...]
+    _left = 1
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.rows)
+
+    @abstractmethod
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row for each row of the table."""
+
+    @abstractmethod
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        """Return the head and the cells as texts."""
+
+    def __str__(self) -> str:
+        head, rows = self._cells()
+        short = [[_cut(cell) for cell in row] for row in rows]
+        return text_table(head, short, left=self._left)
+
+    def _repr_html_(self) -> str:
+        return html_output(html_table(*self._cells(), left=self._left))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Requirements(Table):
+    """What came of each requirement of one combination."""
+
+    rows: tuple[Finding, ...]
+    _left = 4
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return columns requirement, kind, holds, detail, by, unit, relative, given, events."""
+        return pd.DataFrame(
+            [
+                (text_of(f.requirement), kind_of(f.requirement), f.holds, f.detail, f.by, f.unit,
+                 f.relative, f.given, list(f.events))
+                for f in self.rows
+            ],
+            columns=["requirement", "kind", "holds", "detail", "by", "unit", "relative", "given",
+                     "events"],
+        )  # fmt: skip
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        word = {True: "holds", False: "fails", None: "unknown"}
+        rows = [[word[f.holds], text_of(f.requirement), f.detail] for f in self.rows]
+        return ["", "requirement", "what was found"], rows
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Funnel(Table):
+    """How many events and partial matches came to each requirement, and how many passed."""
+
+    rows: tuple[FunnelRow, ...]
+    _left = 2
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return columns branch, step, kind, requirement, before, after, removed, alone."""
+        return pd.DataFrame(
+            [
+                (r.branch, r.variable, r.kind, r.text, r.before, r.after, r.removed, r.alone)
+                for r in self.rows
+            ],
+            columns=["branch", "step", "kind", "requirement", "before", "after", "removed",
+                     "alone"],
+        )  # fmt: skip
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        several = len({r.branch for r in self.rows}) > 1
+        alone = any(r.alone is not None for r in self.rows)
+        rows = []
+        for row in self.rows:
+            step = row.variable or "NOT"
+            cells = [f"{row.branch}: {step}" if several else step, row.text]
+            cells += [f"{row.before:,}", f"{row.after:,}", f"{row.removed:,}"]
+            if alone:
+                cells.append("" if row.alone is None else f"{row.alone:,}")
+            rows.append(cells)
+        head = ["step", "requirement", "before", "after", "removed"]
+        return [*head, *(["by this alone"] if alone else [])], rows
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NearMisses(Table):
+    """The combinations that come nearest to a match, the nearest first."""
+
+    rows: tuple[NearMiss, ...]
+    _left = 3
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row for each near miss.
+
+        Columns are branch, one of ids for each variable, violated (texts of requirements), detail,
+        by (of the first violation), unit, and relative.
+        """
+        records = []
+        for row in self.rows:
+            first = row.violated[0]
+            records.append(
+                {
+                    "branch": row.branch,
+                    **{event.variable: event.id for event in row.events},
+                    "violated": [text_of(f.requirement) for f in row.violated],
+                    "detail": row.detail,
+                    "by": first.by,
+                    "unit": first.unit,
+                    "relative": row.relative,
+                }
+            )
+        return pd.DataFrame(records)
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        rows = [
+            [
+                ", ".join(f"{s.variable} = {s.name}" for s in row.events),
+                "; ".join(text_of(f.requirement) for f in row.violated),
+                "; ".join(f.detail for f in row.violated),
+                f"{row.relative:.3g}",
+            ]
+            for row in self.rows
+        ]
+        return ["events", "violated", "what was found", "relative"], rows
+
+    def title(self) -> str:
+        """Return what the table is, as a heading."""
+        return count_text(len(self.rows), "nearest miss", "nearest misses")
+
+
+def _cut(cell: str) -> str:
+    return cell if len(cell) <= _TEXT else cell[: _TEXT - 1] + "…"
+
 
 _SHOWN = 5
 _HOLDING = 12
@@ -35,8 +229,8 @@ class WhyNot(Printed):
     query: Query
     found: bool | None
     reason: str
-    events: tuple[Seen, ...] = ()
-    culprits: tuple[Seen, ...] = ()
+    events: tuple[AnswerEvent, ...] = ()
+    culprits: tuple[AnswerEvent, ...] = ()
     requirements: Requirements = field(default_factory=lambda: Requirements(()))
     funnel: Funnel = field(default_factory=lambda: Funnel(()))
     near_misses: NearMisses = field(default_factory=lambda: NearMisses(()))
@@ -50,7 +244,7 @@ class WhyNot(Printed):
             parts.append(self._requirement_lines())
         if len(self.funnel):
             parts.append(str(self.funnel))
-        # Of named events the nearest one is told above.
+        # Of named events the nearest one stands above.
         if len(self.near_misses) > (1 if self.events else 0):
             parts.append("\n".join([f"{self.near_misses.title()}:", *self._miss_lines()]))
         if self.notes:
@@ -85,10 +279,10 @@ class WhyNot(Printed):
 
     def _event_lines(self) -> list[str]:
         lines = []
-        for seen in self.events:
-            values = "".join(f", {name} = {value}" for name, value in seen.values.items())
-            found = "" if seen.given else "  (the nearest)" if not self.found else "  (found)"
-            lines.append(f"{seen.variable} = {seen.name}: {seen.type}{values}{found}")
+        for event in self.events:
+            values = "".join(f", {name} = {value}" for name, value in event.values.items())
+            remark = "" if event.given else "  (the nearest)" if not self.found else "  (found)"
+            lines.append(f"{event.variable} = {event.name}: {event.type}{values}{remark}")
         return lines
 
     def _miss_lines(self) -> list[str]:
@@ -96,10 +290,10 @@ class WhyNot(Printed):
         for number, miss in enumerate(self.near_misses.rows[:_SHOWN], start=1):
             events = ", ".join(f"{s.variable} = {s.name}" for s in miss.events)
             lines.append(f"{number:>3}. {events}")
-            # What fails in the named events alone was told above, of all of them.
+            # What fails in the named events alone stands above.
             own = [f for f in miss.violated if not (self.events and f.given)]
-            lines += [f"     {text_of(f.requirement)}: {f.told}" for f in own]
+            lines += [f"     {text_of(f.requirement)}: {f.detail}" for f in own]
         more = len(self.near_misses) - _SHOWN
         if more > 0:
-            lines.append(f"     and {counted(more, 'further one')} in .near_misses")
+            lines.append(f"     and {count_text(more, 'further one')} in .near_misses")
         return lines

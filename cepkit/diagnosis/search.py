@@ -2,7 +2,7 @@
 
 A partial match is kept while it violates no more requirements than wanted. One that has used up
 its violations is extended only by events in scope, as an engine would; and where only the nearest
-are wanted, one that is already worse than those found is dropped. So looking for near misses costs
+are wanted, one that is already worse than the best is dropped. So looking for near misses costs
 little more than looking for matches.
 Cost: the pairs of a partial match and an event in its (wider) scope, at most the work's
 budget, each counted once for each of its variables.
@@ -17,10 +17,16 @@ from functools import partial
 
 import numpy as np
 
-from cepkit.diagnosis.absences import killers
-from cepkit.diagnosis.keys import Key, KeyIndex, chosen_key
-from cepkit.diagnosis.measures import Mask, Measures, Violation
-from cepkit.diagnosis.partials import BLOCK, Partials, pairs
+from cepkit.diagnosis.event_table import BLOCK, Ints, pairs
+from cepkit.diagnosis.measures import Mask, Measures, Violation, forbidden_events
+from cepkit.diagnosis.partials import (
+    STRETCH,
+    Key,
+    KeyIndex,
+    Partials,
+    Scopes,
+    join_key,
+)
 from cepkit.diagnosis.requirements import (
     Absent,
     Before,
@@ -35,8 +41,6 @@ from cepkit.diagnosis.requirements import (
     requirements_of,
     variables_in,
 )
-from cepkit.diagnosis.scene import Ints
-from cepkit.diagnosis.scopes import STRETCH, Scopes
 from cepkit.diagnosis.work import Coverage, Tally, Work, WorkBoundError
 from cepkit.pattern.policies import TimeWindow
 
@@ -57,7 +61,7 @@ class Search:
         bound: Events that are given.
         ignored: Requirements that are not looked at.
         grouped: Kleene variables whose events are counted as one; last in the order.
-        tally: Is told what each requirement let through.
+        tally: Counts what each requirement lets through; None: nothing is counted.
         worst: From this rank on partial matches are of no interest; may be lowered meanwhile.
         stretch: How many times as long as allowed a window may be.
         until: The last event to look at; what a NOT forbids may come later. None: that of the
@@ -81,9 +85,9 @@ class Search:
     def __post_init__(self) -> None:
         every = requirements_of(self.measures.branch)
         self._active = [r for r in every if r not in self.ignored]
-        # Drawn, so that sums of few of them tell which they are.
-        drawn = np.random.default_rng(0).integers(1 << 58, size=len(every))
-        self.keys = {r: int(key) for r, key in zip(every, drawn, strict=True)}
+        # Random, so that sums of few of them tell which they are.
+        keys = np.random.default_rng(0).integers(1 << 58, size=len(every))
+        self.keys = {r: int(key) for r, key in zip(every, keys, strict=True)}
         names = self.measures.branch.variables
         self.bits = {name: 1 << min(i, 62) for i, name in enumerate(names)}
         self._in_time = {
@@ -121,24 +125,24 @@ class Search:
     def candidates(self, variable: str) -> Partials:
         """Return the events that a variable may be bound to, with what they violate alone."""
         if variable not in self._candidates:
-            events = self.measures.scene.of_types(self.measures.branch.event(variable).types)
+            events = self.measures.table.of_types(self.measures.branch.event(variable).types)
             if self.until is not None:
                 events = events[events <= self.until]
-            found = Partials.of({variable: events}, len(events))
+            candidates = Partials.of({variable: events}, len(events))
             for requirement in self._local({variable}, alone=True):
-                found = self._with(requirement, found)
-            self._candidates[variable] = found
+                candidates = self._with(requirement, candidates)
+            self._candidates[variable] = candidates
         return self._candidates[variable]
 
     def _extend(self, todo: tuple[str, ...], partials: Partials) -> Iterator[Partials]:
         if not todo:
-            complete = self._without_killed(partials)
+            complete = self._with_absences(partials)
             if len(complete):
                 yield complete
             return
         variable, rest = todo[0], todo[1:]
         grouped = variable in self.grouped
-        key = chosen_key(self._active, variable, partials.rows)
+        key = join_key(self._active, variable, partials.rows)
         counted = None if key is None else key.requirement
         for part, parents, at in self._pairs(variable, partials, key):
             self._spend(1 + len(part.rows), len(parents))
@@ -172,8 +176,8 @@ class Search:
             index = self._index(variable, key.name)
             part = partials.take(keyed)
             first, last = index.ranges(part.rows[key.partner], low[keyed], high[keyed])
-            came = int((end - begin)[keyed].sum())
-            self._count_scope(variable, key.requirement, part, came, last - first)
+            before = int((end - begin)[keyed].sum())
+            self._count_scope(variable, key.requirement, part, before, last - first)
             for parents, at in pairs(first, last, part.group if groups else None, most):
                 yield part, parents, index.order[at]
         part = partials.take(~keyed)
@@ -183,7 +187,7 @@ class Search:
     def _index(self, variable: str, name: str | None) -> KeyIndex:
         if (variable, name) not in self._indexes:
             events = self.candidates(variable).rows[variable]
-            self._indexes[variable, name] = KeyIndex(self.measures.scene.alike(name), events)
+            self._indexes[variable, name] = KeyIndex(self.measures.table.codes(name), events)
         return self._indexes[variable, name]
 
     def _local(self, bound: set[str], *, alone: bool) -> Iterator[Requirement]:
@@ -200,7 +204,7 @@ class Search:
                     continue
             about = variables_in(requirement, ())
             if not about and not self.bound:
-                about = frozenset(self.order[:1])  # one that is about nothing: heard once
+                about = frozenset(self.order[:1])  # one that is about nothing counts once
             if about <= bound and (len(about) == 1) == alone:
                 yield requirement
 
@@ -230,15 +234,16 @@ class Search:
             if not isinstance(requirement, SamePartition | Within | SideBySide):
                 continue
             before = partials.groups
-            found = self.measures.of(requirement, partials.rows, len(partials))
-            far, distance = far + found.broken, distance + found.relative
+            violation = self.measures.of(requirement, partials.rows, len(partials))
+            far, distance = far + violation.broken, distance + violation.relative
             partials = partials.at_distance(far, distance)
             kept = self._kept(partials)
             if isinstance(requirement, SamePartition):
-                kept &= ~(found.broken & self._scopes.one_partition)
+                kept &= ~(violation.broken & self._scopes.one_partition)
             else:
                 limit = self.measures.limit(requirement, len(self.measures.branch.positive))
-                kept &= found.relative * limit.scale + limit.most <= self._scopes.stretched(limit)
+                distances = violation.relative * limit.scale + limit.most
+                kept &= distances <= self._scopes.stretched(limit)
             partials, far, distance = partials.take(kept), far[kept], distance[kept]
             # The scope has seen to a window in time, but of the first event.
             in_scope = requirement in self._in_time and len(partials.rows) > 1
@@ -253,19 +258,19 @@ class Search:
                 yield requirement, self.measures.of(requirement, partials.rows, len(partials))
 
     def _with(self, requirement: Requirement, partials: Partials) -> Partials:
-        found = self.measures.of(requirement, partials.rows, len(partials))
+        violation = self.measures.of(requirement, partials.rows, len(partials))
         if isinstance(requirement, Distinct):
-            return partials.take(~found.broken)  # one event twice is no near miss
+            return partials.take(~violation.broken)  # one event twice is no near miss
         bits = sum(self.bits[name] for name in variables_in(requirement, ()))
         key = self.keys[requirement]
-        partials = partials.violating(key, found.broken, found.relative, bits)
+        partials = partials.violating(key, violation.broken, violation.relative, bits)
         return partials.take(self._kept(partials))
 
     def _kept(self, partials: Partials) -> Mask:
         kept: Mask = partials.violations <= self.tolerance
         return kept & (partials.rank() < self.worst) if np.isfinite(self.worst) else kept
 
-    def _without_killed(self, partials: Partials) -> Partials:
+    def _with_absences(self, partials: Partials) -> Partials:
         """Return the combinations with each NOT taken into account."""
         for requirement in self._active:
             if not isinstance(requirement, Absent) or not len(partials):
@@ -273,8 +278,9 @@ class Search:
             before, size = partials.groups, len(partials)
             counts = np.zeros(size, dtype=np.int64)
             spend = partial(self._spend, 1 + len(partials.rows))
-            found = killers(self.measures, requirement.event, partials.rows, size, spend=spend)
-            for parents, _ in found:
+            for parents, _ in forbidden_events(
+                self.measures, requirement.event, partials.rows, size, spend=spend
+            ):
                 counts += np.bincount(parents, minlength=size)
             key, bits = self.keys[requirement], self._beside(requirement.event.variable)
             partials = partials.violating(key, counts > 0, counts.astype(np.float64), bits)
@@ -310,16 +316,16 @@ class Search:
         variable: str,
         requirement: Requirement | None,
         partials: Partials,
-        came: int,
-        found: Ints,
+        before: int,
+        after: Ints,
     ) -> None:
         if self.tally is None:
             return
         if variable in self.grouped:
-            after = len(np.unique(partials.group[found > 0]))
-            self.tally.add(variable, requirement, partials.groups, after)
+            groups = len(np.unique(partials.group[after > 0]))
+            self.tally.add(variable, requirement, partials.groups, groups)
         else:
-            self.tally.add(variable, requirement, came, int(found.sum()))
+            self.tally.add(variable, requirement, before, int(after.sum()))
 
     def _count(self, step: str, requirement: Requirement, before: int, partials: Partials) -> None:
         if self.tally is not None:

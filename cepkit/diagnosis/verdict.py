@@ -2,41 +2,47 @@
 
 Variables that are not given are searched, nearest first; whatever the search cannot see of Kleene
 variables (their sizes, functions of their sets) is looked at on the combinations it finds.
+What skip-till-next-match takes is known only from all matches before: the stream is gone through
+in its order, and at each event the first of the matches that end with it, and whose events are all
+free, is taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from cepkit.diagnosis.findings import Binding, Finding, Inspector
 from cepkit.diagnosis.measures import Measures
 from cepkit.diagnosis.nearest import Combination, nearest
+from cepkit.diagnosis.partials import STRETCH
 from cepkit.diagnosis.requirements import (
     Absent,
-    Holds,
     OfType,
     Requirement,
     SideBySide,
-    Size,
-    reads_sets,
+    Unconsumed,
+    about_sets,
     requirements_of,
     variables_in,
 )
-from cepkit.diagnosis.scopes import STRETCH
 from cepkit.diagnosis.search import Search
-from cepkit.diagnosis.words import listed
+from cepkit.diagnosis.words import list_text
 from cepkit.diagnosis.work import Work
-from cepkit.pattern.names import name_text
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 
 _PASSES = ((0, STRETCH), (1, STRETCH), (2, STRETCH), (0, np.inf), (3, np.inf))
-"""Violations allowed and how far away to look, tried in turn until something is found."""
+"""Violations allowed and how far away to look, tried in turn until there is a completion."""
 
 _MOST_MEMBERS = 50
+_MOST_MATCHES = 200_000
+
+Match: TypeAlias = Mapping[str, int]
+"""The event of each variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,39 +73,32 @@ class Verdict:
     """What comes of given events in one branch.
 
     Attributes:
-        found: Whether they are a match or part of one; None where that could not be decided.
+        is_match: Whether they are a match or part of one; None where that could not be decided.
         completions: With events for the other variables, nearest first; where everything is
             given, this alone. Empty where nothing completes them.
         findings: Of the given events alone.
         notes: What was not looked at.
     """
 
-    found: bool | None
+    is_match: bool | None
     completions: tuple[Completion, ...]
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
 
 
-def judged(
-    measures: Measures,
-    inspector: Inspector,
-    given: Binding,
-    absent: Mapping[str, int],
-    *,
-    most: int,
-    budget: int,
+def verdict_on(
+    inspector: Inspector, given: Binding, absent: Mapping[str, int], *, most: int, budget: int
 ) -> Verdict:
     """Return the verdict on given events, consumption aside.
 
     Args:
-        measures: Of the branch.
         inspector: Of the branch.
         given: The events of positive variables.
         absent: Those of variables under NOT.
         most: How many completions are wanted.
         budget: Of the search.
     """
-    branch = measures.branch
+    measures, branch = inspector.measures, inspector.measures.branch
     alone = tuple(inspector.findings(given))
     todo = [v for v in branch.variables if v not in given]
     failing = frozenset(f.requirement for f in alone if f.holds is False)
@@ -107,7 +106,7 @@ def judged(
     if not todo:
         bindings = [given]
     else:
-        missing = [v for v in todo if not len(measures.scene.of_types(branch.event(v).types))]
+        missing = [v for v in todo if not len(measures.table.of_types(branch.event(v).types))]
         if missing:
             lost = tuple(
                 Finding(OfType(branch.event(v)), False, "there is no such event", relative=1.0,
@@ -123,19 +122,19 @@ def judged(
             for c in combinations
         ]
     completions = [
-        Completion(binding, _all_findings(measures, inspector, binding, given, absent, failing))
+        Completion(binding, _all_findings(inspector, binding, given, absent, failing))
         for binding in bindings
     ]
     completions.sort(key=lambda completion: completion.rank)
-    found: bool | None = bool(completions) and not completions[0].violated
-    if not found and todo and _sets_matter(branch, todo) and not any(
+    is_match: bool | None = bool(completions) and not completions[0].violated
+    if not is_match and todo and _sets_matter(branch, todo) and not any(
         f.holds is False for f in alone
     ):  # fmt: skip
         only_sets = completions and all(_about_sets(f.requirement) for f in completions[0].violated)
         if only_sets:
-            found = None
+            is_match = None
             notes.append("sets of events were tried some at a time, not all of them")
-    return Verdict(found, tuple(completions), alone, tuple(notes))
+    return Verdict(is_match, tuple(completions), alone, tuple(notes))
 
 
 def _completing(
@@ -148,7 +147,7 @@ def _completing(
 ) -> tuple[list[Combination], bool]:
     """Return the best choices for the variables that are not given, and whether all were seen."""
     complete = True
-    count = {v: len(measures.scene.of_types(measures.branch.event(v).types)) for v in todo}
+    count = {v: len(measures.table.of_types(measures.branch.event(v).types)) for v in todo}
     order = sorted(todo, key=lambda v: count[v])
     for tolerance, stretch in _PASSES:
         search = Search(
@@ -160,39 +159,36 @@ def _completing(
             ignored=failing,
             stretch=stretch,
         )
-        found, coverage, _ = nearest(search, most, least_violations=0)
+        combinations, coverage, _ = nearest(search, most, least_violations=0)
         complete = coverage.complete
-        if found:
-            return found, complete
+        if combinations:
+            return combinations, complete
     return [], complete
 
 
 def _all_findings(
-    measures: Measures,
     inspector: Inspector,
     binding: Binding,
     given: Binding,
     absent: Mapping[str, int],
     failing: frozenset[Requirement],
 ) -> tuple[Finding, ...]:
-    found = []
+    findings = []
     for finding in inspector.findings(binding):
-        about = variables_in(finding.requirement, measures.branch.variables)
+        about = variables_in(finding.requirement, inspector.measures.branch.variables)
         named = about <= given.keys() or finding.requirement in failing
-        found.append(replace(finding, given=named))
+        findings.append(replace(finding, given=named))
     for variable, event in absent.items():
-        breaking = _breaking(measures, inspector, binding, variable, event)
+        breaking = _breaking(inspector, binding, variable, event)
         if not breaking.holds:
-            found = [f for f in found if f.requirement != breaking.requirement]
-        found.append(breaking)
-    return tuple(found)
+            findings = [f for f in findings if f.requirement != breaking.requirement]
+        findings.append(breaking)
+    return tuple(findings)
 
 
-def _breaking(
-    measures: Measures, inspector: Inspector, binding: Binding, variable: str, event: int
-) -> Finding:
+def _breaking(inspector: Inspector, binding: Binding, variable: str, event: int) -> Finding:
     """Return whether a given event is one that a NOT forbids: what it would need to be one."""
-    branch = measures.branch
+    branch = inspector.measures.branch
     negated = branch.event(variable)
     positive = replace(
         branch,
@@ -201,17 +197,16 @@ def _breaking(
         repeated=(),
         strategy=Strategy.SKIP_TILL_ANY_MATCH,
     )
-    beside = Inspector(Measures(measures.scene, positive), inspector.name)
+    beside = Inspector(Measures(inspector.measures.table, positive), inspector.name)
     about = [
         f
         for f in beside.findings({**binding, variable: (event,)})
         if variable in variables_in(f.requirement, positive.variables)
     ]
-    lacking = [f.told for f in about if not f.holds]
+    lacking = [f.detail for f in about if not f.holds]
     name = inspector.name(event)
     if lacking:
-        told = f"{name} is not one: {'; '.join(lacking)}"
-        return Finding(Absent(negated), True, told)
+        return Finding(Absent(negated), True, f"{name} is not one: {'; '.join(lacking)}")
     return Finding(Absent(negated), False, f"{name} is such an event", 1.0, "events", 1.0, (event,))
 
 
@@ -236,15 +231,8 @@ def _with_sets(inspector: Inspector, binding: Binding, todo: Sequence[str]) -> B
 
 
 def _about_sets(requirement: Requirement) -> bool:
-    match requirement:
-        case Size():
-            return True
-        case Holds(condition):
-            return reads_sets(condition)
-        case SideBySide():
-            return True  # members may fill the gap
-        case _:
-            return False
+    # Members may fill the gap between events that should be side by side.
+    return about_sets(requirement) or isinstance(requirement, SideBySide)
 
 
 def _sets_matter(branch: Branch, todo: Sequence[str]) -> bool:
@@ -253,6 +241,68 @@ def _sets_matter(branch: Branch, todo: Sequence[str]) -> bool:
     return bool(free) and any(_about_sets(r) for r in requirements_of(branch))
 
 
-def said(names: Sequence[str]) -> str:
-    """Return variables as a list in a sentence."""
-    return listed(list(map(name_text, names)))
+def next_matches(
+    measures: Sequence[Measures], orders: Sequence[Sequence[str]], work: Work, until: int
+) -> list[Match] | None:
+    """Return the matches under skip-till-next-match that end with `until` or before, in order.
+
+    Args:
+        measures: Of all branches of the query.
+        orders: An order of the variables of each.
+        work: What it may cost.
+        until: The last event to look at.
+
+    Returns:
+        The matches; None where that would cost too much, or where sets are taken.
+    """
+    if any(one.branch.repeated for one in measures):
+        return None
+    ending: dict[int, list[tuple[list[int], int, Match]]] = {}
+    count = 0
+    for number, (one, order) in enumerate(zip(measures, orders, strict=True)):
+        arrival, names = one.table.arrival, one.branch.variables
+        search = Search(one, order, work, until=until)
+        for block in search.blocks():
+            count += len(block)
+            if count > _MOST_MATCHES:
+                return None
+            for at in range(len(block)):
+                match: Match = {name: int(block.rows[name][at]) for name in names}
+                arrivals = [int(arrival[event]) for event in match.values()]
+                ending.setdefault(max(match.values()), []).append((arrivals, number, match))
+        if not search.coverage.complete:
+            return None
+    consumed: set[int] = set()
+    matches: list[Match] = []
+    for event in sorted(ending):
+        free = [m for m in ending[event] if consumed.isdisjoint(m[2].values())]
+        if free:
+            first = min(free, key=lambda m: m[:2])[2]
+            matches.append(first)
+            consumed.update(first.values())
+    return matches
+
+
+def consumption(matches: Sequence[Match] | None, binding: Binding, inspector: Inspector) -> Finding:
+    """Return whether skip-till-next-match takes a combination, or else what consumed its events.
+
+    Args:
+        matches: The matches that are taken; None where they are not known.
+        binding: One event for each variable.
+        inspector: Of the branch.
+    """
+    requirement = Unconsumed()
+    if matches is None:
+        return Finding(requirement, None, "not looked at: the matches before it are too many")
+    events = {e for members in binding.values() for e in members}
+    single = {v: members[0] for v, members in binding.items()}
+    for match in matches:
+        if dict(match) == single:
+            return Finding(requirement, True, "it is the first with free events")
+        both = sorted(events & set(match.values()))
+        if both:
+            which = list_text([inspector.name(e) for e in both])
+            text = ", ".join(f"{v} = {inspector.name(e)}" for v, e in match.items())
+            detail = f"{which} {'was' if len(both) == 1 else 'were'} taken by the match {text}"
+            return Finding(requirement, False, detail, relative=1.0, events=tuple(both))
+    return Finding(requirement, False, "another match was taken", relative=1.0)

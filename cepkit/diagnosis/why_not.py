@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from cepkit.diagnosis.anything import about_any
-from cepkit.diagnosis.named import about
-from cepkit.diagnosis.naming import Naming, check_names
-from cepkit.diagnosis.question import Question
-from cepkit.diagnosis.result import WhyNot
-from cepkit.diagnosis.scene import Scene
+from cepkit.diagnosis.event_table import EventTable
+from cepkit.diagnosis.findings import Binding, Finding
+from cepkit.diagnosis.funnel import BranchFunnel, FunnelRow, branch_funnel
+from cepkit.diagnosis.nearest import Combination, nearest
+from cepkit.diagnosis.question import Naming, Question, check_names, ids
+from cepkit.diagnosis.requirements import (
+    Absent,
+    Holds,
+    Requirement,
+    Unconsumed,
+    about_sets,
+    requirements_of,
+    text_of,
+)
+from cepkit.diagnosis.result import AnswerEvent, Funnel, NearMiss, NearMisses, Requirements, WhyNot
+from cepkit.diagnosis.search import Search
+from cepkit.diagnosis.verdict import Completion, Verdict, consumption, verdict_on
+from cepkit.diagnosis.words import variables_text
+from cepkit.diagnosis.work import Coverage, Work
+from cepkit.errors import PatternError
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.estimate import attributes_read
+from cepkit.statistics.tables import count_text
 from cepkit.stream.stream import Stream
 
 BUDGET = 40_000_000
 """Events in combinations that an answer looks at, for each of its parts: some seconds."""
+
+_UNPRUNED = 8_000_000
+"""Of the budget, for a search that also counts what fails in one requirement alone."""
 
 
 def why_not(
@@ -51,6 +72,282 @@ def why_not(
     check_names(query, named)
     wanted = sorted(attributes_read(query) | ({id} if id is not None else set()))
     columns = stream.columns(wanted)
-    scene = Scene(columns, query.partition_by)
-    asked = Question(query, scene, Naming(columns, id), plan, violations, limit, budget)
-    return about(asked, named) if named else about_any(asked)
+    table = EventTable(columns, query.partition_by)
+    question = Question(query, table, Naming(columns, id), plan, violations, limit, budget)
+    return _about_named(question, named) if named else _about_any(question)
+
+
+def _about_named(question: Question, named: Mapping[str, Any]) -> WhyNot:
+    """Return why named events are no match: the verdict of the branch where they come nearest."""
+    events = {
+        variable: tuple(dict.fromkeys(question.naming.event(variable, one) for one in ids(wanted)))
+        for variable, wanted in named.items()
+    }
+    verdicts = []
+    for number, branch in enumerate(question.branches):
+        absent = {e.variable: events[e.variable][0] for e in branch.negated if e.variable in events}
+        given = {v: events[v] for v in branch.variables if v in events}
+        if len(given) + len(absent) == len(events):
+            verdicts.append((number, _verdict(question, number, given, absent)))
+    if not verdicts:
+        raise PatternError(
+            f"no choice at the ORs of the pattern has {variables_text(list(named))} together",
+            hint="ask about the events of one choice at a time",
+        )
+    number, best = min(verdicts, key=lambda pair: _rank(pair[1]))
+    notes = [*question.absent_types(), *best.notes]
+    if len(verdicts) > 1:
+        notes.append(f"of {len(verdicts)} choices at the ORs this comes nearest")
+    return _answer(question, number, best, events, notes)
+
+
+def _verdict(question: Question, number: int, given: Binding, absent: Mapping[str, int]) -> Verdict:
+    verdict = verdict_on(
+        question.inspectors[number], given, absent, most=question.limit, budget=question.budget
+    )
+    if question.query.strategy is not Strategy.SKIP_TILL_NEXT_MATCH or not verdict.is_match:
+        return verdict
+    inspector, names = question.inspectors[number], set(question.branches[number].variables)
+    completions = [c for c in verdict.completions if not c.violated]
+    for match in question.next_matches or ():
+        if match.keys() == names and all((match[v],) == e for v, e in given.items()):
+            binding = {v: (e,) for v, e in match.items()}
+            completions = [Completion(binding, tuple(inspector.findings(binding)))]
+            break
+    consumed = [consumption(question.next_matches, c.binding, inspector) for c in completions]
+    completions = [
+        replace(c, findings=(*c.findings, one))
+        for c, one in zip(completions, consumed, strict=True)
+    ]
+    is_match = _any_of([one.holds for one in consumed])
+    return replace(verdict, is_match=is_match, completions=tuple(completions))
+
+
+def _answer(
+    question: Question,
+    number: int,
+    verdict: Verdict,
+    events: Mapping[str, tuple[int, ...]],
+    notes: list[str],
+) -> WhyNot:
+    branch = question.branches[number]
+    best = verdict.completions[0] if verdict.completions else None
+    findings = best.findings if best is not None else verdict.findings
+    binding = best.binding if best is not None else {
+        v: e for v, e in events.items() if v in branch.variables
+    }  # fmt: skip
+    shown = [
+        question.event(branch, variable, event, given=variable in events)
+        for variable in branch.variables
+        for event in binding.get(variable, ())
+    ]
+    shown += [
+        question.event(branch, e.variable, events[e.variable][0], given=True)
+        for e in branch.negated
+        if e.variable in events
+    ]
+    misses = []
+    if set(branch.variables) - set(events) and not verdict.is_match:
+        misses = [
+            question.near_miss(number, completion.binding, completion.violated)
+            for completion in verdict.completions
+            if completion.violated
+        ]
+    return WhyNot(
+        question.query,
+        verdict.is_match,
+        _reason_named(branch, verdict, events, findings),
+        tuple(shown),
+        _culprits(question, branch, findings),
+        Requirements(tuple(findings)),
+        near_misses=NearMisses(tuple(misses)),
+        notes=tuple(notes),
+    )
+
+
+def _culprits(
+    question: Question, branch: Branch, findings: Sequence[Finding]
+) -> tuple[AnswerEvent, ...]:
+    return tuple(
+        question.event(branch, finding.requirement.event.variable, event)
+        for finding in findings
+        if isinstance(finding.requirement, Absent) and finding.holds is False
+        for event in finding.events
+    )
+
+
+def _rank(verdict: Verdict) -> tuple[int, int, float]:
+    """Return what verdicts of branches are ranked by: the best first."""
+    rank = verdict.completions[0].rank if verdict.completions else (99, 0.0)
+    return ({True: 0, None: 1, False: 2}[verdict.is_match], *rank)
+
+
+def _reason_named(
+    branch: Branch,
+    verdict: Verdict,
+    events: Mapping[str, tuple[int, ...]],
+    findings: tuple[Finding, ...],
+) -> str:
+    """Return the verdict on named events in a sentence."""
+    absent = [v for v in events if v not in branch.variables]
+    names = variables_text([v for v in branch.variables if v in events])
+    todo = [v for v in branch.variables if v not in events]
+    others = variables_text(todo)
+    if verdict.is_match:
+        return f"A match after all: {names} with {others}." if todo else "A match after all."
+    if verdict.is_match is None:
+        return "It could not be decided whether this is a match."
+    failing = [f for f in findings if f.holds is False]
+    for finding in failing:
+        requirement = finding.requirement
+        if isinstance(requirement, Absent) and requirement.event.variable in absent:
+            return f"No match: {finding.detail}, which {text_of(requirement)} forbids."
+    wrong = [f for f in failing if f.given]
+    if not todo:
+        return f"No match: {count_text(len(failing), 'requirement')} not fulfilled."
+    one = len(events) - len(absent) == 1
+    are = "is" if one else "are"
+    if wrong and any(f.holds is False for f in verdict.findings):
+        return f"No match: {names} {are} no part of one, whatever {others} may be."
+    fine = f"{names} {are} fine{'' if one else ' together'}"
+    return f"No match: {fine}, but no {others} {'goes' if len(todo) == 1 else 'go'} with them."
+
+
+def _about_any(question: Question) -> WhyNot:
+    """Return why there is no match: the funnel of each branch, and what comes nearest to one."""
+    notes = question.absent_types()
+    rows: list[FunnelRow] = []
+    misses: list[NearMiss] = []
+    has_matches: list[bool | None] = []
+    passed = 0
+    for number, measures in enumerate(question.measures):
+        near, seen, alone = _near_misses(question, number)
+        order = question.plan.branches[number].variables
+        funnel = branch_funnel(measures, number + 1, order, Work(question.budget), alone)
+        rows += funnel.rows
+        passed += funnel.matches
+        misses += near
+        has_matches.append(_has_matches(question, number, funnel))
+        notes += _bounds(question, number, funnel.coverage, seen, near)
+    misses.sort(key=lambda miss: (len(miss.violated), miss.relative))
+    misses = [m for m in misses if not _is_match(question, m)][: question.limit]
+    found = _any_of(has_matches)
+    return WhyNot(
+        question.query,
+        found,
+        _reason_any(found, passed, rows, misses),
+        funnel=Funnel(tuple(rows)),
+        near_misses=NearMisses(tuple(misses)),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _any_of(answers: Collection[bool | None]) -> bool | None:
+    """Return whether any is True; None where that depends on one that is not known."""
+    return True if True in answers else None if None in answers else False
+
+
+def _has_matches(question: Question, number: int, funnel: BranchFunnel) -> bool | None:
+    """Return whether a branch has matches, as far as its funnel decides that."""
+    if funnel.matches:
+        sets = any(about_sets(r) for r in requirements_of(question.branches[number]))
+        return None if sets else True
+    return False if funnel.coverage.complete else None
+
+
+def _near_misses(
+    question: Question, number: int
+) -> tuple[list[NearMiss], Coverage, dict[Requirement, int] | None]:
+    """Return the near misses of a branch; without pruning where that is cheap enough.
+
+    Returns:
+        The near misses; how much was seen for them; for each requirement the combinations that
+        violate it alone, None where they were not counted.
+    """
+    every = requirements_of(question.branches[number])
+    ignored = frozenset(r for r in every if about_sets(r) or isinstance(r, Unconsumed))
+    order = question.cheapest(number)
+
+    def search(budget: int) -> Search:
+        work, most = Work(budget), question.violations
+        return Search(question.measures[number], order, work, most, ignored=ignored)
+
+    unpruned = search(min(_UNPRUNED, question.budget))
+    combinations, coverage, counts = nearest(unpruned, question.limit, prune=False)
+    alone: dict[Requirement, int] | None = None
+    if coverage.complete:
+        alone = {r: counts.get(k, 0) for r, k in unpruned.keys.items() if r not in ignored}
+    else:
+        combinations, coverage, _ = nearest(search(question.budget), question.limit)
+    misses = [_near_miss(question, number, one, ignored) for one in combinations]
+    return misses, coverage, alone
+
+
+def _near_miss(
+    question: Question, number: int, one: Combination, ignored: frozenset[Requirement]
+) -> NearMiss:
+    binding = {v: (one.events[v],) for v in question.branches[number].variables}
+    findings = question.inspectors[number].findings(binding)
+    violated = [f for f in findings if f.holds is False and f.requirement not in ignored]
+    return question.near_miss(number, binding, violated)
+
+
+def _is_match(question: Question, miss: NearMiss) -> bool:
+    """Return whether another choice at the ORs, of the same variables, is fulfilled."""
+    binding: dict[str, tuple[int, ...]] = {}
+    for event in miss.events:
+        binding[event.variable] = (*binding.get(event.variable, ()), event.event)
+    others = [
+        inspector.findings(binding)
+        for number, (branch, inspector) in enumerate(
+            zip(question.branches, question.inspectors, strict=True)
+        )
+        if number != miss.branch - 1 and set(branch.variables) == binding.keys()
+    ]
+    return any(all(f.holds for f in findings) for findings in others)
+
+
+def _bounds(
+    question: Question, number: int, counted: Coverage, searched: Coverage, near: list[NearMiss]
+) -> list[str]:
+    """Return notes on what the answer about a branch leaves out."""
+    branch = question.branches[number]
+    notes = []
+    if not counted.complete:
+        least = "" if counted.done else "; the counts are lower bounds"
+        notes.append(f"partial matches are counted for {_part(counted)}{least}")
+    if not searched.complete:
+        notes.append(f"nearest misses are looked for with {_part(searched)}")
+    if branch.repeated:
+        names = variables_text([v for v, _, _ in branch.repeated])
+        notes.append(f"of {names} (KL) one event is looked at a time")
+        whole = [r for r in requirements_of(branch) if isinstance(r, Holds) and about_sets(r)]
+        notes += [f"not looked at, as it is about whole sets: {text_of(r)}" for r in whole]
+    if question.query.strategy is Strategy.SKIP_TILL_NEXT_MATCH and near:
+        notes.append("matches that skip-till-next-match leaves out are no near misses here")
+    return notes
+
+
+def _part(coverage: Coverage) -> str:
+    """Return in words how much was seen."""
+    if not coverage.done:
+        return f"part of the first of {coverage.total:,} events of {coverage.variable}"
+    return f"the first {coverage.done:,} of {coverage.total:,} events of {coverage.variable}"
+
+
+def _reason_any(
+    found: bool | None, passed: int, rows: list[FunnelRow], misses: list[NearMiss]
+) -> str:
+    """Return the answer about a whole stream in a sentence."""
+    if found is None and passed:
+        return "Single events pass; whether sets of them do is not looked at here."
+    if found:
+        return "There are matches; this is how they come about, and what just fails to be one."
+    word = "There is no match" if found is False else "No match was found"
+    if misses:
+        least = len(misses[0].violated)
+        return f"{word}; what comes nearest fails in {count_text(least, 'requirement')}."
+    emptied = next((row for row in rows if row.before and not row.after), None)
+    if emptied is None:
+        return f"{word}."
+    return f"{word}: nothing passes '{emptied.text}'."

@@ -54,7 +54,7 @@ class Coverage:
         return self.done >= self.total
 
 
-Counted = dict[tuple[str, Requirement | None], tuple[int, int]]
+Counts = dict[tuple[str, Requirement | None], tuple[int, int]]
 """Partial matches before and after, by step (empty: when all are bound) and requirement."""
 
 
@@ -66,8 +66,8 @@ class Tally:
     unfinished chunk are kept apart.
     """
 
-    done: Counted = field(default_factory=dict)
-    pending: Counted = field(default_factory=dict)
+    done: Counts = field(default_factory=dict)
+    pending: Counts = field(default_factory=dict)
 
     def add(self, step: str, requirement: Requirement | None, before: int, after: int) -> None:
         """Count partial matches that came to a requirement and passed it."""

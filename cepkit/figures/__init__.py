@@ -16,8 +16,7 @@ from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.automata.trace import Trace
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
-from cepkit.diagnosis.result import WhyNot
-from cepkit.diagnosis.tables import Funnel, NearMisses
+from cepkit.diagnosis.result import Funnel, NearMisses, WhyNot
 from cepkit.errors import CepkitError, TraceError
 from cepkit.figures.charts.aggregates import draw_aggregates, draw_from_spark, is_from_spark
 from cepkit.figures.charts.counter_table import draw_counter_table

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from cepkit.diagnosis.naming import check_names, ids
+from cepkit.diagnosis.question import check_names, ids
 from cepkit.errors import LimitError, StreamError, UnsupportedError
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query

@@ -25,6 +25,17 @@ def whole(count: int) -> str:
     return f"{'-' if count < 0 else ''}{digits:g}e+{exponent}"
 
 
+def count_text(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun: `1 event`, `1,200 events`.
+
+    Args:
+        number: How many.
+        noun: What one is called.
+        plural: What several are called; None to add an s.
+    """
+    return f"{whole(number)} {noun if number == 1 else plural or noun + 's'}"
+
+
 def value_text(value: object) -> str:
     """Return a value as a cell of a table: numbers as `whole` and `number` have them."""
     match value:

@@ -32,14 +32,14 @@ def streams(spark, frame):
 def test_named_events_are_judged_as_in_memory(streams, named):
     local, remote = (ck.why_not(s, PATTERN, id="trade id", **named) for s in streams)
     assert remote.found == local.found
-    assert [f.told for f in remote.requirements] == [f.told for f in local.requirements]
+    assert [f.detail for f in remote.requirements] == [f.detail for f in local.requirements]
     assert "were fetched from Spark" in remote.notes[0]
 
 
 def test_without_names_the_first_events_are_looked_at(streams):
     local, remote = (ck.why_not(s, PATTERN, id="trade id") for s in streams)
     assert remote.found is local.found is False
-    assert [m.told for m in remote.near_misses] == [m.told for m in local.near_misses]
+    assert [m.detail for m in remote.near_misses] == [m.detail for m in local.near_misses]
     # Events of other types were left in Spark.
     assert [r.after for r in remote.funnel] == [r.after for r in local.funnel]
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import plotly.graph_objects as go
 
-from cepkit.diagnosis.tables import Funnel
+from cepkit.diagnosis.result import Funnel
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import BLUE, GRID, SIZE, SKY, VERMILLION, figure, message
 from cepkit.figures.kit.texts import cut, shown, wrapped

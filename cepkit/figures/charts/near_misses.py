@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from cepkit.diagnosis.tables import NearMisses
+from cepkit.diagnosis.result import NearMisses
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import COLOURS, SMALL, figure, message
 from cepkit.figures.kit.texts import cut, shown, wrapped
@@ -45,8 +45,8 @@ def missed(misses: NearMisses) -> tuple[Missed, ...]:
             + "".join(f", {name} = {value}" for name, value in seen.values.items())
             for seen in miss.events
         ]
-        told = tuple(wrapped(miss.told, SMALL, _TOLD, 2))
-        made.append(Missed(events, told, row["violated"][0], miss.relative, (*each, miss.told)))
+        told = tuple(wrapped(miss.detail, SMALL, _TOLD, 2))
+        made.append(Missed(events, told, row["violated"][0], miss.relative, (*each, miss.detail)))
     return tuple(made)
 
 

@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 
 from cepkit.columnar.results.shown import moment_text
 from cepkit.diagnosis.requirements import text_of
-from cepkit.diagnosis.result import WhyNot
-from cepkit.diagnosis.tables import Seen
+from cepkit.diagnosis.result import AnswerEvent, WhyNot
 from cepkit.diagnosis.words import duration_text
 from cepkit.figures.diagrams.timeline import letters
 from cepkit.figures.kit.canvas import Canvas, Circle, Dash, Item, Line, Text
@@ -47,7 +46,7 @@ class Placed:
         lane: Events whose labels would touch have lanes of their own, from 0.
     """
 
-    seen: Seen
+    seen: AnswerEvent
     letter: str
     number: int
     role: str
@@ -60,7 +59,7 @@ def placed(why: WhyNot, width: float = WIDTH) -> tuple[Placed, ...]:
     variables = list(dict.fromkeys(s.variable for s in (*why.events, *why.culprits)))
     names = dict(zip(variables, letters(variables), strict=True))
     drawn = {s.event for s in why.events}
-    others: list[Seen] = []
+    others: list[AnswerEvent] = []
     for miss in why.near_misses:
         for seen in miss.events:
             if seen.event not in drawn and len(others) < _OTHERS:
@@ -118,14 +117,14 @@ def layout(why: WhyNot, width: float = WIDTH) -> Canvas:
     holding = [f for f in why.requirements if f.holds is True]
     for finding in failing:
         word = "fails" if finding.holds is False else "open"
-        text = f"{text_of(finding.requirement)}: {finding.told}"
+        text = f"{text_of(finding.requirement)}: {finding.detail}"
         lines = tuple(wrapped(text, SIZE, width - _LEFT - 84, 3))
         items.append(Text(_LEFT, y, (word,), "left", SIZE, True, VERMILLION))
         told = Text(_LEFT + 52, y, lines, "left", SIZE, hover=text)
         items.append(told)
         y += told.height + 5
     for finding in holding[:_HOLDING]:
-        text = f"{text_of(finding.requirement)}: {finding.told}"
+        text = f"{text_of(finding.requirement)}: {finding.detail}"
         items.append(Text(_LEFT, y, ("holds",), "left", SMALL, False, GREEN))
         line = fitted(text, SMALL, width - _LEFT - 84)
         items.append(Text(_LEFT + 52, y, (line,), "left", SMALL, hover=text))
@@ -137,7 +136,7 @@ def layout(why: WhyNot, width: float = WIDTH) -> Canvas:
     return Canvas(width, y + 12, tuple(items), why.reason)
 
 
-def _scale(why: WhyNot, seen: list[Seen], width: float) -> Callable[[int], float]:
+def _scale(why: WhyNot, seen: list[AnswerEvent], width: float) -> Callable[[int], float]:
     """Return where on the line a time lies."""
     times = [s.time for s in seen] or [0]
     begin, end = min(times), max(times)
@@ -176,7 +175,7 @@ def _window(why: WhyNot, own: list[Placed], y: float, width: float) -> list[Item
     return items
 
 
-def _label(seen: Seen) -> tuple[str, str]:
+def _label(seen: AnswerEvent) -> tuple[str, str]:
     return fitted(seen.name, SMALL, _LABEL), fitted(seen.type, SMALL, _LABEL)
 
 

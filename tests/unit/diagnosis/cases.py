@@ -16,9 +16,9 @@ def failing(why):
     """What fails, as pairs of the requirement and what was found."""
     table = why.requirements.to_pandas()
     table = table[table["holds"].eq(False)]
-    return list(zip(table["requirement"], table["told"], strict=True))
+    return list(zip(table["requirement"], table["detail"], strict=True))
 
 
 def missed(why):
     """What the near misses violate."""
-    return [miss.told for miss in why.near_misses]
+    return [miss.detail for miss in why.near_misses]

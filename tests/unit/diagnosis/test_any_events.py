@@ -54,7 +54,7 @@ def test_two_violations_may_be_allowed():
     rows = [(0, "A", 3.0), (12, "B", 2.0)]
     assert len(ck.why_not(stream_of(rows), TEXT).near_misses) == 0
     (miss,) = ck.why_not(stream_of(rows), TEXT, violations=2).near_misses
-    assert [f.told for f in miss.violated] == ["12 s, 2 s too long", "3 < 2 fails by 1"]
+    assert [f.detail for f in miss.violated] == ["12 s, 2 s too long", "3 < 2 fails by 1"]
 
 
 def test_a_violation_is_told_once_whatever_goes_with_it():
@@ -135,7 +135,7 @@ def test_keys_that_differ_are_no_quantities():
     why = ck.why_not(stream_of([(0, "A", 1), (1, "B", 900)]),
                      "PATTERN SEQ(A a, B b) WHERE a.price = b.price")  # fmt: skip
     (miss,) = why.near_misses
-    assert miss.told == "a.price = b.price: 1 = 900 fails"
+    assert miss.detail == "a.price = b.price: 1 = 900 fails"
     assert miss.relative == 1.0
 
 

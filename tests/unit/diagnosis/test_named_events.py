@@ -84,7 +84,7 @@ def test_the_order_tells_who_is_early_and_by_how_much():
 
 def test_only_the_order_that_does_not_follow_is_told():
     why = asked("PATTERN SEQ(A a, N n, B b, C c)", a=0, n=4, b=5, c=3)
-    told = [f.told for f in why.requirements if "before" in f.told]
+    told = [f.detail for f in why.requirements if "before" in f.detail]
     assert len(told) == 3
 
 
@@ -121,7 +121,7 @@ def test_an_event_may_be_named_for_a_not():
     assert why.reason == "No match: row 4 is such an event, which NOT(N n) forbids."
     why = asked(text, a=0, b=1, n=4)
     assert why.found
-    told = [f.told for f in why.requirements if f.told.startswith("row 4 is not one")]
+    told = [f.detail for f in why.requirements if f.detail.startswith("row 4 is not one")]
     assert told == ["row 4 is not one: b is 40 s before n, b must be after"]
 
 

@@ -1,33 +1,41 @@
-"""The events that a question is about: their times, their partitions, and values to be read.
+"""The events that a question is about, as a table: times, partitions, and values to be read.
 
 An event is its number in stream order. A combination is one event for each variable; many of them
 are a mapping of variables to arrays of one length, a row for each combination.
+Functions of sets of events, as `avg(b.price)`, become attributes with names that no column has, so
+that a condition with them is evaluated like any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Clock
-from cepkit.diagnosis.sets import function_named, of_members, of_single
+from cepkit.pattern.conditions import Aggregate, Attribute, Expression, SetFunction
 from cepkit.pattern.evaluation import Read
+from cepkit.pattern.rewrite import replaced
+from cepkit.pattern.set_functions import set_function
 from cepkit.statistics.sampling import partition_of
 from cepkit.stream.columns import Column, EventColumns
 
 Ints = npt.NDArray[np.int64]
 Combinations = Mapping[str, Ints]
 
+BLOCK = 1 << 18
+"""Pairs held at a time."""
+
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
+_MARK = "\0"
 
 
 @dataclass(frozen=True)
-class Scene:
+class EventTable:
     """Events in stream order.
 
     Attributes:
@@ -67,7 +75,7 @@ class Scene:
         place[order] = np.arange(len(order)) - np.searchsorted(codes, codes)
         return place
 
-    def alike(self, name: str | None) -> Ints:
+    def codes(self, name: str | None) -> Ints:
         """Return a number for each event: events with equal values of an attribute share it.
 
         Args:
@@ -89,8 +97,8 @@ class Scene:
         begin, end = (np.searchsorted(self._ordered_codes, codes, side=side) for side in _SIDES)
         at = begin + np.maximum(places, 0)
         inside = at < end
-        found = self._by_partition[np.where(inside, at, 0)] if len(self._by_partition) else at
-        return np.where(inside, np.where(places < 0, 0, found), len(self.columns))
+        events = self._by_partition[np.where(inside, at, 0)] if len(self._by_partition) else at
+        return np.where(inside, np.where(places < 0, 0, events), len(self.columns))
 
     @cached_property
     def _by_partition(self) -> Ints:
@@ -129,7 +137,7 @@ class Scene:
         """
 
         def read(variable: str, attribute: str) -> Column:
-            function = function_named(attribute)
+            function = set_function_of(attribute)
             if function is None:
                 return self.columns.attributes[attribute].take(rows[variable])
             events = np.sort(np.asarray((sets or rows)[variable], dtype=np.int64))
@@ -137,21 +145,20 @@ class Scene:
                 events = rows[variable]
             name = function[1]
             column = None if name is None else self.columns.attributes[name].take(events)
-            make = of_single if sets is None else of_members
-            return make(function[0], column, len(events))
+            function_of = _of_single if sets is None else _of_members
+            return function_of(function[0], column, len(events))
 
         return read
 
 
 def spans(clock: Ints, rows: Combinations) -> Ints:
     """Return for each combination how far its last event is from its first."""
-    stacked = np.stack([clock[events] for events in rows.values()])
-    found: Ints = np.ptp(stacked, axis=0)
-    return found
+    distances: Ints = np.ptp(np.stack([clock[events] for events in rows.values()]), axis=0)
+    return distances
 
 
 def scope(
-    scene: Scene,
+    table: EventTable,
     rows: Combinations,
     size: int,
     *,
@@ -161,11 +168,11 @@ def scope(
 ) -> tuple[Ints, Ints]:
     """Return for each combination between which events a further one must be.
 
-    What arrival says of a stream that came out of order is left to who asks. Where places inside
-    a partition count, all events must be in one.
+    Of a stream that came out of order windows in events are left to the caller. Where places
+    inside a partition count, all events must be in one.
 
     Args:
-        scene: The events.
+        table: The events.
         rows: The combinations, with at least one variable.
         size: How many.
         after: Bound variables that the new event is strictly later than.
@@ -175,22 +182,99 @@ def scope(
     Returns:
         The first event and the one after the last.
     """
-    ts = scene.ts
+    ts = table.ts
     low, high = np.zeros(size, dtype=np.int64), np.full(size, len(ts), dtype=np.int64)
     for variable in after:
         low = np.maximum(low, np.searchsorted(ts, ts[rows[variable]], side="right"))
     for variable in before:
         high = np.minimum(high, np.searchsorted(ts, ts[rows[variable]]))
     for clock, length in windows:
-        if clock != "time" and not scene.came_in_order:
+        if clock != "time" and not table.came_in_order:
             continue
-        times = np.stack([scene.clock(clock)[events] for events in rows.values()])
+        times = np.stack([table.clock(clock)[events] for events in rows.values()])
         earliest, latest = times.max(axis=0) - length, times.min(axis=0) + length
         if clock == "time":
             earliest = np.searchsorted(ts, earliest)
             latest = np.searchsorted(ts, latest, side="right") - 1
         if clock == "place":
             partners = next(iter(rows.values()))
-            earliest, latest = (scene.at_place(partners, end) for end in (earliest, latest))
+            earliest, latest = (table.at_place(partners, end) for end in (earliest, latest))
         low, high = np.maximum(low, earliest), np.minimum(high, latest + 1)
     return low, np.maximum(low, high)
+
+
+def pairs(
+    begin: Ints,
+    end: Ints,
+    groups: npt.NDArray[np.int64] | None = None,
+    most: int = BLOCK,
+) -> Iterator[tuple[Ints, Ints]]:
+    """Yield all pairs of a row and a number in its range, some at a time.
+
+    Args:
+        begin: Of the range of each row.
+        end: Of the range of each row.
+        groups: Ascending numbers of rows that must not be parted; None: each stands alone.
+        most: Pairs at a time; those of one row are not parted.
+    """
+    ends = np.cumsum(end - begin)
+    start, done = 0, 0
+    while start < len(begin):
+        stop = max(start + 1, int(np.searchsorted(ends, done + most, side="right")))
+        if groups is not None:
+            stop = int(np.searchsorted(groups, groups[stop - 1], side="right"))
+        counts = (end - begin)[start:stop]
+        rows = np.repeat(np.arange(start, stop), counts)
+        offsets = np.repeat(ends[start:stop] - counts, counts)
+        yield rows, np.arange(done, int(ends[stop - 1])) - offsets + begin[rows]
+        start, done = stop, int(ends[stop - 1])
+
+
+def without_set_functions(expression: Expression) -> Expression:
+    """Return the expression with attributes that a `reader` knows for its set functions."""
+
+    def new(node: Attribute | Aggregate) -> Expression:
+        if isinstance(node, Attribute):
+            return node
+        name = f"{_MARK}{node.function}{_MARK}{node.attribute or ''}"
+        return Attribute(node.variable or "", name, node.span)
+
+    return replaced(expression, new)
+
+
+def set_function_of(attribute: str) -> tuple[SetFunction, str | None] | None:
+    """Return the function and its attribute that a name stands for; None where it is a column."""
+    if not attribute.startswith(_MARK):
+        return None
+    _, function, name = attribute.split(_MARK, 2)
+    return cast("SetFunction", function), name or None
+
+
+def _of_single(function: SetFunction, column: Column | None, size: int) -> Column:
+    """Return the function of sets of one event each.
+
+    Args:
+        function: Which.
+        column: The attribute of the events; None for `count(b)`.
+        size: How many.
+    """
+    if function in ("first", "last"):
+        assert column is not None
+        return column
+    return set_function(Aggregate(function), column, np.arange(size + 1))
+
+
+def _of_members(function: SetFunction, column: Column | None, size: int) -> Column:
+    """Return the function of one set, as a column of one row.
+
+    Missing values are left out, but by `first` and `last`.
+
+    Args:
+        function: Which.
+        column: The attribute of the members in stream order; None for `count(b)`.
+        size: How many.
+    """
+    if function in ("first", "last"):
+        assert column is not None
+        return column.slice(0, 1) if function == "first" else column.slice(size - 1, size)
+    return set_function(Aggregate(function), column, np.array([0, size]))
