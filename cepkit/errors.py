@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Self
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -191,28 +191,6 @@ class StatisticsError(CepkitError, ValueError):
 
 class PlanError(CepkitError, ValueError):
     """A plan that does not belong to the pattern, or an unknown planner."""
-
-
-Shelved = TypeVar("Shelved")
-
-
-def by_name(shelf: Mapping[str, Shelved], name: str, what: str, *, beside: str = "") -> Shelved:
-    """Return what stands on a shelf under a name.
-
-    Args:
-        shelf: What there is, by name.
-        name: What the user wrote.
-        what: What stands on that shelf: ``"planner"``.
-        beside: What might have been written instead of a name.
-
-    Raises:
-        PlanError: There is none of that name.
-    """
-    try:
-        return shelf[name]
-    except KeyError:
-        found = f"there is no {what} '{name}'"
-        raise PlanError.unknown(found, name, shelf, beside=beside) from None
 
 
 class TraceError(CepkitError, ValueError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cepkit.api.arguments import Pattern, checked, measured, statistics_given
 from cepkit.api.detecting import check_detectable
-from cepkit.costs import CostModel, get_cost_model
+from cepkit.costs import COSTS, CostModel
 from cepkit.costs.latency import NOTHING_KNOWN
 from cepkit.errors import StreamError
 from cepkit.pattern.builder import as_query
@@ -84,7 +84,7 @@ def choose_plan(
         LimitError: The planner is exact and the pattern too large for it.
     """
     return choosing.choose_plan(
-        as_query(pattern), statistics_given(statistics), planner, get_cost_model(cost), observe
+        as_query(pattern), statistics_given(statistics), planner, COSTS.pick(cost), observe
     )
 
 
@@ -126,7 +126,7 @@ def compare_plans(
     if events < 1:
         raise StreamError(f"plans run over {events} events", expected="1 or more")
     found = compare.compare_plans(
-        query, statistics_given(statistics), planners, get_cost_model(cost), progress=progress
+        query, statistics_given(statistics), planners, COSTS.pick(cost), progress=progress
     )
     if not run or stream is None:
         return found
@@ -186,5 +186,5 @@ def what_if(
     chosen = [r.plan for r in plans.rows] if isinstance(plans, compare.PlanComparison) else plans
     for plan in chosen:
         check_plan(plan, query)
-    model = get_cost_model(cost)
+    model = COSTS.pick(cost)
     return asking.what_if(query, statistics_given(statistics), chosen, variable, rates, model)

@@ -53,14 +53,15 @@ def simulate(
         LimitError: More steps than a trace can hold, more partial matches than memory can, or
             more sets than could ever be made.
     """
-    from cepkit.automata.choice import choose, follow, refuse_unsupported
+    from cepkit.automata import MECHANISMS
+    from cepkit.automata.choice import follow, refuse_unsupported
     from cepkit.automata.simulation import MOST_STEPS, attributes_read
     from cepkit.automata.simulation import simulate as run
     from cepkit.stream.warnings import warn_of_dropped
 
     query = checked(stream, pattern)
     refuse_unsupported(query)
-    chosen = choose(mechanism)
+    chosen = MECHANISMS.pick(mechanism)
     if not 1 <= max_steps <= MOST_STEPS:
         raise LimitError(
             f"a trace of {max_steps:,} steps",

@@ -1,23 +1,13 @@
-"""A mechanism by its name, and the plan that it follows."""
+"""The plan that a mechanism follows, and what no mechanism does."""
 
 from __future__ import annotations
 
-from cepkit.automata import MECHANISMS
 from cepkit.automata.contract import Mechanism
-from cepkit.errors import PlanError, UnsupportedError, by_name
+from cepkit.errors import PlanError, UnsupportedError
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import Plan, TreePlan
-
-
-def choose(name: str) -> Mechanism:
-    """Return the mechanism of that name.
-
-    Raises:
-        PlanError: There is none.
-    """
-    return by_name(MECHANISMS, name, "mechanism")
 
 
 def refuse_unsupported(query: Query) -> None:

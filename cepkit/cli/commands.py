@@ -18,13 +18,13 @@ from cepkit.cli.rows import first_rows, match_table
 from cepkit.cli.terminal import counted, quiet_streams, run, say, seconds, working
 from cepkit.columnar.kleene.limits import MOST_SETS
 from cepkit.columnar.results.measuring import run_plans
-from cepkit.costs import get_cost_model
+from cepkit.costs import COSTS
 from cepkit.pattern.nodes import repeated_in
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
-from cepkit.planners.choose import get_planner
+from cepkit.planners import PLANNERS
 from cepkit.planners.compare import ComparedPlan
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import whole
@@ -47,9 +47,9 @@ def profile(given: argparse.Namespace) -> None:
 def plan(given: argparse.Namespace) -> None:
     """Print the plans of all planners, and the chosen one."""
     query = read_pattern(given)
-    cost = get_cost_model(given.cost)
+    cost = COSTS.pick(given.cost)
     if given.planner:
-        get_planner(given.planner)  # a wrong name is told before minutes of profiling
+        PLANNERS.pick(given.planner)  # a wrong name is told before minutes of profiling
     stream = open_stream(given) if given.run_events or not given.statistics else None
     statistics = _known(given, query, stream)
     with working("planning"):
@@ -160,7 +160,7 @@ def _detection_plan(given: argparse.Namespace, query: Query, stream: Stream) -> 
     if given.plan:
         return as_plan([name.strip() for name in given.plan.split(",")], query)
     if given.planner:
-        get_planner(given.planner)  # a wrong name is told before minutes of profiling
+        PLANNERS.pick(given.planner)  # a wrong name is told before minutes of profiling
     if given.statistics:
         return _planned(query, read_statistics(given.statistics, query), given.planner)
     if not given.planner:

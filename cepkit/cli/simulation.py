@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 import cepkit as ck
-from cepkit.automata.choice import choose
+from cepkit.automata import MECHANISMS
 from cepkit.cli.inputs import open_stream, read_pattern
 from cepkit.cli.terminal import say, working
 
@@ -13,7 +13,7 @@ from cepkit.cli.terminal import say, working
 def simulate(given: argparse.Namespace) -> None:
     """Print what mechanisms did; write the trace as JSON, or a page on which all of them play."""
     query = read_pattern(given)
-    mechanisms = [choose(name) for name in given.mechanism or ["chain-nfa"]]
+    mechanisms = [MECHANISMS.pick(name) for name in given.mechanism or ["chain-nfa"]]
     order = [name.strip() for name in given.plan.split(",")] if given.plan else None
     stream = open_stream(given)
     traces = []

@@ -1,10 +1,7 @@
 """The shelf of cost models, and what they stand on: expected numbers of a branch.
 
-A new model is one file with a class that fits `contract.CostModel`, and a line in the table.
+A new model is a file with a class that fits `contract.CostModel`, and its entry in the table.
 """
-
-from collections.abc import Mapping
-from types import MappingProxyType
 
 from cepkit.costs.blend import Blend
 from cepkit.costs.contract import BranchCost, CostModel, query_cost
@@ -13,7 +10,7 @@ from cepkit.costs.latency import LATENCY, Latency, OutputProfile
 from cepkit.costs.partial_matches import PARTIAL_MATCHES, PartialMatches
 from cepkit.costs.steps import expected_candidates, expected_matches, expected_steps
 from cepkit.costs.work import WORK, Work
-from cepkit.errors import by_name
+from cepkit.shelf import Shelf
 
 __all__ = [
     "COSTS",
@@ -31,22 +28,14 @@ __all__ = [
     "expected_candidates",
     "expected_matches",
     "expected_steps",
-    "get_cost_model",
     "query_cost",
 ]
 
-_SHELF: tuple[CostModel, ...] = (PARTIAL_MATCHES, LATENCY, WORK)
-
-COSTS: Mapping[str, CostModel] = MappingProxyType({model.name: model for model in _SHELF})
+COSTS: Shelf[CostModel] = Shelf(
+    "cost model",
+    (PARTIAL_MATCHES, "partial matches that are alive in a window: what is kept"),
+    (LATENCY, "what is looked at once the last event of a match has come"),
+    (WORK, "candidates and three times the partial matches: what the engine looks at and writes"),
+    beside=", or cepkit.costs.Blend(alpha=0.5)",
+)
 """Every model that needs no setting, by name; `Blend` needs an alpha."""
-
-
-def get_cost_model(model: str | CostModel) -> CostModel:
-    """Return the cost model of that name; a model itself is returned unchanged.
-
-    Raises:
-        PlanError: There is none of that name.
-    """
-    if not isinstance(model, str):
-        return model
-    return by_name(COSTS, model, "cost model", beside=", or cepkit.costs.Blend(alpha=0.5)")

@@ -13,8 +13,8 @@ combinations: k uniform times on [0, D] lie within W of each other with probabil
 k w^(k-1) - (k-1) w^k, w = W/D. Everything is computed as logarithms.
 
 PARTITION BY is a condition between all events: same_key^(k-1). Equalities that follow from others
-count too (key_classes.py). A repeated variable takes sets
-(kleene.py); what stands under NOT is left out: the numbers are those before it is checked.
+count too (key_classes.py). A repeated variable takes sets, as if they were events (`log_sets`);
+what stands under NOT is left out: the numbers are those before it is checked.
 Equal times and one event for two variables are ignored. O(number of selectivities) for each set.
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
 (VLDB 2018), section 4.1; the totals over a stream and ord(S) are ours.
@@ -29,12 +29,11 @@ from functools import cached_property
 from typing import assert_never
 
 from cepkit.costs.key_classes import KeyClass, key_classes
-from cepkit.costs.kleene import log_sets
 from cepkit.costs.ordering import Factorial, share_factorials
 from cepkit.costs.set_functions import SetFunction
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow
-from cepkit.plan.logarithms import log
+from cepkit.plan.logarithms import log, log_sum
 from cepkit.statistics.model import Statistics
 
 TICK_SECONDS = 1e-6
@@ -166,3 +165,31 @@ def window_seconds(branch: Branch, statistics: Statistics) -> float:
             return max(counted / per_second, TICK_SECONDS) if per_second > 0 else span
         case _:
             assert_never(branch.window)
+
+
+def log_sets(events: float, minimum: int, maximum: int | None) -> float:
+    """Return the logarithm of the number of sets that a repeated variable takes, for planning.
+
+    N events expected in a window have 2^N subsets; within bounds m to n there are the sum of the
+    binomials C(N, k) for k from m to n, O(min(n, N)). It is C of the expectation, not the
+    expectation of C: the latter is greater.
+    Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
+    (VLDB 2018), section 5.2.
+
+    Args:
+        events: The number of events expected in a window; need not be whole.
+        minimum: The least size of a set.
+        maximum: The greatest, None for no bound.
+    """
+    if events == 0:
+        return -math.inf
+    if minimum == 1 and maximum is None:
+        return events * math.log(2)
+    if minimum > events:
+        # Fewer come than are needed: at most the probability that enough do (Poisson).
+        return min(0.0, minimum * log(events) - math.lgamma(minimum + 1))
+    most = math.floor(events) if maximum is None else min(maximum, math.floor(events))
+    return log_sum(
+        math.lgamma(events + 1) - math.lgamma(k + 1) - math.lgamma(events - k + 1)
+        for k in range(minimum, most + 1)
+    )

@@ -1,7 +1,4 @@
-"""The shelf of planners. A new one is one file (see contract.py) and one line in the table."""
-
-from collections.abc import Mapping
-from types import MappingProxyType
+"""The shelf of planners: a new one is a file that fits contract.py, and its entry in the table."""
 
 from cepkit.plan.nodes import OrderPlan, Pair, TreePlan
 from cepkit.planners.by_frequency import ByFrequency
@@ -13,6 +10,7 @@ from cepkit.planners.greedy import Greedy
 from cepkit.planners.iterative_improvement import IterativeImprovement
 from cepkit.planners.kbz import Kbz
 from cepkit.planners.zstream import ZStream
+from cepkit.shelf import Shelf
 
 __all__ = [
     "PLANNERS",
@@ -32,18 +30,26 @@ __all__ = [
     "ZStream",
 ]
 
-_SHELF: tuple[Planner, ...] = (
-    GivenOrder(),
-    ByFrequency(),
-    Greedy(),
-    IterativeImprovement("ii-random", greedy=False, starts=10),
-    IterativeImprovement("ii-greedy", greedy=True, starts=1),
-    Kbz(),
-    DpOrder(),
-    ZStream("zstream"),
-    ZStream("zstream-ord", greedy=True),
-    DpTree(),
+PLANNERS: Shelf[Planner] = Shelf(
+    "planner",
+    (GivenOrder(), "the order of the pattern, as engines without a planner take it; O(n)"),
+    (ByFrequency(), "rare events first; O(n log n)"),
+    (Greedy(), "next the variable that makes the step cheapest; O(n²) steps"),
+    (
+        IterativeImprovement("ii-random", greedy=False, starts=10),
+        "from 10 random orders, swaps and cycles while they help; O(n³) moves a round, anytime",
+    ),
+    (
+        IterativeImprovement("ii-greedy", greedy=True, starts=1),
+        "the same from the greedy order; O(n³) moves a round, anytime",
+    ),
+    (
+        Kbz(),
+        "by rank along the tree of conditions; O(n² log n), the best without cross products there",
+    ),
+    (DpOrder(), "the best order of every set of variables; O(n 2ⁿ), the best of all orders"),
+    (ZStream("zstream"), "the best tree with the leaves in the order of the pattern; O(n³)"),
+    (ZStream("zstream-ord", greedy=True), "the best tree with the leaves in greedy order; O(n³)"),
+    (DpTree(), "the best tree of every set of variables; O(3ⁿ), the best of all trees"),
 )
-
-PLANNERS: Mapping[str, Planner] = MappingProxyType({planner.name: planner for planner in _SHELF})
 """Every planner with its default settings, by name."""

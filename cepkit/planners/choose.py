@@ -1,4 +1,4 @@
-"""A planner by its name, and a plan for a whole query: one order for each of its branches."""
+"""A plan for a whole query: one for each of its branches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from cepkit.costs.contract import CostModel, query_cost
 from cepkit.costs.partial_matches import PARTIAL_MATCHES
 from cepkit.costs.steps import expected_steps
 from cepkit.costs.work import WORK
-from cepkit.errors import by_name
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import check_plan
@@ -16,15 +15,6 @@ from cepkit.plan.nodes import OrderPlan, Plan, leaning_left
 from cepkit.planners import PLANNERS
 from cepkit.planners.contract import Observer, Planner
 from cepkit.statistics.model import Statistics
-
-
-def get_planner(planner: str | Planner) -> Planner:
-    """Return the planner of that name; a planner itself is returned unchanged.
-
-    Raises:
-        PlanError: There is none of that name.
-    """
-    return by_name(PLANNERS, planner, "planner") if isinstance(planner, str) else planner
 
 
 def choose_plan(
@@ -48,7 +38,7 @@ def choose_plan(
         StatisticsError: The statistics lack a variable of the query.
         LimitError: The planner is exact, and the query is too large for it.
     """
-    chosen = get_planner(planner)
+    chosen = PLANNERS.pick(planner)
     orders = (chosen.plan(branch, statistics, cost, observe) for branch in normal_form(query))
     return cost_plan(Plan(tuple(orders), chosen.name), query, statistics, cost)
 

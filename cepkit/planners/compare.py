@@ -17,7 +17,7 @@ from cepkit.plan.logarithms import from_log, log_text
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Plan, TreePlan, leaning_left
 from cepkit.plan.printer import one_line
 from cepkit.planners import PLANNERS
-from cepkit.planners.choose import cost_plan, get_planner
+from cepkit.planners.choose import cost_plan
 from cepkit.planners.contract import Observed, Observer, Planner
 from cepkit.printing import Printed, html_output
 from cepkit.progress import SILENT_SECONDS, Progress, is_shown
@@ -254,7 +254,7 @@ def compare_plans(
     found: list[ComparedPlan] = []
     refused: list[tuple[str, LimitError]] = []
     with _Bar(len(asked), progress) as bar:
-        for planner in map(get_planner, asked):
+        for planner in map(PLANNERS.pick, asked):
             bar.begin(planner.name)
             try:
                 found.append(_compared(planner, query, branches, statistics, cost, bar.move))

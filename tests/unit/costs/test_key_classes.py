@@ -11,7 +11,7 @@ from cepkit.costs.key_classes import key_classes
 from cepkit.plan.logarithms import from_log
 from cepkit.plan.nodes import OrderPlan
 from cepkit.planners import PLANNERS
-from cepkit.planners.kernels import improve
+from cepkit.planners.iterative_improvement import improve
 from cepkit.statistics import Statistics
 from tests.unit.costs.cases import branch, compare, conjunction, seq
 from tests.unit.costs.test_simulation import W, assert_expected, count, statistics, streams

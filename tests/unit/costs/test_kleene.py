@@ -3,7 +3,7 @@ import math
 import pytest
 
 from cepkit.costs import Expectation, expected_steps
-from cepkit.costs.kleene import log_sets
+from cepkit.costs.expectation import log_sets
 from cepkit.statistics import Statistics
 from tests.unit.costs.cases import branch, conjunction, repeated
 

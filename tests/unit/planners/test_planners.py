@@ -14,7 +14,6 @@ from cepkit.planners import (
     Greedy,
     IterativeImprovement,
 )
-from cepkit.planners.choose import get_planner
 from cepkit.planners.set_kernels import Tables, least_trees
 from cepkit.statistics import Statistics
 from tests.unit.costs.cases import branch, conjunction, repeated, seq
@@ -162,10 +161,10 @@ def test_planners_by_name():
         *("given-order", "by-frequency", "greedy", "ii-random", "ii-greedy", "kbz", "dp-order"),
         *("zstream", "zstream-ord", "dp-tree"),
     )
-    assert get_planner("greedy") == Greedy()
-    assert get_planner(Greedy()) == Greedy()
+    assert PLANNERS.pick("greedy") == Greedy()
+    assert PLANNERS.pick(Greedy()) == Greedy()
     with pytest.raises(PlanError, match=r"'gredy'(.|\n)*did you mean 'greedy'"):
-        get_planner("gredy")
+        PLANNERS.pick("gredy")
 
 
 @pytest.mark.parametrize("variables", [2, 3, 5, 8])

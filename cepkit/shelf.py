@@ -1,0 +1,62 @@
+"""A shelf: alternatives of one kind by name, each with a line of help.
+
+Error messages, the help of the command and the tables in docs/ are made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol, TypeVar
+
+from cepkit.errors import PlanError
+
+
+class Named(Protocol):
+    """What can stand on a shelf."""
+
+    @property
+    def name(self) -> str:
+        """How users and tables call it."""
+        ...
+
+
+Item = TypeVar("Item", bound=Named)
+
+
+class Shelf(Mapping[str, Item]):
+    """What there is of one kind, by name, in the order of the entries.
+
+    Args:
+        kind: What stands here, as ``"planner"``.
+        *entries: Each alternative with its line of help.
+        beside: What may be given instead of a name, as ``", or a number"``.
+    """
+
+    def __init__(self, kind: str, *entries: tuple[Item, str], beside: str = "") -> None:
+        self.kind = kind
+        self.help: Mapping[str, str] = {item.name: line for item, line in entries}
+        self._items = {item.name: item for item, _ in entries}
+        self._beside = beside
+
+    def __getitem__(self, name: str) -> Item:
+        return self._items[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def pick(self, item: str | Item) -> Item:
+        """Return what has a name; what is no name is returned unchanged.
+
+        Raises:
+            PlanError: Nothing here has that name.
+        """
+        if not isinstance(item, str):
+            return item
+        if item not in self._items:
+            raise PlanError.unknown(
+                f"there is no {self.kind} '{item}'", item, self, beside=self._beside
+            )
+        return self._items[item]
