@@ -93,6 +93,10 @@ format: $(READY) ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+.PHONY: docs
+docs: $(READY) ## Write the tables in README.md and docs/ from the shelves
+	$(BIN)/python docs/tables.py
+
 .PHONY: lab
 lab: $(READY) ## Open JupyterLab on the notebooks
 	$(BIN)/jupyter lab --notebook-dir=notebooks

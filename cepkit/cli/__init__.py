@@ -1,7 +1,7 @@
 """The command `cepkit`: the verbs for files, from a terminal.
 
-Exit codes: 0 done (also when what reads our output has had enough: ``| head``); 1 an error, told
-in a line or two; 2 the command line is wrong; 130 stopped by Ctrl-C.
+Exit codes: 0 done (also when what reads our output has had enough: ``| head``); 1 an error, in
+a line or two; 2 the command line is wrong; 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cepkit.cli.arguments import parser
-from cepkit.cli.terminal import plain_warnings, print_what_the_terminal_lacks, tell
+from cepkit.cli.parser import parser
+from cepkit.cli.terminal import note, plain_warnings, print_what_the_terminal_lacks
 from cepkit.errors import CepkitError, PatternError
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
@@ -27,17 +27,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code.
     """
     print_what_the_terminal_lacks()
-    given = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    options = parser(words).parse_args(words)
     try:
         with plain_warnings():
-            given.run(given)
+            options.run(options)
             # Here, not when Python ends: a reader that has gone is then no longer ours to handle.
             sys.stdout.flush()
     except CepkitError as error:
-        tell(_message(error, getattr(given, "pattern", None)))
+        note(_message(error, getattr(options, "pattern", None)))
         return FAILED
     except KeyboardInterrupt:
-        tell("interrupted")
+        note("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         # Python flushes once more at its end, and would complain of the same pipe.
@@ -45,13 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return OK
     except OSError as error:
         place = f"'{error.filename}': " if error.filename else ""
-        tell(f"error: {place}{error.strerror or error}")
+        note(f"error: {place}{error.strerror or error}")
         return FAILED
-    except Exception as error:  # a bug of ours, or Spark's: a user is told, a developer may look
-        if given.traceback:
+    except Exception as error:  # a bug of ours, or Spark's: two lines for a user, a trace on demand
+        if options.traceback:
             raise
         first = next(iter(str(error).strip().splitlines()), "")
-        tell(f"error: {type(error).__name__}: {first}\nHint: --traceback shows where it comes from")
+        note(f"error: {type(error).__name__}: {first}\nHint: --traceback shows where it comes from")
         return FAILED
     return OK
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
 
 import cepkit as ck
 from cepkit.cli.spark_files import read_on_spark
+from cepkit.cli.terminal import working
 from cepkit.errors import CepkitError, StatisticsError, nearest
+from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
@@ -16,24 +19,33 @@ from cepkit.stream.stream import Stream
 _LARGEST_TEXT = 1 << 20
 
 
-def read_pattern(given: argparse.Namespace) -> Query:
+def read_pattern(arguments: argparse.Namespace) -> Query:
     """Return the query of `--pattern` or `--pattern-text`."""
-    if given.pattern_text is not None:
-        return ck.parse(given.pattern_text)
-    if given.pattern == "-":
+    if arguments.pattern_text is not None:
+        return ck.parse(arguments.pattern_text)
+    if arguments.pattern == "-":
         return ck.parse(_decoded(sys.stdin.buffer.read(_LARGEST_TEXT), "standard input"))
-    return ck.parse(_read_text(given.pattern, "to give the pattern itself, use --pattern-text"))
+    return ck.parse(_read_text(arguments.pattern, "to give the pattern itself, use --pattern-text"))
 
 
-def open_stream(given: argparse.Namespace) -> Stream:
+def open_stream(arguments: argparse.Namespace) -> Stream:
     """Return the stream of `--events`, in this process or on Spark."""
-    said = {name: getattr(given, name) for name in ("time", "type", "unit", "timezone", "arrival")}
-    if not given.spark:
-        return ck.events(given.events, **said)
-    if "://" not in given.events:
+    keywords = {
+        name: getattr(arguments, name) for name in ("time", "type", "unit", "timezone", "arrival")
+    }
+    if not arguments.spark:
+        return ck.events(arguments.events, **keywords)
+    if "://" not in arguments.events:
         # The beginning of the file, read here, gives the clear errors before Spark is started.
-        ck.events(given.events, **said)
-    return ck.events(read_on_spark(given.events), **said)
+        ck.events(arguments.events, **keywords)
+    return ck.events(read_on_spark(arguments.events), **keywords)
+
+
+def profiled(stream: Stream, query: Query) -> Statistics:
+    """Return the statistics of a stream, measured now, and show that it goes on."""
+    # On Spark it shows its own progress.
+    with contextlib.nullcontext() if stream.place == "spark" else working("profiling"):
+        return ck.profile(stream, query)
 
 
 def read_statistics(path: str, query: Query) -> Statistics:
@@ -43,8 +55,6 @@ def read_statistics(path: str, query: Query) -> Statistics:
         path: The file.
         query: The pattern that they must be about.
     """
-    from cepkit.pattern.nodes import events_of
-
     statistics = ck.Statistics.from_json(_read_text(path))
     missing = [e.variable for e in events_of(query.structure) if e.variable not in statistics.rates]
     if missing:

@@ -1,8 +1,9 @@
-"""Matches into a file: it is there when it is whole, and an older one stays until then."""
+"""What goes into files: matches, there when they are whole, and an older file stays until then."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shutil
 import tempfile
@@ -13,28 +14,32 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.dataset as pa_dataset
 
+from cepkit.cli.terminal import say
 from cepkit.errors import CepkitError, UnsupportedError
+from cepkit.plan.nodes import Plan
+from cepkit.plan.printer import one_line
+from cepkit.statistics.tables import whole
 
 _SUFFIXES = (".parquet", ".pq", ".csv")
 _SPARK_IS_DONE = "_SUCCESS"
 
 
-def check_target(given: argparse.Namespace) -> Path | None:
+def check_target(arguments: argparse.Namespace) -> Path | None:
     """Return the path to write to, before anything is computed; None: nothing is written.
 
     Args:
-        given: With `out`, `overwrite`, and `events`, which must not be replaced.
+        arguments: With `out`, `overwrite`, and `events`, which must not be replaced.
 
     Raises:
         CepkitError: It cannot, or must not, be written.
     """
-    if not given.out:
+    if not arguments.out:
         return None
-    name = given.out
+    name = arguments.out
     target = Path(name).expanduser()
     if target.suffix.casefold() not in _SUFFIXES:
         raise CepkitError(
-            f"'{name}' is no kind of file that can be written",
+            f"cannot write '{target.suffix or name}' files",
             expected=f"a name that ends in {' or '.join(_SUFFIXES)}",
         )
     folder = target.parent
@@ -42,11 +47,11 @@ def check_target(given: argparse.Namespace) -> Path | None:
         raise CepkitError(f"'{name}' cannot be written", hint=f"there is no folder '{folder}'")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise CepkitError(f"'{name}' cannot be written: no permission in '{folder}'")
-    if _touches(target, Path(given.events).expanduser()):
+    if _touches(target, Path(arguments.events).expanduser()):
         raise CepkitError(
             f"'{name}' is the file of the events, or lies among them", hint="name another place"
         )
-    if target.exists() and not given.overwrite:
+    if target.exists() and not arguments.overwrite:
         raise CepkitError(f"'{name}' exists already", hint="--overwrite replaces it")
     if target.is_dir() and not (target / _SPARK_IS_DONE).exists():
         raise CepkitError(
@@ -133,3 +138,32 @@ def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
     table = pa.Table.from_batches([batch]).flatten()
     batches = table.combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+
+
+def write_json(name: str, text: str) -> None:
+    """Write a text that is JSON to a file, or to stdout where the name is "-"."""
+    if name == "-":
+        say(text)
+    else:
+        Path(name).write_text(text + "\n", encoding="utf-8")
+
+
+def number_as_data(value: object) -> object:
+    """Return a value as JSON can hold it: long counts of sets as texts, no infinity."""
+    match value:
+        case int() if abs(value) >= 2**63:
+            return whole(value)
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value
+
+
+def plan_as_data(plan: Plan) -> dict[str, object]:
+    """Return a plan with its cost as JSON can hold it."""
+    return {
+        "planner": plan.planner,
+        "plan": one_line(plan),
+        "orders": [list(branch.variables) for branch in plan.branches],
+        "cost": number_as_data(plan.cost),
+    }

@@ -29,13 +29,13 @@ def first_rows(matches: Any, n: int) -> list[dict[str, Any]]:
             if len(rows) >= n:
                 break
         return rows
-    # Of its columns: the limit of the matches themselves is the one that was asked for.
-    found: list[dict[str, Any]] = matches.select("*").limit(n).toArrow().to_pylist()
-    return found
+    # Of its columns: the limit of the matches themselves is the user's.
+    first: list[dict[str, Any]] = matches.select("*").limit(n).toArrow().to_pylist()
+    return first
 
 
 def match_table(rows: Sequence[dict[str, Any]], query: Query, schema: Schema) -> str:
-    """Return matches as a table: for each variable its time and what conditions ask of it.
+    """Return matches as a table: for each variable its time and what conditions read of it.
 
     Args:
         rows: From `first_rows`.
@@ -59,14 +59,14 @@ def table_of(names: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _shown(query: Query, schema: Schema) -> list[tuple[str, str]]:
-    asked = attributes_of(query.where) if query.where is not None else frozenset()
+    read = attributes_of(query.where) if query.where is not None else frozenset()
     shown = []
     for event in bound_events_of(query.structure):
         shown.append((event.variable, schema.time))
         # Where the pattern names one type, it says nothing new.
         if event.types is None or len(event.types) != 1:
             shown.append((event.variable, schema.type))
-        names = sorted(name for variable, name in asked if variable == event.variable)
+        names = sorted(name for variable, name in read if variable == event.variable)
         shown += [(event.variable, n) for n in names if n not in (schema.time, schema.type)]
     return shown
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import TypeVar
 
-from cepkit.statistics.tables import whole
-
 Result = TypeVar("Result")
 
 _PATIENCE = 2.0  # seconds after which one wants to know that something is going on
@@ -28,7 +26,7 @@ def say(text: str = "") -> None:
     sys.stdout.write(f"{text.translate(_CONTROLS)}\n")
 
 
-def tell(text: str) -> None:
+def note(text: str) -> None:
     """Write a line that is not part of the result."""
     sys.stderr.write(f"{text.translate(_CONTROLS)}\n")
     sys.stderr.flush()
@@ -46,14 +44,14 @@ def plain_warnings() -> Iterator[None]:
     """Show each warning about a stream once, as one line; keep others' to themselves."""
     from cepkit.stream.warnings import StreamWarning  # brings NumPy: `--help` does without
 
-    told: set[str] = set()
+    shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         text = str(message)
         # Who asks for Python's warnings (-W, PYTHONWARNINGS) gets them all.
-        if text not in told and (issubclass(category, StreamWarning) or sys.warnoptions):
-            told.add(text)
-            tell(f"warning: {text}")
+        if text not in shown and (issubclass(category, StreamWarning) or sys.warnoptions):
+            shown.add(text)
+            note(f"warning: {text}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", StreamWarning)
@@ -102,7 +100,7 @@ def working(what: str) -> Iterator[None]:
         sys.stderr.flush()
 
 
-def run(action: Callable[[], Result], what: str, *, on_spark: bool) -> Result:
+def run_with_progress(action: Callable[[], Result], what: str, *, on_spark: bool) -> Result:
     """Return what long work returns, showing that it goes on; Ctrl-C ends it on Spark as well.
 
     Args:
@@ -111,9 +109,9 @@ def run(action: Callable[[], Result], what: str, *, on_spark: bool) -> Result:
         on_spark: Whether it starts Spark jobs.
     """
     if on_spark:
-        from cepkit.spark.session.progress import run_with_progress
+        from cepkit.spark.session import progress
 
-        return run_with_progress(action, what)
+        return progress.run_with_progress(action, what)
     with working(what):
         return action()
 
@@ -125,14 +123,3 @@ def seconds(duration: float) -> str:
     if duration < 60:
         return f"{duration:.0f} s"
     return f"{int(duration // 60)} min {int(duration % 60)} s"
-
-
-def counted(number: int, thing: str, things: str | None = None) -> str:
-    """Return "1 match" or "2,000 matches".
-
-    Args:
-        number: How many.
-        thing: What one is called.
-        things: What several are called; None to add an s.
-    """
-    return f"{whole(number)} {thing if number == 1 else things or thing + 's'}"

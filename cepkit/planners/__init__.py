@@ -34,22 +34,22 @@ PLANNERS: Shelf[Planner] = Shelf(
     "planner",
     (GivenOrder(), "the order of the pattern, as engines without a planner take it; O(n)"),
     (ByFrequency(), "rare events first; O(n log n)"),
-    (Greedy(), "next the variable that makes the step cheapest; O(n²) steps"),
+    (Greedy(), "next the variable that makes the step cheapest; O(n^2) steps"),
     (
         IterativeImprovement("ii-random", greedy=False, starts=10),
-        "from 10 random orders, swaps and cycles while they help; O(n³) moves a round, anytime",
+        "from 10 random orders, swaps and cycles while they help; O(n^3) moves a round, anytime",
     ),
     (
         IterativeImprovement("ii-greedy", greedy=True, starts=1),
-        "the same from the greedy order; O(n³) moves a round, anytime",
+        "the same from the greedy order; O(n^3) moves a round, anytime",
     ),
     (
         Kbz(),
-        "by rank along the tree of conditions; O(n² log n), the best without cross products there",
+        "by rank along the tree of conditions; O(n^2 log n), exact where conditions form a tree",
     ),
-    (DpOrder(), "the best order of every set of variables; O(n 2ⁿ), the best of all orders"),
-    (ZStream("zstream"), "the best tree with the leaves in the order of the pattern; O(n³)"),
-    (ZStream("zstream-ord", greedy=True), "the best tree with the leaves in greedy order; O(n³)"),
-    (DpTree(), "the best tree of every set of variables; O(3ⁿ), the best of all trees"),
+    (DpOrder(), "the best order of every set of variables; O(n 2^n), the best of all orders"),
+    (ZStream("zstream"), "the best tree with the leaves in the order of the pattern; O(n^3)"),
+    (ZStream("zstream-ord", greedy=True), "the best tree with the leaves in greedy order; O(n^3)"),
+    (DpTree(), "the best tree of every set of variables; O(3^n), the best of all trees"),
 )
 """Every planner with its default settings, by name."""

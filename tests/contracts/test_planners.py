@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cepkit.costs import LATENCY, PARTIAL_MATCHES, WORK, Blend
+from cepkit.costs import COSTS, PARTIAL_MATCHES, Blend
 from cepkit.errors import StatisticsError
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.nodes import OrderPlan, Pair, TreePlan
@@ -18,7 +18,7 @@ from tests.unit.costs.cases import absent, branch, compare, conjunction, repeate
 NAMES = "abcdefg"
 PLANNER = pytest.mark.parametrize("planner", PLANNERS.values(), ids=list(PLANNERS))
 EXACT = {"dp-order": OrderPlan, "dp-tree": TreePlan}
-MODELS = [PARTIAL_MATCHES, LATENCY, WORK, Blend(0.5), Blend(100)]
+MODELS = [*COSTS.values(), Blend(0.5), Blend(100)]
 
 
 @st.composite
@@ -203,9 +203,9 @@ def test_its_observer_sees_ever_better_plans_and_the_last_one(planner, problem):
 
 
 @PLANNER
-def test_has_its_name_in_the_table_and_says_what_it_does(planner):
+def test_has_its_name_and_a_line_of_help_in_the_table(planner):
     assert PLANNERS[planner.name] is planner
-    assert type(planner).__doc__
+    assert PLANNERS.help[planner.name]
 
 
 @pytest.mark.parametrize("name", [name for name in PLANNERS if name != "given-order"])

@@ -1,4 +1,4 @@
-"""The page on plans names every planner and every cost model, and its Python code runs."""
+"""The Python code on the page on plans runs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,9 @@ from pathlib import Path
 import pytest
 
 import cepkit as ck
-from cepkit.costs import COSTS
-from cepkit.planners import PLANNERS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plans.md").read_text(encoding="utf-8")
 CODE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-
-
-@pytest.mark.parametrize("name", [*PLANNERS, *COSTS])
-def test_names_what_there_is(name: str):
-    assert f"| `{name}` |" in PAGE
 
 
 def test_its_code_runs(capsys: pytest.CaptureFixture[str]):

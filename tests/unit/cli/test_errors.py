@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cepkit as ck
-from cepkit.cli import commands
+from cepkit.cli.verbs import detect
 
 HEADER = "ts,ticker,price\n"
 
@@ -231,7 +231,7 @@ def test_a_bug_is_told_in_two_lines_and_traced_on_demand(on_stocks, monkeypatch)
     def broken(*_: object) -> None:
         raise RuntimeError("first\nat java.lang.Thread")
 
-    monkeypatch.setattr(commands, "first_rows", broken)
+    monkeypatch.setattr(detect, "first_rows", broken)
     ran = on_stocks("detect")
     assert ran.code == 1
     assert ran.err == ("error: RuntimeError: first\nHint: --traceback shows where it comes from\n")

@@ -1,7 +1,8 @@
-"""The demo: the whole job on made-up stock trades, with a sentence for each step."""
+"""The verb `demo`: the whole job on made-up stock trades, with a sentence for each step."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import sys
@@ -17,13 +18,14 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pa_dataset
 
 import cepkit as ck
+from cepkit.cli.options import count
 from cepkit.cli.output import write
 from cepkit.cli.rows import match_table
 from cepkit.cli.spark_files import quiet_session
-from cepkit.cli.terminal import counted, run, say, seconds, working
+from cepkit.cli.terminal import run_with_progress, say, seconds, working
 from cepkit.errors import CepkitError
 from cepkit.plan.printer import one_line
-from cepkit.statistics.tables import text_table
+from cepkit.statistics.tables import count_text, text_table
 from cepkit.stream.generators import stock_events
 
 PATTERN = """\
@@ -40,15 +42,28 @@ The profile takes conditions as independent of each other. Here they are not: wh
 cheap enough for c, it seldom is dearer than a. So the last step keeps fewer than expected."""
 
 
-def demo(events: int, *, seed: int, report: str) -> None:
-    """Run the demo.
+def options(command: argparse.ArgumentParser) -> None:
+    """Add what the command line takes."""
+    command.description = (
+        "Generate stock trades, profile them on Spark, compare plans, detect a pattern of three "
+        "trades on Spark and write a report."
+    )
+    command.add_argument(
+        "--events", type=count, default=200_000, metavar="N", help="200000 if absent"
+    )
+    command.add_argument("--seed", type=int, default=7, help="of the generator; 7 if absent")
+    command.add_argument(
+        "--report",
+        metavar="FILE",
+        default="out/cepkit-demo.html",
+        help="where the HTML report goes; %(default)s if absent. Its folder is made if missing",
+    )
 
-    Args:
-        events: How many trades to make up.
-        seed: Of their generator.
-        report: The HTML file to write; its folder is made where it is missing.
-    """
-    page = _report_path(report)
+
+def run(arguments: argparse.Namespace) -> None:
+    """Do the whole job on made-up trades, and say what each step does."""
+    events, seed = arguments.events, arguments.seed
+    page = _report_path(arguments.report)
     begin = perf_counter()
     steps = _Steps()
     say("cepkit finds patterns in events. This is the whole job, from data to matches.\n")
@@ -80,15 +95,15 @@ def demo(events: int, *, seed: int, report: str) -> None:
     ):
         matches: Any = ck.detect(stream, query, plan)
         target = Path(folder, "matches.parquet")
-        number = run(lambda: write(matches, target), "detecting", on_spark=True)
+        number = run_with_progress(lambda: write(matches, target), "detecting", on_spark=True)
         spent = step.elapsed()
-        found = pa_dataset.dataset(target).head(_IN_REPORT)
+        first = pa_dataset.dataset(target).head(_IN_REPORT)
         again = _seconds_of(lambda: matches.write.format("noop").mode("append").save())
-        step.say(match_table(found.slice(0, _SHOWN).to_pylist(), query, stream.schema))
+        step.say(match_table(first.slice(0, _SHOWN).to_pylist(), query, stream.schema))
         if number > _SHOWN:
             step.say(f"... and {number - _SHOWN:,} more")
         step.say(
-            f"\n{counted(number, 'match', 'matches')} in {seconds(spent)},"
+            f"\n{count_text(number, 'match', 'matches')} in {seconds(spent)},"
             " the start of Spark's workers included;"
             f"\nonce more, now that they run: {seconds(again)}, {events / again:,.0f} events/s"
         )
@@ -106,7 +121,7 @@ def demo(events: int, *, seed: int, report: str) -> None:
             comparison=comparison,
             plan=plan,
             explanation=explanation,
-            matches_frame=found.to_pandas(),
+            matches_frame=first.to_pandas(),
             facts={
                 "events": f"{events:,}",
                 "matches": f"{number:,}",
@@ -135,14 +150,14 @@ class _Step:
 
 
 class _Steps:
-    """Numbers the steps, and tells how long each took."""
+    """The steps, numbered, with how long each took."""
 
     def __init__(self) -> None:
         self._number = 0
 
     @contextlib.contextmanager
     def step(self, title: str, sentence: str, *, waits: bool = False) -> Iterator[_Step]:
-        """Tell what is going to happen, and after it what came out."""
+        """Say what is going to happen, and after it what came out."""
         self._number += 1
         say(f"{self._number}. {title}. {sentence}")
         sys.stdout.flush()
@@ -158,7 +173,7 @@ class _Steps:
 
 def _seconds_of(work: Callable[[], object]) -> float:
     begin = perf_counter()
-    run(work, "detecting", on_spark=True)
+    run_with_progress(work, "detecting", on_spark=True)
     return perf_counter() - begin
 
 

@@ -1,0 +1,104 @@
+"""Options that several verbs take."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+
+
+def pattern_options(command: argparse.ArgumentParser) -> None:
+    """Add --pattern and --pattern-text, one of which must be given."""
+    pattern = command.add_argument_group("pattern").add_mutually_exclusive_group(required=True)
+    pattern.add_argument(
+        "--pattern", metavar="FILE", action=_Once, help="a file with its text; - for stdin"
+    )
+    pattern.add_argument("--pattern-text", metavar="TEXT", action=_Once, help="the text itself")
+
+
+def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """Add the options that say what the events are; `required` where they must be given."""
+    events = command.add_argument_group("events")
+    events.add_argument(
+        "--events",
+        metavar="FILE",
+        action=_Once,
+        required=required,
+        help="a CSV (also gzipped) or Parquet file, or a folder of them",
+    )
+    events.add_argument("--time", metavar="COLUMN", required=required, help="when it happened")
+    events.add_argument("--type", metavar="COLUMN", required=required, help="what happened")
+    events.add_argument(
+        "--arrival", metavar="COLUMN", help="in which order the events came; else that of the rows"
+    )
+    events.add_argument("--unit", help="of numeric times since 1970: s, ms, us, ns, min, h, d")
+    events.add_argument(
+        "--timezone", metavar="ZONE", help="of times without one, as Europe/Copenhagen; else UTC"
+    )
+    engine = events.add_mutually_exclusive_group()
+    engine.add_argument(
+        "--local",
+        action="store_true",
+        help="run in this process (the default): the events must fit memory",
+    )
+    engine.add_argument(
+        "--spark", action="store_true", help="run on Spark: for more than fits, on all cores"
+    )
+
+
+def statistics_option(command: argparse._ActionsContainer) -> None:
+    """Add --statistics."""
+    command.add_argument(
+        "--statistics", metavar="FILE", help="of `cepkit profile --json FILE`, instead of profiling"
+    )
+
+
+def out_options(command: argparse._ActionsContainer, description: str) -> None:
+    """Add --out and --overwrite.
+
+    Args:
+        command: The parser, or a group of its options.
+        description: What kinds of files can be written.
+    """
+    command.add_argument(
+        "--out", metavar="FILE", help=f"{description}. It appears when it is whole"
+    )
+    command.add_argument("--overwrite", action="store_true", help="replace --out where it exists")
+
+
+def json_option(command: argparse._ActionsContainer, what: str) -> None:
+    """Add --json; `what` is what it writes."""
+    command.add_argument(
+        "--json", metavar="FILE", help=f"write {what} as JSON; - for stdout, and nothing else there"
+    )
+
+
+def count(text: str) -> int:
+    """Return the whole number, 0 or more, that an argument is."""
+    try:
+        number = int(text.replace("_", ""))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number") from None
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is negative")
+    return number
+
+
+def table_of(help_by_name: Mapping[str, str]) -> str:
+    """Return names with their help below each other, as `--help` shows them."""
+    width = max(map(len, help_by_name))
+    return "\n".join(f"  {name:<{width}}  {line}" for name, line in help_by_name.items())
+
+
+class _Once(argparse.Action):
+    """Keeps a value, and refuses a second one instead of forgetting the first."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest, None) is not None:
+            parser.error(f"{option_string} stands twice: a command takes one")
+        setattr(namespace, self.dest, values)

@@ -1,0 +1,151 @@
+"""The verb `detect`: the matches of a pattern, into a file or the first ones onto the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from time import perf_counter
+from typing import Any
+
+import cepkit as ck
+from cepkit.cli.inputs import open_stream, profiled, read_pattern, read_statistics
+from cepkit.cli.options import (
+    count,
+    json_option,
+    out_options,
+    pattern_options,
+    statistics_option,
+    stream_options,
+)
+from cepkit.cli.output import check_target, number_as_data, plan_as_data, write, write_json
+from cepkit.cli.rows import first_rows, match_table
+from cepkit.cli.terminal import quiet_streams, run_with_progress, say, seconds
+from cepkit.columnar.kleene.limits import MOST_SETS
+from cepkit.pattern.nodes import repeated_in
+from cepkit.pattern.query import Query
+from cepkit.plan.checks import as_plan
+from cepkit.plan.nodes import Plan
+from cepkit.plan.printer import one_line
+from cepkit.planners import PLANNERS
+from cepkit.statistics.tables import count_text, whole
+from cepkit.stream.stream import Stream
+
+_SHOWN = 10
+
+
+def options(command: argparse.ArgumentParser) -> None:
+    """Add what the command line takes."""
+    command.description = (
+        "Find all matches of a pattern. Without --out, the first ones and their number are printed."
+    )
+    pattern_options(command)
+    stream_options(command)
+    group = command.add_argument_group(
+        "how it is evaluated; by the cheapest plan if nothing is said"
+    )
+    way = group.add_mutually_exclusive_group()
+    way.add_argument("--plan", metavar="ORDER", help='the order of the variables, as "c,b,a"')
+    way.add_argument(
+        "--planner",
+        metavar="NAME",
+        help="the plan of this planner; `cepkit plan --help` lists them",
+    )
+    statistics_option(group)
+    output = command.add_argument_group("output")
+    out_options(
+        output,
+        "a .parquet file with a struct for each variable, or a flat .csv file; with --spark a "
+        "folder of such files under that name",
+    )
+    output.add_argument("--limit", type=count, metavar="N", help="stop after N matches")
+    output.add_argument(
+        "--sets",
+        choices=("every", "maximal"),
+        default="every",
+        help="with KL: every set of events is a match, or for each choice of the others the"
+        " largest alone",
+    )
+    output.add_argument(
+        "--explain",
+        action="store_true",
+        help="print expected and actual work of each step, over the whole stream",
+    )
+    json_option(output, "the number and the plan (and with --explain the steps)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Find the matches of a pattern: into a file, or the first ones onto the terminal."""
+    query = read_pattern(arguments)
+    target = check_target(arguments)
+    stream = open_stream(arguments)
+    ck.check_detectable(stream, query)
+    begin = perf_counter()
+    matches: Any = ck.detect(
+        stream, query, _plan(arguments, query, stream), limit=arguments.limit, sets=arguments.sets
+    )
+    plan = matches.plan
+
+    def work() -> tuple[list[dict[str, Any]], int]:
+        if target:
+            return [], write(matches, target)
+        shown = matches
+        if repeated_in(query.structure):
+            # Some sets can be shown where all would be too many.
+            most = _SHOWN if arguments.limit is None else min(_SHOWN, arguments.limit)
+            shown = ck.detect(stream, query, plan, limit=most, sets=arguments.sets)
+        return first_rows(shown, _SHOWN), matches.count()
+
+    rows, number = run_with_progress(work, "detecting", on_spark=arguments.spark)
+    spent = perf_counter() - begin
+    if arguments.json != "-":
+        if rows:
+            say(match_table(rows, query, stream.schema))
+            if number > len(rows):
+                all_of_them = "--out FILE writes them all"
+                if repeated_in(query.structure) and number > MOST_SETS:
+                    all_of_them = "--sets maximal finds the largest sets alone"
+                say(f"... and {whole(number - len(rows))} more; {all_of_them}")
+            say()
+        limited = " (stopped there: --limit)" if number == arguments.limit else ""
+        where = f", written to {target}" if target else ""
+        say(f"{count_text(number, 'match', 'matches')}{limited}{where} in {seconds(spent)}")
+        say(f"plan: {one_line(plan)} ({plan.planner})")
+    explanation = None
+    if arguments.explain:
+        explanation = run_with_progress(matches.explain, "explaining", on_spark=arguments.spark)
+        if arguments.json != "-":
+            say(f"\n{explanation}")
+    if arguments.json:
+        data = {
+            "matches": number_as_data(number),
+            "out": str(target) if target else None,
+            "seconds": spent,
+            "plan": plan_as_data(plan),
+        }
+        if explanation is not None:
+            data["steps"] = [
+                {name: number_as_data(value) for name, value in asdict(step).items()}
+                for step in explanation.steps
+            ]
+        write_json(arguments.json, json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def _plan(arguments: argparse.Namespace, query: Query, stream: Stream) -> Plan | None:
+    """Return the plan that the command line says, None to leave it to detection."""
+    if arguments.plan:
+        return as_plan([name.strip() for name in arguments.plan.split(",")], query)
+    planner = arguments.planner
+    if planner:
+        PLANNERS.pick(planner)  # refuses a wrong name before minutes of profiling
+    if arguments.statistics:
+        statistics = read_statistics(arguments.statistics, query)
+    elif planner:
+        # Detection warns of the same things, and knows the types that there are.
+        with quiet_streams():
+            statistics = profiled(stream, query)
+    else:
+        return None
+    if planner:
+        return ck.choose_plan(query, statistics, planner)
+    return ck.compare_plans(query, statistics).best

@@ -1,0 +1,111 @@
+"""The verb `plan`: the plans of all planners side by side, and the chosen one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+
+import cepkit as ck
+from cepkit.cli.inputs import open_stream, profiled, read_pattern, read_statistics
+from cepkit.cli.options import (
+    count,
+    json_option,
+    pattern_options,
+    statistics_option,
+    stream_options,
+    table_of,
+)
+from cepkit.cli.output import plan_as_data, write_json
+from cepkit.cli.terminal import quiet_streams, say, working
+from cepkit.columnar.results.measuring import run_plans
+from cepkit.costs import COSTS
+from cepkit.planners import PLANNERS
+from cepkit.planners.compare import ComparedPlan
+
+
+def options(command: argparse.ArgumentParser) -> None:
+    """Add what the command line takes."""
+    command.description = (
+        "Compare plans by their expected cost. Needs a file of events to profile, or --statistics."
+    )
+    command.epilog = f"planners:\n{table_of(PLANNERS.help)}\n\ncosts:\n{table_of(COSTS.help)}"
+    pattern_options(command)
+    stream_options(command, required=False)
+    statistics_option(command)
+    command.add_argument(
+        "--planner", metavar="NAME", help="choose this planner's plan; else the best"
+    )
+    command.add_argument(
+        "--cost",
+        metavar="NAME",
+        default="partial-matches",
+        help="what makes one plan better than another; %(default)s if absent",
+    )
+    command.add_argument(
+        "--run",
+        dest="run_events",
+        metavar="N",
+        type=count,
+        nargs="?",
+        const=100_000,
+        help="run each plan over the first N events as well, 100000 if N is absent",
+    )
+    json_option(command, "the plans")
+    command.set_defaults(refuse=command.error)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the plans of all planners, and the chosen one."""
+    _check(arguments)
+    query = read_pattern(arguments)
+    cost = COSTS.pick(arguments.cost)
+    if arguments.planner:
+        PLANNERS.pick(arguments.planner)  # refuses a wrong name before minutes of profiling
+    stream = None
+    if arguments.run_events or not arguments.statistics:
+        stream = open_stream(arguments)
+    if arguments.statistics:
+        statistics = read_statistics(arguments.statistics, query)
+    else:
+        assert stream is not None, "without statistics there are events"
+        statistics = profiled(stream, query)
+    with working("planning"):
+        comparison = ck.compare_plans(query, statistics, cost=cost)
+    plan = comparison.best
+    if arguments.planner:
+        plan = ck.choose_plan(query, statistics, arguments.planner, cost=cost)
+    if arguments.run_events and stream is not None:
+        ck.check_detectable(stream, query)
+        # The whole stream may have types that its beginning lacks.
+        with working("running the plans"), quiet_streams():
+            comparison = run_plans(comparison, stream.head(arguments.run_events))
+    if arguments.json != "-":
+        say(str(comparison))
+        say(f"\nchosen: {plan}")
+    if arguments.json:
+        data = {
+            "cost_model": comparison.cost_model,
+            "chosen": plan_as_data(plan),
+            "plans": [_compared_as_data(row) for row in comparison.rows],
+            "refused": dict(comparison.refused),
+        }
+        write_json(arguments.json, json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse a command line that has neither statistics nor the events to measure or run over."""
+    needed = ("events", "time", "type")
+    missing = [f"--{name}" for name in needed if getattr(arguments, name) is None]
+    if missing and not arguments.statistics:
+        arguments.refuse(f"nothing to plan by: {', '.join(missing)} missing, or --statistics")
+    if missing and arguments.run_events is not None:
+        arguments.refuse(f"nothing to run plans over: {', '.join(missing)} missing")
+    if arguments.run_events == 0:
+        arguments.refuse("--run 0: plans need an event or more")
+
+
+def _compared_as_data(row: ComparedPlan) -> dict[str, object]:
+    measured = {} if row.measured is None else {"measured": asdict(row.measured)}
+    not_run = {"not_run": row.not_run} if row.not_run else {}
+    return {**plan_as_data(row.plan), "seconds": row.seconds, **measured, **not_run}

@@ -1,0 +1,31 @@
+"""The verb `profile`: the statistics of a stream, on the terminal or as JSON."""
+
+from __future__ import annotations
+
+import argparse
+
+from cepkit.cli.inputs import open_stream, profiled, read_pattern
+from cepkit.cli.options import json_option, pattern_options, stream_options
+from cepkit.cli.output import write_json
+from cepkit.cli.terminal import say
+
+
+def options(command: argparse.ArgumentParser) -> None:
+    """Add what the command line takes."""
+    command.description = (
+        "Measure arrival rates and selectivities. --json saves them; `plan` and `detect` read them "
+        "again by --statistics."
+    )
+    pattern_options(command)
+    stream_options(command)
+    json_option(command, "the statistics")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the statistics of a stream, or save them as JSON."""
+    query = read_pattern(arguments)
+    statistics = profiled(open_stream(arguments), query)
+    if arguments.json != "-":
+        say(str(statistics))
+    if arguments.json:
+        write_json(arguments.json, statistics.to_json())

@@ -1,0 +1,56 @@
+"""Writes the tables in README.md and docs/ that list what stands on a shelf: `make docs`.
+
+A table stands between `<!-- table: planners -->` and `<!-- end -->`. A test runs this and finds
+nothing to change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from cepkit.automata import MECHANISMS
+from cepkit.cli.verbs import VERBS
+from cepkit.costs import COSTS
+from cepkit.planners import PLANNERS
+
+ROOT = Path(__file__).parents[1]
+
+TABLES: Mapping[str, tuple[tuple[str, str], Mapping[str, str]]] = {
+    "planners": (("planner", "what it does"), PLANNERS.help),
+    "costs": (("cost model", "what it counts"), COSTS.help),
+    "mechanisms": (("mechanism", "what it does"), MECHANISMS.help),
+    "commands": (
+        ("command", "what it does"),
+        {f"cepkit {verb}": line for verb, line in VERBS.items()},
+    ),
+}
+"""The head and the lines of each table, by its name."""
+
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+
+_PLACE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def table(head: tuple[str, str], lines: Mapping[str, str]) -> str:
+    """Return names and their help as a table in Markdown."""
+    rows = [f"| `{name}` | {line} |" for name, line in lines.items()]
+    return "\n".join((f"| {head[0]} | {head[1]} |", "|---|---|", *rows)) + "\n"
+
+
+def filled(page: str) -> str:
+    """Return the text of a page with its tables as the shelves are now."""
+    return _PLACE.sub(lambda place: place[1] + table(*TABLES[place[2]]) + place[3], page)
+
+
+def main() -> None:
+    """Write the pages of which a table has changed."""
+    for path in PAGES:
+        page = path.read_text(encoding="utf-8")
+        if filled(page) != page:
+            path.write_text(filled(page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

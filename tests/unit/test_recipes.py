@@ -1,0 +1,154 @@
+"""The recipes of CONTRIBUTING, followed word for word in a copy of the project.
+
+Each writes one file and the entry of one table; all else must pick it up by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+_BLOCK = re.compile(r"^`([\w/.]+)`[^\n]*:\n\n```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+_PROGRAM = """
+import contextlib, io, json, runpy, sys
+import cepkit as ck
+from cepkit.cli import main
+
+def shown(call, *arguments):
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+        try:
+            call(*arguments)
+        except (ck.CepkitError, SystemExit) as end:
+            print(end)
+    return text.getvalue()
+
+def command(*arguments):
+    return shown(main, arguments)
+
+def taken_in(suite, mark):
+    names = runpy.run_path(suite)[mark].args[1]
+    return [getattr(one, "name", one) for one in names]
+
+pattern = ck.parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10 seconds")
+statistics = ck.Statistics.assumed({"a": 1, "b": 2}, {("a", "b"): 0.5})
+runpy.run_path("docs/tables.py", run_name="__main__")
+print(json.dumps([%s]))
+"""
+
+Answers = Callable[..., list[str]]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A copy of what the recipes touch and what must pick it up."""
+    for name in ("cepkit", "docs", "tests"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    for name in ("README.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def answers(project: Path) -> Answers:
+    """Evaluate expressions in the copy; return what they give."""
+
+    def evaluate(*expressions: str) -> list[str]:
+        ran = subprocess.run(
+            [sys.executable, "-c", _PROGRAM % ", ".join(expressions)],
+            cwd=project,
+            env={**os.environ, "PYTHONPATH": str(project), "COLUMNS": "200"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert not ran.returncode, ran.stderr
+        return json.loads(ran.stdout)
+
+    return evaluate
+
+
+def follow(recipe: str, project: Path) -> None:
+    """Do what the section of that name says: write the file, and put the lines in the table."""
+    section = CONTRIBUTING.split(f"### {recipe}\n")[1].split("\n## ")[0].split("\n### ")[0]
+    (file, code), (table, entry) = _BLOCK.findall(section)
+    assert not (project / file).exists()
+    (project / file).write_text(code, encoding="utf-8")
+    lines = (project / table).read_text(encoding="utf-8").splitlines(keepends=True)
+    for line in entry.splitlines(keepends=True):
+        if line.startswith("from "):  # an import stands with the others
+            place = max(i for i, other in enumerate(lines) if other.startswith("from "))
+        else:  # an entry is the last of its table
+            indent = line[: len(line) - len(line.lstrip())]
+            place = max(i for i, o in enumerate(lines) if re.match(rf'{indent}["()]', o)) + 1
+        lines.insert(place, line)
+    (project / table).write_text("".join(lines), encoding="utf-8")
+
+
+def rows(page: str, project: Path) -> str:
+    return (project / page).read_text(encoding="utf-8")
+
+
+def test_add_a_planner(project: Path, answers: Answers):
+    follow("Add a planner", project)
+    compared, by_help, error, suite = answers(
+        "str(ck.compare_plans(pattern, statistics, ['given-order', 'rare-last']))",
+        "command('plan', '--help')",
+        "shown(ck.choose_plan, pattern, statistics, 'rare-lost')",
+        "taken_in('tests/contracts/test_planners.py', 'PLANNER')",
+    )
+    assert re.search(r"^rare-last +b → a", compared, re.MULTILINE)
+    assert re.search(r"^  rare-last +frequent events first; O\(n log n\)$", by_help, re.MULTILINE)
+    assert "dp-tree, rare-last\n" in error
+    assert "did you mean 'rare-last'?" in error
+    assert "rare-last" in suite
+    line = "| `rare-last` | frequent events first; O(n log n) |"
+    assert line in rows("docs/plans.md", project)
+
+
+def test_add_a_cost_model(project: Path, answers: Answers):
+    follow("Add a cost model", project)
+    compared, by_help, error, suite = answers(
+        "str(ck.compare_plans(pattern, statistics, ['greedy'], cost='combinations'))",
+        "command('plan', '--help')",
+        "shown(lambda: ck.choose_plan(pattern, statistics, cost='combination'))",
+        "taken_in('tests/contracts/test_costs.py', 'MODEL')",
+    )
+    assert compared.startswith("cost: combinations\n")
+    assert re.search(r"^  combinations +combinations of events", by_help, re.MULTILINE)
+    assert "work, combinations, or cepkit.costs.Blend" in error
+    assert "did you mean 'combinations'?" in error
+    assert "combinations" in suite
+    assert "| `combinations` | combinations of events" in rows("docs/plans.md", project)
+
+
+def test_add_a_command(project: Path, answers: Answers):
+    follow("Add a command", project)
+    stocks = str(ROOT / "sample_data" / "stocks.csv")
+    by_help, own_help, counted, error, suite = answers(
+        "command('--help')",
+        "command('count-events', '--help')",
+        f"command('count-events', '--events', {stocks!r}, '--time', 'ts', '--type', 'ticker')",
+        "command('count-event')",
+        "taken_in('tests/contracts/test_verbs.py', 'VERB')",
+    )
+    assert re.search(
+        r"^    count-events\s+print how many events a file has$", by_help, re.MULTILINE
+    )
+    assert "--time COLUMN" in own_help
+    assert re.fullmatch(r"\d,\d{3} events\n", counted)
+    assert "'count-events'" in error
+    assert "count-events" in suite
+    line = "| `cepkit count-events` | print how many events a file has |"
+    assert line in rows("README.md", project)
