@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cepkit.api.arguments import Pattern, checked, measured, order_matters
 from cepkit.errors import StreamError, UnsupportedError
+from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
@@ -57,7 +58,7 @@ def detect(
         LimitError: When matches are asked for: there would be too many sets to write or to try, or
             too many matches to hold in memory.
     """
-    query = checked(stream, pattern)
+    query = detectable(stream, pattern)
     if limit is not None and limit < 0:
         raise StreamError(f"a limit of {limit} matches", expected="0 or more")
     if sets not in ("every", "maximal"):
@@ -66,19 +67,18 @@ def detect(
         raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
     if slice_events is not None and slice_events < 1:
         raise StreamError(f"slices of {slice_events} events", expected="1 or more")
-    check_detectable(stream, query)
     if plan is None and order_matters(query):
-        chosen = choosing.plan_to_run(query, measured(stream, query, seed=0))
+        plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
     else:
         # Of events side by side there are so few that their order does not matter.
-        chosen = as_plan(plan, query)
+        plan_to_run = as_plan(plan, query)
     if stream.place == "spark":
         from cepkit.spark.batch import detect as detect_on_spark
 
         return detect_on_spark(
             stream,
             query,
-            chosen,
+            plan_to_run,
             slice_seconds=slice_seconds,
             slice_events=slice_events,
             limit=limit,
@@ -86,7 +86,7 @@ def detect(
         )
     from cepkit.columnar.results.matches import Matches
 
-    return Matches(stream, query, chosen, limit=limit, sets=sets)
+    return Matches(stream, query, plan_to_run, limit=limit, sets=sets)
 
 
 def check_detectable(stream: Stream, pattern: Pattern) -> None:
@@ -100,9 +100,15 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
         PatternError: The pattern reads a column that the stream does not have.
         UnsupportedError: The pattern has a part that this release cannot detect.
     """
+    detectable(stream, pattern)
+
+
+def detectable(stream: Stream, pattern: Pattern) -> Query:
+    """Return the query that a pattern is, checked once; raises as `check_detectable`."""
     query = checked(stream, pattern)
     if query.aggregates:
         raise UnsupportedError(
             "AGG asks for aggregates, not for matches",
             hint="`aggregate` gives them; to detect, leave AGG out",
         )
+    return query

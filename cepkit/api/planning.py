@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cepkit.api.arguments import Pattern, checked, measured, statistics_given
-from cepkit.api.detecting import check_detectable
+from cepkit.api.detecting import detectable
 from cepkit.costs import COSTS, CostModel
 from cepkit.costs.latency import NOTHING_KNOWN
 from cepkit.errors import StreamError
@@ -117,7 +117,6 @@ def compare_plans(
         PlanError: A planner or cost model that does not exist.
         StreamError: Plans are to be run, but over what?
     """
-    query = as_query(pattern)
     if run and stream is None:
         raise StreamError(
             "plans are to be run, and no stream is given",
@@ -125,15 +124,16 @@ def compare_plans(
         )
     if events < 1:
         raise StreamError(f"plans run over {events} events", expected="1 or more")
-    found = compare.compare_plans(
+    # What cannot run is refused before plans are searched.
+    query = detectable(stream, pattern) if run and stream is not None else as_query(pattern)
+    comparison = compare.compare_plans(
         query, statistics_given(statistics), planners, COSTS.pick(cost), progress=progress
     )
     if not run or stream is None:
-        return found
+        return comparison
     from cepkit.columnar.results.measuring import run_plans
 
-    check_detectable(stream, query)
-    return run_plans(found, stream.head(events))
+    return run_plans(comparison, stream.head(events))
 
 
 def weigh_plans(
