@@ -23,7 +23,7 @@ from benchmarks.planning import WINDOW, drawn, patient, sequence
 from cepkit.costs import PARTIAL_MATCHES
 from cepkit.costs.contract import BranchCost
 from cepkit.plan.logarithms import log_sum
-from cepkit.plan.nodes import BranchPlan, OrderPlan, leaning_left
+from cepkit.plan.nodes import BranchPlan, as_tree
 from cepkit.planners import PLANNERS
 
 BASE = "by-frequency"
@@ -65,7 +65,7 @@ def _rows(window: float, size: int, number: int) -> Iterator[Row]:
 
 def _logs(cost: BranchCost, plan: BranchPlan) -> tuple[float, float]:
     """Return the logarithms of a plan's cost as a tree, with and without its last step."""
-    tree = leaning_left(plan) if isinstance(plan, OrderPlan) else plan
+    tree = as_tree(plan)
     leaves = [cost.leaf(cost.mask((variable,))) for variable in cost.variables]
     inner = [*leaves, *(cost.join(*step) for step in cost.steps(tree)[:-1])]
     return cost.of(tree) / math.log(10), log_sum(inner) / math.log(10)

@@ -24,7 +24,7 @@ from cepkit.errors import LimitError
 from cepkit.pattern.nodes import repeated_in
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
-from cepkit.plan.nodes import OrderPlan, Plan, leaning_left, work_of
+from cepkit.plan.nodes import OrderPlan, Plan, as_tree, work_of
 from cepkit.planners import PLANNERS
 from cepkit.planners.choose import choose_plan, plan_to_run
 from cepkit.statistics.model import Statistics
@@ -126,7 +126,7 @@ def costs(plan: Plan, query: Query, statistics: Statistics) -> Row:
     whose leaves count as well. `own` is that of JOIN: leaves do not count in an order.
     """
     branches = normal_form(query)
-    trees = [leaning_left(p) if isinstance(p, OrderPlan) else p for p in plan.branches]
+    trees = [as_tree(branch) for branch in plan.branches]
     ready = {name: [model.on(b, statistics) for b in branches] for name, model in COSTS.items()}
     logs = {
         "partial matches": query_cost(ready["partial-matches"], trees),

@@ -69,7 +69,8 @@ def measured(stream: Stream, query: Query, seed: int, *, details: bool = False) 
         from cepkit.spark.profile.statistics import profile as profile_on_spark
 
         return profile_on_spark(stream, query, seed=seed, details=details)
-    from cepkit.statistics.estimate import attributes_read, estimate
+    from cepkit.statistics.estimate import estimate
+    from cepkit.statistics.stream_counts import attributes_read
 
     columns = stream.columns(attributes_read(query))
     return estimate(columns, query, seed=seed, details=details)

@@ -73,10 +73,8 @@ def why_not(
         from cepkit.spark.diagnosis import local_part
 
         stream, notes = local_part(stream, query, events_named, id)
-    chosen = as_plan(plan, query)
-    answer = ask(
-        stream, query, events_named, plan=chosen, id=id, violations=violations, limit=limit
-    )
+    order = as_plan(plan, query)
+    answer = ask(stream, query, events_named, plan=order, id=id, violations=violations, limit=limit)
     return replace(answer, notes=(*notes, *answer.notes))
 
 

@@ -75,8 +75,8 @@ def choose_plan(
         cost: What makes one plan better than another: "partial-matches", "latency", "work"
             (candidates and partial matches: what the engine does), or a model with settings, as
             `cepkit.costs.Blend(alpha=0.5)` of partial matches and latency.
-        observe: Is called with where the search stands (`cepkit.planners.Observed`) when it has
-            found something better, while an exact search goes on, and at the end.
+        observe: Called with where the search stands (`cepkit.planners.Observed`) when there is a
+            better plan, while an exact search goes on, and at the end.
 
     Raises:
         PlanError: No planner, or no cost model, has that name.
@@ -111,7 +111,7 @@ def compare_plans(
         stream: For `run`: the stream; from Spark its beginning is fetched.
         events: For `run`: how many events.
         progress: "auto" for a bar where a search takes more than two seconds; True, or False.
-            Who interrupts it gets the plans found until then.
+            Interrupted, it returns the plans until then.
 
     Raises:
         PlanError: A planner or cost model that does not exist.
@@ -151,7 +151,7 @@ def weigh_plans(
         statistics: From `profile`, or made by hand.
         planners: Which.
         alphas: What a unit of latency is worth in partial matches; 0 for nothing.
-        matches: Of a local stream; they tell which event comes last under AND. Without them
+        matches: Of a local stream; they show which event comes last under AND. Without them
             that is what independent arrivals would make it.
     """
     query = as_query(pattern)
@@ -183,8 +183,9 @@ def what_if(
         cost: The cost model, as for `choose_plan`.
     """
     query = as_query(pattern)
-    chosen = [r.plan for r in plans.rows] if isinstance(plans, compare.PlanComparison) else plans
-    for plan in chosen:
+    if isinstance(plans, compare.PlanComparison):
+        plans = [row.plan for row in plans.rows]
+    for plan in plans:
         check_plan(plan, query)
     model = COSTS.pick(cost)
-    return asking.what_if(query, statistics_given(statistics), chosen, variable, rates, model)
+    return asking.what_if(query, statistics_given(statistics), plans, variable, rates, model)

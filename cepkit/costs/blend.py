@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 from cepkit.costs.contract import BranchCost
-from cepkit.costs.latency import NOTHING_KNOWN, OutputProfile, waited
+from cepkit.costs.latency import NOTHING_KNOWN, OutputProfile, wait_cost
 from cepkit.costs.partial_matches import alive
 from cepkit.errors import PlanError
 from cepkit.pattern.normal_form import Branch
@@ -40,9 +40,9 @@ class Blend:
 
     def on(self, branch: Branch, statistics: Statistics) -> BranchCost:
         """Return the model made ready for `branch` (see `contract.CostModel`)."""
-        waiting = waited(branch, statistics, self.output)
+        waiting = wait_cost(branch, statistics, self.output)
         return BranchCost(
             branch.variables,
             kept=alive(branch, statistics),
-            waited=replace(waiting, held=waiting.held.times(self.alpha)),
+            waiting=replace(waiting, held=waiting.held.times(self.alpha)),
         )

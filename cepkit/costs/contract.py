@@ -1,4 +1,4 @@
-"""What a cost model must be, and what it makes of a branch.
+"""The contract of cost models, and the costs of a branch that they give.
 
 A plan is work in steps: an order binds one variable after the other, a tree joins two sets of
 partial matches at each node. What a step costs depends only on the sets that it joins, so greedy
@@ -21,7 +21,7 @@ from cepkit.statistics.model import Statistics
 
 
 @dataclass(frozen=True)
-class Looked:
+class PairCost:
     """The pairs that joining two sets L and R looks at: between(L and R) * side(L) * side(R)."""
 
     between: SetFunction
@@ -29,7 +29,7 @@ class Looked:
 
 
 @dataclass(frozen=True)
-class Waited:
+class WaitCost:
     """What is looked at when the last event of a match has arrived.
 
     Attributes:
@@ -57,14 +57,14 @@ class BranchCost:
     Attributes:
         variables: Those of the branch, in pattern order.
         kept: What a set of partial matches costs; None for nothing.
-        looked: What looking at pairs costs; None for nothing.
-        waited: What costs time after the last event; None for nothing.
+        pairs: What looking at pairs costs; None for nothing.
+        waiting: What costs time after the last event; None for nothing.
     """
 
     variables: tuple[str, ...]
     kept: SetFunction | None = None
-    looked: Looked | None = None
-    waited: Waited | None = None
+    pairs: PairCost | None = None
+    waiting: WaitCost | None = None
 
     @cached_property
     def full(self) -> int:
@@ -94,18 +94,18 @@ class BranchCost:
 
     def _work(self, left: int, right: int) -> float:
         kept = [] if self.kept is None else [self.kept(left | right)]
-        if self.looked is not None:
-            both, side = self.looked.between(left | right), self.looked.side
+        if self.pairs is not None:
+            both, side = self.pairs.between(left | right), self.pairs.side
             kept.append(both + side(left) + side(right))
         return log_sum(kept)
 
     def _waiting_step(self, bound: int, new: int) -> float:
-        if self.waited is None:
+        if self.waiting is None:
             return log(0)
-        return log(self.waited.probability(bound)) + self.waited.held(new)
+        return log(self.waiting.probability(bound)) + self.waiting.held(new)
 
     def _waiting_join(self, left: int, right: int) -> float:
-        return log(0) if self.waited is None else log_sum(self.waited.joined(left, right))
+        return log(0) if self.waiting is None else log_sum(self.waiting.joined(left, right))
 
     def steps(self, plan: BranchPlan) -> list[tuple[int, int]]:
         """Return what a plan joins, one after the other: of a tree the nodes above the leaves."""
@@ -136,7 +136,7 @@ def _joins(tree: Tree) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
 
 
 class CostModel(Protocol):
-    """What makes one plan better than another. To add one: a file on this shelf."""
+    """A cost model: what makes one plan better than another."""
 
     @property
     def name(self) -> str:

@@ -117,7 +117,7 @@ class Expectation:
     def log_share(self, one: str, other: str) -> float | None:
         """Return ln(selectivity) between two variables; None where nothing is between them."""
         pair = frozenset((one, other))
-        implied = (found.log_share for found in self.classes if pair <= found.variables)
+        implied = (one.log_share for one in self.classes if pair <= one.variables)
         return self.log_shares.get(pair, next(implied, None))
 
     def log_alive(self, variables: frozenset[str]) -> float:

@@ -52,32 +52,32 @@ def key_classes(branch: Branch, statistics: Statistics) -> tuple[KeyClass, ...]:
         one, other = sorted(pair)
         first, second = zip(*sorted(attributes), strict=True)
         graph.add_edge((one, first), (other, second), pair=pair)
-    found = []
+    classes = []
     for nodes in nx.connected_components(graph):
         variables = frozenset(variable for variable, _ in nodes)
         edges = graph.subgraph(nodes).edges(data=True)
-        pairs: tuple[frozenset[str], ...] = tuple(told["pair"] for _, _, told in edges)
+        pairs: tuple[frozenset[str], ...] = tuple(edge["pair"] for _, _, edge in edges)
         shares = [_share(pair, branch, statistics) for pair in pairs]
         known = [share for share in shares if share]
         # An attribute that must equal another of its own variable is no class of variables.
         if 2 < len(variables) == len(nodes) and len(known) == len(pairs):
             mean = math.fsum(map(log, known)) / len(known)
-            found.append(KeyClass(variables, pairs, mean))
-    return tuple(found)
+            classes.append(KeyClass(variables, pairs, mean))
+    return tuple(classes)
 
 
 def _equated(branch: Branch) -> Mapping[frozenset[str], set[tuple[str, str]]]:
     """Return for pairs of positive variables the attributes that must be equal, by their names."""
-    found: dict[frozenset[str], set[tuple[str, str]]] = {}
+    equated: dict[frozenset[str], set[tuple[str, str]]] = {}
     for condition in branch.conditions:
         match condition:
             case Comparison("=", Attribute(x, of_x), Attribute(y, of_y)) if x != y:
                 if {x, y} <= {*branch.variables}:
                     pair = (of_x, of_y) if x < y else (of_y, of_x)
-                    found.setdefault(frozenset((x, y)), set()).add(pair)
+                    equated.setdefault(frozenset((x, y)), set()).add(pair)
             case _:
                 pass
-    return found
+    return equated
 
 
 def _share(pair: frozenset[str], branch: Branch, statistics: Statistics) -> float | None:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from cepkit.costs.contract import BranchCost, Waited
+from cepkit.costs.contract import BranchCost, WaitCost
 from cepkit.costs.ordering import share_factorials
 from cepkit.costs.partial_matches import alive
 from cepkit.costs.set_functions import SetFunction
@@ -65,13 +65,13 @@ class Latency:
 
     def on(self, branch: Branch, statistics: Statistics) -> BranchCost:
         """Return the model made ready for `branch` (see `contract.CostModel`)."""
-        return BranchCost(branch.variables, waited=waited(branch, statistics, self.output))
+        return BranchCost(branch.variables, waiting=wait_cost(branch, statistics, self.output))
 
 
-def waited(branch: Branch, statistics: Statistics, output: OutputProfile) -> Waited:
+def wait_cost(branch: Branch, statistics: Statistics, output: OutputProfile) -> WaitCost:
     """Return what costs time after the last event of a match of the branch."""
     last = output.probabilities(branch) or last_by_chance(branch)
-    return Waited(last, alive(branch, statistics))
+    return WaitCost(last, alive(branch, statistics))
 
 
 def last_by_chance(branch: Branch) -> tuple[float, ...]:

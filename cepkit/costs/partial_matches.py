@@ -49,4 +49,4 @@ def alive(branch: Branch, statistics: Statistics) -> SetFunction:
 
 
 PARTIAL_MATCHES = PartialMatches()
-"""The model where none is asked for."""
+"""The model where none is named."""

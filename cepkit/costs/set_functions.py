@@ -68,13 +68,13 @@ class SetFunction:
 
     def _terms(self, mask: int) -> Iterator[float]:
         yield self.weight
-        chosen = [value for i, value in enumerate(self.members) if mask >> i & 1]
-        if len(chosen) > 1:
-            yield (len(chosen) - 1) * self.further
+        members = [value for i, value in enumerate(self.members) if mask >> i & 1]
+        if len(members) > 1:
+            yield (len(members) - 1) * self.further
         if self.least:
-            yield min(chosen)
+            yield min(members)
         else:
-            yield from chosen
+            yield from members
         for group, value in self.groups:
             if group & mask == group:
                 yield value

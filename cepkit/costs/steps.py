@@ -34,10 +34,10 @@ def expected_matches(
         variables: The variables bound; None for all: the matches before NOT is checked.
         duration: The length of the stream in seconds; None for that of the statistics.
     """
-    chosen = frozenset(branch.variables if variables is None else variables)
-    if not chosen:
+    bound = frozenset(branch.variables if variables is None else variables)
+    if not bound:
         return 1.0
-    return from_log(Expectation.of(branch, statistics).log_total(chosen, duration))
+    return from_log(Expectation.of(branch, statistics).log_total(bound, duration))
 
 
 def expected_candidates(

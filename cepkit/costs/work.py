@@ -8,7 +8,7 @@ keys are looked up; the other conditions between the two then decide which of th
     candidates(L, R) = PM(L and R), without the other conditions between L and R
 
 The weight 3 is measured: the least squares over all orders of six patterns gave 2 to 4. Unlike
-partial matches alone it tells a step that looks at much and keeps little from one that does not.
+partial matches alone it knows a step that looks at much and keeps little from one that does not.
 O(number of selectivities) a step. Source: ours.
 """
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf
 
-from cepkit.costs.contract import BranchCost, Looked
+from cepkit.costs.contract import BranchCost, PairCost
 from cepkit.costs.expectation import Expectation
 from cepkit.costs.partial_matches import alive
 from cepkit.costs.set_functions import SetFunction
@@ -49,8 +49,8 @@ class Work:
         keys = {expected.mask(n) for n in linked_by_equality(branch) if n <= positive}
         # Where it is known how many keys are equal, the other conditions of a pair only filter.
         equal = {
-            expected.mask(names): log(found.in_window.share)
-            for names, found in statistics.equalities.items()
+            expected.mask(names): log(equality.in_window.share)
+            for names, equality in statistics.equalities.items()
             if names <= positive
         }
         looked_up = tuple((g, equal.get(g, share)) for g, share in kept.groups if g in keys)
@@ -60,8 +60,8 @@ class Work:
             if g not in keys or (g in equal and share > -inf)
         )
         nothing = (0.0,) * len(kept.members)
-        looked = Looked(replace(kept, groups=looked_up), SetFunction(nothing, filtered))
-        return BranchCost(branch.variables, kept.times(self.per_partial_match), looked)
+        pairs = PairCost(replace(kept, groups=looked_up), SetFunction(nothing, filtered))
+        return BranchCost(branch.variables, kept.times(self.per_partial_match), pairs)
 
 
 WORK = Work()

@@ -36,7 +36,7 @@ _MARK = "\0"
 
 @dataclass(frozen=True)
 class EventTable:
-    """Events in stream order.
+    """The events of a stream in stream order, with what a question reads of them.
 
     Attributes:
         columns: With all attributes that the pattern reads.

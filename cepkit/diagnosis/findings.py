@@ -1,4 +1,4 @@
-"""What came of each requirement in one combination, in words with the values on both sides."""
+"""Findings: what came of each requirement in one combination, with the values on both sides."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of one requirement.
+    """The outcome of one requirement in one combination.
 
     Attributes:
         requirement: Which.
@@ -65,7 +65,7 @@ class Finding:
 
 
 class Inspector:
-    """What comes of the requirements of one branch in a combination.
+    """The findings on combinations, for the requirements of one branch.
 
     Args:
         measures: Of the branch.
@@ -285,8 +285,8 @@ class Inspector:
 
 def _members(binding: Binding, names: list[str] | tuple[str, ...]) -> dict[str, Ints]:
     """Return all choices of a member of each variable."""
-    chosen = np.array(list(product(*(binding[name] for name in names))), dtype=np.int64)
-    return {name: chosen[:, i] for i, name in enumerate(names)}
+    members = np.array(list(product(*(binding[name] for name in names))), dtype=np.int64)
+    return {name: members[:, i] for i, name in enumerate(names)}
 
 
 def _without_implied(findings: list[Finding]) -> list[Finding]:

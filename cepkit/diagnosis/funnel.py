@@ -38,7 +38,7 @@ from cepkit.pattern.printer import structure_text
 
 @dataclass(frozen=True, slots=True)
 class FunnelRow:
-    """What one requirement let through.
+    """How many came to one requirement, and how many passed it.
 
     Attributes:
         branch: The number of the branch, from 1.

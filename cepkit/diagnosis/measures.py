@@ -1,4 +1,4 @@
-"""How much combinations of events violate a requirement, all combinations at once.
+"""Violations: how much combinations violate a requirement, all combinations at once.
 
 A violation is given relative to the scale of what is violated, so that one of a price and one of
 a time can be compared: of the window its length; of a comparison how far its two sides usually lie
@@ -63,7 +63,7 @@ _QUANTITIES = ("float", "integer", "timestamp")
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """How much many combinations violate one requirement.
+    """The violation of one requirement by each of many combinations.
 
     Attributes:
         broken: Whether each violates it.
@@ -192,8 +192,8 @@ class Measures:
                     for i, (part, _) in enumerate(parts)
                     if part.broken.flat[0]
                 )
-                chosen = by_size[-1] if isinstance(condition, AllOf) else by_size[0]
-                return self.leaf(parts[chosen[1]][1], read)
+                _, deciding = by_size[-1] if isinstance(condition, AllOf) else by_size[0]
+                return self.leaf(parts[deciding][1], read)
             case _:
                 return condition
 

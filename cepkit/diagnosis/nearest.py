@@ -20,7 +20,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """One event for each variable.
+    """A combination: one event for each variable.
 
     Attributes:
         events: By variable.

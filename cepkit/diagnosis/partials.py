@@ -201,7 +201,7 @@ STRETCH = 2.0
 
 
 class Scopes:
-    """Between which events a variable is looked for.
+    """The scopes of a search: between which events a further variable is looked for.
 
     Attributes:
         one_partition: Whether PARTITION BY is never given up: places inside of a partition, which

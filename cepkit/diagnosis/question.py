@@ -29,7 +29,7 @@ from cepkit.stream.columns import EventColumns
 
 @dataclass(frozen=True)
 class Naming:
-    """Names events, and finds them by name.
+    """The names of events: by name an event is found.
 
     Attributes:
         columns: The stream.
@@ -151,7 +151,7 @@ def ids(wanted: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of which events, and what both answers need of them.
+    """A question: the pattern, the events, and what both answers need of them.
 
     Attributes:
         query: The pattern.

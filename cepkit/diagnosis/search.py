@@ -51,7 +51,7 @@ _LEAST_BLOCK = 1 << 10
 
 @dataclass
 class Search:
-    """A search in one branch.
+    """A search for the combinations of one branch that violate few requirements.
 
     Attributes:
         measures: Of the branch.

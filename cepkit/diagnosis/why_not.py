@@ -30,7 +30,7 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.statistics.estimate import attributes_read
+from cepkit.statistics.stream_counts import attributes_read
 from cepkit.statistics.tables import count_text
 from cepkit.stream.stream import Stream
 

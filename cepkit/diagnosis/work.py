@@ -1,4 +1,4 @@
-"""Bounds on work, and what was counted inside of them."""
+"""The bounds on a search, and its counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class WorkBoundError(Exception):
 
 @dataclass(slots=True)
 class Work:
-    """How many events, in pairs and longer combinations, may be looked at.
+    """A budget: how many events, in pairs and longer combinations, may be looked at.
 
     Attributes:
         budget: In all.
@@ -60,7 +60,7 @@ Counts = dict[tuple[str, Requirement | None], tuple[int, int]]
 
 @dataclass(slots=True)
 class Tally:
-    """What each requirement let through in each step.
+    """The counts of a funnel: what each requirement let through in each step.
 
     The scope of a step's variable in order and window stands under no requirement. Counts of an
     unfinished chunk are kept apart.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
@@ -99,12 +99,18 @@ def leaves(tree: Tree) -> tuple[str, ...]:
             assert_never(tree)
 
 
-def leaning_left(plan: OrderPlan) -> TreePlan:
-    """Return the tree that binds one variable after the other: what an order is as a tree."""
-    tree: Tree = plan.order[0]
-    for variable in plan.order[1:]:
-        tree = Pair(tree, variable)
-    return TreePlan(tree)
+def as_tree(plan: BranchPlan) -> TreePlan:
+    """Return a plan as a tree: an order is one that leans left."""
+    match plan:
+        case TreePlan():
+            return plan
+        case OrderPlan(order):
+            tree: Tree = order[0]
+            for variable in order[1:]:
+                tree = Pair(tree, variable)
+            return TreePlan(tree)
+        case _:
+            assert_never(plan)
 
 
 def pruned(tree: Tree, without: Collection[str]) -> Tree | None:
@@ -155,7 +161,7 @@ def _units(tree: Tree) -> tuple[Unit, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStep:
-    """What is expected of one step of a plan.
+    """The expected numbers of one step of a plan.
 
     Attributes:
         variable: The variable that the step binds; for a subtree its text.
@@ -173,13 +179,13 @@ class ExpectedStep:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan(WithPrinter):
-    """How a query is evaluated.
+    """The plan of a query: an order or a tree for each of its branches.
 
     Attributes:
         branches: A plan for each branch of the query's normal form, in its order.
-        planner: Who made it.
+        planner: The name of its planner.
         log_cost: The natural logarithm of its cost, -infinity for 0; None where none was computed.
-        statistics: Those it was made with, if any.
+        statistics: Those that it was planned by, if any.
         expected: For each branch what is expected of its steps on the stream of `statistics`;
             empty without statistics.
     """
@@ -213,6 +219,12 @@ class Plan(WithPrinter):
             partial_matches=math.fsum(step.partial_matches for step in steps),
             alive=max((step.alive for step in steps), default=0.0),
         )
+
+
+def comparable(plans: Sequence[Plan]) -> list[tuple[BranchPlan, ...]]:
+    """Return the branches of plans as their costs compare: as trees where one of them is a tree."""
+    has_trees = any(isinstance(branch, TreePlan) for plan in plans for branch in plan.branches)
+    return [tuple(map(as_tree, p.branches)) if has_trees else p.branches for p in plans]
 
 
 def _relative_error(statistics: Statistics, variables: Iterable[str]) -> float:

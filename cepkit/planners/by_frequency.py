@@ -1,4 +1,4 @@
-"""The rarest variable first. O(n log n).
+"""The order by frequency: the rarest variable first. O(n log n).
 
 Source: EFREQ of *Join Query Optimization Techniques for Complex Event Processing Applications*
 (VLDB 2018), section 7.1. It looks at rates after each variable's own conditions (for a repeated
@@ -14,13 +14,13 @@ from cepkit.costs.expectation import Expectation
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import OrderPlan
 from cepkit.planners.contract import Observer
-from cepkit.planners.search import tell_of
+from cepkit.planners.search import report_plan
 from cepkit.statistics.model import Statistics
 
 
 @dataclass(frozen=True, slots=True)
 class ByFrequency:
-    """Binds the variables by ascending rate."""
+    """The order of ascending rates."""
 
     name: str = "by-frequency"
 
@@ -34,5 +34,5 @@ class ByFrequency:
         """Return the order of ascending rates (see `contract.Planner`)."""
         counts = Expectation.of(branch, statistics).log_counts
         order = OrderPlan(tuple(sorted(branch.variables, key=counts.__getitem__)))
-        tell_of(order, branch, statistics, cost, observe)
+        report_plan(order, branch, statistics, cost, observe)
         return order

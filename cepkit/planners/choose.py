@@ -11,7 +11,7 @@ from cepkit.costs.work import WORK
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import check_plan
-from cepkit.plan.nodes import OrderPlan, Plan, leaning_left
+from cepkit.plan.nodes import Plan, as_tree
 from cepkit.planners import PLANNERS
 from cepkit.planners.contract import Observer, Planner
 from cepkit.statistics.model import Statistics
@@ -31,16 +31,16 @@ def choose_plan(
         statistics: What is known of the stream.
         planner: A name of the shelf, or a planner with settings of its own.
         cost: The cost model.
-        observe: Is told where the search stands; for each branch anew.
+        observe: Called with where the search stands; for each branch anew.
 
     Raises:
         PlanError: There is no planner of that name.
         StatisticsError: The statistics lack a variable of the query.
         LimitError: The planner is exact, and the query is too large for it.
     """
-    chosen = PLANNERS.pick(planner)
-    orders = (chosen.plan(branch, statistics, cost, observe) for branch in normal_form(query))
-    return cost_plan(Plan(tuple(orders), chosen.name), query, statistics, cost)
+    picked = PLANNERS.pick(planner)
+    plans = (picked.plan(branch, statistics, cost, observe) for branch in normal_form(query))
+    return cost_plan(Plan(tuple(plans), picked.name), query, statistics, cost)
 
 
 _MOST_FOR_ORDERS, _MOST_FOR_TREES = 18, 10
@@ -62,7 +62,7 @@ def plan_to_run(query: Query, statistics: Statistics) -> Plan:
         return order
     tree = choose_plan(query, statistics, "dp-tree", WORK)
     assert tree.log_cost is not None
-    as_trees = [leaning_left(p) if isinstance(p, OrderPlan) else p for p in order.branches]
+    as_trees = [as_tree(plan) for plan in order.branches]
     work = query_cost([WORK.on(branch, statistics) for branch in branches], as_trees)
     return tree if tree.log_cost + _WORTH < work else order
 

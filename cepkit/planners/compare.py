@@ -14,7 +14,7 @@ from cepkit.errors import LimitError, PlanError
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log, log_text
-from cepkit.plan.nodes import BranchPlan, OrderPlan, Plan, TreePlan, leaning_left
+from cepkit.plan.nodes import BranchPlan, Plan, TreePlan, as_tree
 from cepkit.plan.printer import one_line
 from cepkit.planners import PLANNERS
 from cepkit.planners.choose import cost_plan
@@ -33,7 +33,7 @@ _WIDEST = 100
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a plan did on a part of the stream.
+    """The counts of a plan that was run over a part of the stream.
 
     Attributes:
         events: How many events that part has, of all types.
@@ -54,7 +54,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class ComparedPlan:
-    """One planner's answer.
+    """The plan of one planner, with its costs.
 
     Attributes:
         plan: The plan that it found, with its cost.
@@ -63,9 +63,9 @@ class ComparedPlan:
         log_latency: The logarithm of its cost by the model `latency`.
         relative: The cost as a multiple of the best plan's; where there are trees, as trees.
         seconds: How long it planned.
-        observed: What the search told while it went on; for each branch.
+        observed: Where the search stood while it went on; for each branch.
         measured: What it did on a part of the stream; None where it was not run.
-        not_run: Why it was not, though asked for.
+        not_run: Why it was not, though it should have been.
     """
 
     plan: Plan
@@ -90,7 +90,7 @@ class ComparedPlan:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlanComparison(Printed):
-    """The answers of several planners to one query, in the order in which they were asked.
+    """The plans of several planners for one query, side by side.
 
     Attributes:
         query: What the plans are for.
@@ -125,7 +125,7 @@ class PlanComparison(Printed):
         """Return the plan of one planner, by its name.
 
         Raises:
-            PlanError: It was not asked, or found none.
+            PlanError: It is not in the comparison, or found no plan.
         """
         for row in self.rows:
             if row.plan.planner == planner:
@@ -157,14 +157,9 @@ class PlanComparison(Printed):
                 "seconds": row.seconds,
             }
             if self._was_run:
-                done = row.measured
-                record |= {
-                    "candidates": math.nan if done is None else done.candidates,
-                    "partial_matches": math.nan if done is None else done.partial_matches,
-                    "matches": math.nan if done is None else done.matches,
-                    "peak_rows": math.nan if done is None else done.peak_rows,
-                    "run_seconds": math.nan if done is None else done.seconds,
-                }
+                for name in ("candidates", "partial_matches", "matches", "peak_rows", "seconds"):
+                    column = "run_seconds" if name == "seconds" else name
+                    record[column] = getattr(row.measured, name, math.nan)
             records.append(record)
         return pd.DataFrame.from_records(records)
 
@@ -187,15 +182,11 @@ class PlanComparison(Printed):
             cells.append(log_text(row.log_tree_cost))
         cells += [number(row.relative), log_text(row.log_latency), _milliseconds(row.seconds)]
         if self._was_run:
-            done = row.measured
+            run = row.measured
             cells += (
                 ["", "", row.not_run]
-                if done is None
-                else [
-                    whole(done.candidates),
-                    whole(done.partial_matches),
-                    _milliseconds(done.seconds),
-                ]
+                if run is None
+                else [whole(run.candidates), whole(run.partial_matches), _milliseconds(run.seconds)]
             )
         return tuple(cells)
 
@@ -233,7 +224,7 @@ def compare_plans(
 ) -> PlanComparison:
     """Return the plans that the planners find for `query`.
 
-    The user may interrupt a long search: then the comparison has what was found until then.
+    The user may interrupt a long search: then the comparison has the plans until then.
 
     Args:
         query: The query.
@@ -247,34 +238,34 @@ def compare_plans(
         StatisticsError: The statistics lack a variable of the query.
         LimitError: Every one of the planners refused, as the query is too large for it.
     """
-    asked = tuple(PLANNERS) if planners is None else tuple(planners)
-    if not asked:
+    chosen = tuple(PLANNERS) if planners is None else tuple(planners)
+    if not chosen:
         raise PlanError("no planner to compare", expected=f"some of {', '.join(PLANNERS)}")
     branches = normal_form(query)
-    found: list[ComparedPlan] = []
+    rows: list[ComparedPlan] = []
     refused: list[tuple[str, LimitError]] = []
-    with _Bar(len(asked), progress) as bar:
-        for planner in map(PLANNERS.pick, asked):
+    with _Bar(len(chosen), progress) as bar:
+        for planner in map(PLANNERS.pick, chosen):
             bar.begin(planner.name)
             try:
-                found.append(_compared(planner, query, branches, statistics, cost, bar.move))
+                rows.append(_compared(planner, query, branches, statistics, cost, bar.move))
             except LimitError as reason:
                 refused.append((planner.name, reason))
             except KeyboardInterrupt:
-                if not found:
+                if not rows:
                     raise
                 refused.append((planner.name, LimitError("interrupted, as are those after it")))
                 break
-    if not found:
+    if not rows:
         raise refused[0][1]
     reasons = tuple((name, reason.found) for name, reason in refused)
-    comparison = PlanComparison(query, tuple(found), cost, reasons)
-    costs = [comparison.log_cost(row) for row in found]
-    rows = (
+    comparison = PlanComparison(query, tuple(rows), cost, reasons)
+    costs = [comparison.log_cost(row) for row in rows]
+    related = (
         replace(row, relative=_multiple(log_cost, min(costs)))
-        for row, log_cost in zip(found, costs, strict=True)
+        for row, log_cost in zip(rows, costs, strict=True)
     )
-    return replace(comparison, rows=tuple(rows))
+    return replace(comparison, rows=tuple(related))
 
 
 def _compared(
@@ -289,16 +280,16 @@ def _compared(
     plans: list[BranchPlan] = []
     begin = perf_counter()
     for branch in branches:
-        told: list[Observed] = []
+        states: list[Observed] = []
 
-        def hear(where: Observed, told: list[Observed] = told) -> None:
-            told.append(where)
-            watch(where)
+        def observe(state: Observed, states: list[Observed] = states) -> None:
+            states.append(state)
+            watch(state)
 
-        plans.append(planner.plan(branch, statistics, cost, hear))
-        observed.append(tuple(told))
+        plans.append(planner.plan(branch, statistics, cost, observe))
+        observed.append(tuple(states))
     seconds = perf_counter() - begin
-    trees = [leaning_left(p) if isinstance(p, OrderPlan) else p for p in plans]
+    trees = [as_tree(plan) for plan in plans]
     costs = [cost.on(branch, statistics) for branch in branches]
     waiting = [LATENCY.on(branch, statistics) for branch in branches]
     return ComparedPlan(

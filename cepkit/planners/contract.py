@@ -1,7 +1,7 @@
-"""What a planner must be.
+"""The contract of planners, and the state of a search.
 
 To add one: a file on this shelf with a frozen dataclass that fits `Planner` (its settings and its
-seed are its fields), a line in `PLANNERS`, and tests/contracts/test_planners.py takes it in.
+seed are its fields) and its entry in `PLANNERS`; tests/contracts/test_planners.py takes it in.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cepkit.statistics.model import Statistics
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """Where a search stands.
+    """The state of a search: where it stands.
 
     Attributes:
         seconds: Since it began.
@@ -37,11 +37,11 @@ class Observed:
 
 
 Observer: TypeAlias = Callable[[Observed], None]
-"""Is told where a search stands, when it has found something better and at its end."""
+"""Called with where a search stands, when there is a better plan and at its end."""
 
 
 class Planner(Protocol):
-    """Finds a plan for one branch. Equal arguments give equal plans, unless a time limit cuts."""
+    """A planner of one branch. Equal arguments give equal plans, unless a time limit cuts."""
 
     @property
     def name(self) -> str:
@@ -63,7 +63,7 @@ class Planner(Protocol):
             branch: A branch of a query's normal form.
             statistics: They have a rate for each of its positive variables.
             cost: What makes one plan better than another.
-            observe: Is told where the search stands.
+            observe: Called with where the search stands.
 
         Raises:
             LimitError: The planner is exact and cannot be within its limit of time or memory.

@@ -56,7 +56,7 @@ class DpTree:
         n = len(branch.variables)
         orders = (greedy_order(ready), branch.variables)
         known = min((TreePlan(best_tree(ready, order)) for order in orders), key=ready.of)
-        plain = ready.looked is None and ready.waited is None
+        plain = ready.pairs is None and ready.waiting is None
         estimate = 3.0**n / 2 * (_SECONDS_A_SPLIT if plain else _SECONDS_A_DEAR_SPLIT)
         best = best_plan(known, _Trees, search, self.seconds, estimate)
         assert isinstance(best, TreePlan)
@@ -64,7 +64,7 @@ class DpTree:
 
 
 class _Trees:
-    """The least cost of a tree of each set; how it comes about is found for those of the best."""
+    """The least cost of a tree of each set; its split is worked out for those of the best."""
 
     def __init__(self, cost: BranchCost, tables: Tables) -> None:
         n = len(cost.variables)
@@ -82,7 +82,7 @@ class _Trees:
         least_trees(begin, end, low_bits, n, self._tables, self._best, self._rows, self._floors)
 
     def plan(self) -> TreePlan:
-        """Return the tree of which the best split of each set can be told."""
+        """Return the tree of the best splits."""
         return TreePlan(self._tree(self._cost.full))
 
     def _tree(self, mask: int) -> Tree:

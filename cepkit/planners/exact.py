@@ -45,15 +45,15 @@ def _tables(cost: BranchCost, shift: float) -> Tables:
     kept = np.zeros(1 << n) if cost.kept is None else _divided(cost.kept.table(), shift)
     kept[0] = kept[-1] = 0.0
     between = side = last = held = _NOTHING
-    if cost.looked is not None:
-        between = cost.looked.between.table() - shift
-        side = cost.looked.side.table()
-    if cost.waited is not None:
+    if cost.pairs is not None:
+        between = cost.pairs.between.table() - shift
+        side = cost.pairs.side.table()
+    if cost.waiting is not None:
         # Finite, as it is multiplied by probabilities, which may be 0.
-        held = np.minimum(_divided(cost.waited.held.table(), shift), 1e300)
+        held = np.minimum(_divided(cost.waiting.held.table(), shift), 1e300)
         held[0] = 0.0
         last = np.zeros(1 << n)
-        for i, probability in enumerate(cost.waited.last):
+        for i, probability in enumerate(cost.waiting.last):
             last[1 << i : 2 << i] = last[: 1 << i] + probability
     return Tables(kept, between, side, last, held)
 
@@ -92,7 +92,7 @@ def best_plan(
     Args:
         known: A plan of that kind that was found quickly.
         start: Makes room for what is filled in.
-        search: Is told how far it has come.
+        search: Reports how far it has come.
         limit: The most seconds.
         estimate: The seconds that it may take.
 
@@ -112,11 +112,11 @@ def best_plan(
         before = cost
         best = _filled(start, search, before, limit).plan()
         cost = _own_cost(search.cost, best)
-        # Divided by a cost that is very much greater, small ones could not be told apart.
+        # Divided by a cost that is very much greater, small ones could not be kept apart.
         if cost >= before - _DIGITS or cost == -math.inf:
             break
     search.examined = max(search.examined, 1)
-    search.found(best)
+    search.offer(best)
     search.end()
     return best
 
@@ -146,7 +146,7 @@ def _filled(
         search.examined = (end << n) // parts
         if search.out_of_time and end < parts:
             _check_time(math.inf, limit, n)
-        search.tell(done=end / parts)
+        search.report(done=end / parts)
     return filling
 
 

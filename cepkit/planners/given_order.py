@@ -12,13 +12,13 @@ from cepkit.costs.contract import CostModel
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import OrderPlan
 from cepkit.planners.contract import Observer
-from cepkit.planners.search import tell_of
+from cepkit.planners.search import report_plan
 from cepkit.statistics.model import Statistics
 
 
 @dataclass(frozen=True, slots=True)
 class GivenOrder:
-    """Binds the variables as they stand in the pattern."""
+    """The order in which the variables stand in the pattern."""
 
     name: str = "given-order"
 
@@ -31,5 +31,5 @@ class GivenOrder:
     ) -> OrderPlan:
         """Return the order of the pattern (see `contract.Planner`)."""
         order = OrderPlan(branch.variables)
-        tell_of(order, branch, statistics, cost, observe)
+        report_plan(order, branch, statistics, cost, observe)
         return order

@@ -1,4 +1,4 @@
-"""At each step the variable that makes the step cheapest.
+"""The greedy order: at each step the variable that makes the step cheapest.
 
 O(n^2) steps evaluated. Not optimal: a cheap first step can lead to dear later ones.
 Source: GREEDY of *Join Query Optimization Techniques for Complex Event Processing Applications*
@@ -19,7 +19,7 @@ from cepkit.statistics.model import Statistics
 
 @dataclass(frozen=True, slots=True)
 class Greedy:
-    """Binds next what costs least now."""
+    """The order of cheapest next steps."""
 
     name: str = "greedy"
 
@@ -34,7 +34,7 @@ class Greedy:
         search = Search(cost.on(branch, statistics), observe)
         order = OrderPlan(greedy_order(search.cost))
         search.examined = 1
-        search.found(order)
+        search.offer(order)
         search.end()
         return order
 

@@ -37,7 +37,7 @@ Orders = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class IterativeImprovement:
-    """Improves orders, random ones or the greedy one, by swaps and cycles.
+    """The best order that swaps and cycles lead to, from random orders or the greedy one.
 
     Attributes:
         name: ``ii-random`` or ``ii-greedy``.
@@ -69,7 +69,7 @@ class IterativeImprovement:
         search = Search(ready, observe, self.seconds)
         rng = np.random.default_rng(self.seed)
         # Where all orders cost the same, that of the pattern stays.
-        search.found(OrderPlan(branch.variables))
+        search.offer(OrderPlan(branch.variables))
         for start in range(self.starts):
             if start == 0 and self.greedy:
                 names = greedy_order(ready)
@@ -101,7 +101,7 @@ def _descend(order: Orders, cost: BranchCost, search: Search, rng: np.random.Gen
 
 
 def _found(order: Orders, cost: BranchCost, search: Search) -> None:
-    search.found(_plan(order, cost))
+    search.offer(_plan(order, cost))
 
 
 def _plan(order: Orders, cost: BranchCost) -> OrderPlan:
@@ -112,13 +112,13 @@ def _packed(cost: BranchCost) -> tuple[Packed, Packed, Packed, Packed, Floats]:
     """Return the cost as the compiled loop takes it; what costs nothing has no members."""
     nothing = SetFunction((-math.inf,) * len(cost.variables)).packed
     absent = SetFunction(()).packed
-    looked, waited = cost.looked, cost.waited
+    pairs, waiting = cost.pairs, cost.waiting
     return (
         nothing if cost.kept is None else cost.kept.packed,
-        nothing if looked is None else looked.between.packed,
-        absent if looked is None else looked.side.packed,
-        nothing if waited is None else waited.held.packed,
-        np.array(() if waited is None else waited.last, dtype=np.float64),
+        nothing if pairs is None else pairs.between.packed,
+        absent if pairs is None else pairs.side.packed,
+        nothing if waiting is None else waiting.held.packed,
+        np.array(() if waiting is None else waiting.last, dtype=np.float64),
     )
 
 

@@ -97,7 +97,7 @@ class Kbz:
         tree = _tree(branch, expected)
         for root in branch.variables:
             search.examined += 1
-            search.found(OrderPlan(_order(root, tree, branch, expected)))
+            search.offer(OrderPlan(_order(root, tree, branch, expected)))
         search.end()
         assert isinstance(search.plan, OrderPlan)
         return search.plan

@@ -1,4 +1,4 @@
-"""What planners have in common: the best plan so far, who is told of it, and the clock."""
+"""What planners have in common: the best plan so far, its observer, and the clock."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ class Search:
         """Whether the time limit is over."""
         return self.seconds >= self._limit
 
-    def found(self, plan: BranchPlan) -> None:
+    def offer(self, plan: BranchPlan) -> None:
         """Remember a plan if it is better than the best so far."""
         log_cost = self.cost.of(plan)
         if self.plan is None or log_cost < self.log_cost - TOLERANCE:
             self.plan, self.log_cost = plan, log_cost
-            self.tell()
+            self.report()
 
-    def tell(self, done: float | None = None) -> None:
-        """Say where the search stands."""
+    def report(self, done: float | None = None) -> None:
+        """Tell the observer where the search stands."""
         if self._observe is not None:
             self._observe(Observed(self.seconds, self.examined, self.plan, self.log_cost, done))
 
     def end(self) -> None:
-        """Say that nothing is left to do."""
-        self.tell(done=1.0)
+        """Tell the observer that nothing is left to do."""
+        self.report(done=1.0)
 
 
-def tell_of(
+def report_plan(
     plan: BranchPlan,
     branch: Branch,
     statistics: Statistics,
@@ -75,5 +75,5 @@ def tell_of(
         return
     search = Search(cost.on(branch, statistics), observe)
     search.examined = 1
-    search.found(plan)
+    search.offer(plan)
     search.end()

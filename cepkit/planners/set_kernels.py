@@ -57,32 +57,32 @@ def best_orders(
         choice: The last variable of the best order, -1 where it costs more than 1.
     """
     kept, between, side, last, held = tables
-    for chosen in range(begin, end):
+    for subset in range(begin, end):
         least, taken = np.inf, -1
-        if kept[chosen] <= 1.0:
+        if kept[subset] <= 1.0:
             for variable in range(variables - 1, -1, -1):
                 bit = 1 << variable
-                if not chosen & bit:
+                if not subset & bit:
                     continue
-                rest = chosen ^ bit
+                rest = subset ^ bit
                 cost = best[rest]
                 if between.size:
-                    cost += np.exp(between[chosen] + side[rest] + side[bit])
+                    cost += np.exp(between[subset] + side[rest] + side[bit])
                 if last.size:
                     cost += last[rest] * held[bit]
                 if cost < least * _EQUAL:
                     least, taken = cost, variable
-        least += kept[chosen]
-        best[chosen] = least if least <= 1.0 else np.inf
-        choice[chosen] = taken if least <= 1.0 else -1
+        least += kept[subset]
+        best[subset] = least if least <= 1.0 else np.inf
+        choice[subset] = taken if least <= 1.0 else -1
 
 
 @compiled
-def best_split(chosen: int, variables: int, tables: Tables, best: Floats) -> int:
+def best_split(subset: int, variables: int, tables: Tables, best: Floats) -> int:
     """Return the set that the right side of the best tree of a set binds.
 
     Args:
-        chosen: The set, of two variables at least.
+        subset: The set, of two variables at least.
         variables: How many there are.
         tables: What sets cost.
         best: The least costs, leaves not counted, as `least_trees` fills them in.
@@ -91,16 +91,16 @@ def best_split(chosen: int, variables: int, tables: Tables, best: Floats) -> int
     # First the trees that lean left, the last variable first: they win ties.
     for variable in range(variables - 1, -1, -1):
         right = 1 << variable
-        if chosen & right:
-            cost = _joined(chosen, right, tables, best)
+        if subset & right:
+            cost = _joined(subset, right, tables, best)
             if cost < least * _EQUAL:
                 least, taken = cost, right
     # Each split once: the lowest variable is always on the left.
-    rest = chosen & (chosen - 1)
+    rest = subset & (subset - 1)
     right = rest
     while right:
-        if best[chosen ^ right] + best[right] < least:
-            cost = _joined(chosen, right, tables, best)
+        if best[subset ^ right] + best[right] < least:
+            cost = _joined(subset, right, tables, best)
             if cost < least * _EQUAL:
                 least, taken = cost, right
         right = (right - 1) & rest
@@ -108,13 +108,13 @@ def best_split(chosen: int, variables: int, tables: Tables, best: Floats) -> int
 
 
 @compiled
-def _joined(chosen: int, right: int, tables: Tables, best: Floats) -> float:
+def _joined(subset: int, right: int, tables: Tables, best: Floats) -> float:
     """Return what the best tree of a set with this right side costs, less what is kept of it."""
     _, between, side, last, held = tables
-    left = chosen ^ right
+    left = subset ^ right
     cost = best[left] + best[right]
     if between.size:
-        cost += np.exp(between[chosen] + side[left] + side[right])
+        cost += np.exp(between[subset] + side[left] + side[right])
     if last.size:
         cost += last[left] * held[right] + last[right] * held[left]
     return float(cost)
@@ -161,7 +161,7 @@ def least_trees(
         lows[width] = low
         width += 1
         for high in range(1 << (variables - low_bits)):
-            first, chosen = high * width, high << low_bits | low
+            first, subset = high * width, high << low_bits | low
             floor = np.inf
             for i in range(width - 1):
                 known = best[high << low_bits | lows[i]]
@@ -170,12 +170,12 @@ def least_trees(
             # Neither the empty set nor all of a set is a side of it.
             rows[0] = rows[first + width - 1] = np.inf
             floors[high] = floor
-            if not chosen & (chosen - 1):
-                if chosen:
+            if not subset & (subset - 1):
+                if subset:
                     rows[first + width - 1] = floors[high] = 0.0
                 continue
             least = np.inf
-            if kept[chosen] <= 1.0:
+            if kept[subset] <= 1.0:
                 # Each split once: the lowest variable of the high part is always on the left.
                 rest = high & (high - 1)
                 right = rest
@@ -190,15 +190,15 @@ def least_trees(
                                 sides += rows[right * width + width - 1 - i]
                                 if sides < cost:
                                     one = left << low_bits | lows[i]
-                                    cost = min(cost, _joined(chosen, one, tables, best))
+                                    cost = min(cost, _joined(subset, one, tables, best))
                         least = min(least, cost)
                     if not right:
                         break
                     right = (right - 1) & rest
-                least += kept[chosen]
-            best[chosen] = least if least <= 1.0 else np.inf
-            rows[first + width - 1] = best[chosen]
-            floors[high] = min(floor, best[chosen])
+                least += kept[subset]
+            best[subset] = least if least <= 1.0 else np.inf
+            rows[first + width - 1] = best[subset]
+            floors[high] = min(floor, best[subset])
 
 
 @compiled

@@ -20,7 +20,7 @@ from cepkit.errors import PlanError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log, log_text
-from cepkit.plan.nodes import OrderPlan, Plan, TreePlan, leaning_left
+from cepkit.plan.nodes import Plan, comparable
 from cepkit.plan.printer import one_line
 from cepkit.planners.choose import choose_plan
 from cepkit.planners.contract import Planner
@@ -126,22 +126,18 @@ def weigh(
     """
     if not planners or not alphas:
         raise PlanError("nothing to weigh", expected="at least one planner and one alpha")
-    chosen = [
+    plans = [
         (alpha, choose_plan(query, statistics, planner, Blend(alpha, output)))
         for planner in planners
         for alpha in alphas
     ]
-    as_trees = any(isinstance(p, TreePlan) for _, plan in chosen for p in plan.branches)
     branches = normal_form(query)
     kept, waited = (
         [model.on(branch, statistics) for branch in branches]
         for model in (PARTIAL_MATCHES, Latency(output))
     )
     rows = []
-    for alpha, plan in chosen:
-        parts = [
-            leaning_left(p) if as_trees and isinstance(p, OrderPlan) else p for p in plan.branches
-        ]
+    for (alpha, plan), parts in zip(plans, comparable([plan for _, plan in plans]), strict=True):
         work, waiting = query_cost(kept, parts), query_cost(waited, parts)
         rows.append(Weighed(plan.planner, alpha, plan, work, waiting))
     return Tradeoff(tuple(_marked(row, rows) for row in rows))

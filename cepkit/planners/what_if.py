@@ -17,7 +17,7 @@ from cepkit.errors import PlanError, StatisticsError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log
-from cepkit.plan.nodes import OrderPlan, Plan, TreePlan, leaning_left
+from cepkit.plan.nodes import Plan, comparable
 from cepkit.plan.printer import one_line
 from cepkit.printing import Printed, html_output
 from cepkit.statistics.model import Statistics
@@ -63,14 +63,14 @@ class WhatIf(Printed):
 
     def cheapest(self) -> tuple[tuple[float, float, Plan], ...]:
         """Return the stretches of rates (first, last) with the plan that is cheapest there."""
-        found: list[tuple[float, float, Plan]] = []
+        segments: list[tuple[float, float, Plan]] = []
         for i, rate in enumerate(self.rates):
             best = min(self.curves, key=lambda curve: curve.log_costs[i]).plan
-            if found and found[-1][2] is best:
-                found[-1] = (found[-1][0], rate, best)
+            if segments and segments[-1][2] is best:
+                segments[-1] = (segments[-1][0], rate, best)
             else:
-                found.append((rate, rate, best))
-        return tuple(found)
+                segments.append((rate, rate, best))
+        return tuple(segments)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each plan and rate: planner, plan, rate, cost."""
@@ -129,23 +129,19 @@ def what_if(
         raise PlanError("no plan to cost", expected="one or more")
     statistics.rate(variable)  # refuses a variable that it does not know
     now = statistics.rates[variable]
-    chosen = _around(now) if rates is None else tuple(sorted(rates))
-    if not chosen:
+    points = _around(now) if rates is None else tuple(sorted(rates))
+    if not points:
         raise StatisticsError("no rate to ask about", expected="one or more")
     distinct = list({plan.branches: plan for plan in reversed(plans)}.values())[::-1]
-    as_trees = any(isinstance(p, TreePlan) for plan in distinct for p in plan.branches)
     branches = normal_form(query)
     curves = []
-    for plan in distinct:
-        parts = [
-            leaning_left(p) if as_trees and isinstance(p, OrderPlan) else p for p in plan.branches
-        ]
+    for plan, parts in zip(distinct, comparable(distinct), strict=True):
         costs = []
-        for rate in chosen:
+        for rate in points:
             changed = statistics.with_rate(variable, rate)
             costs.append(query_cost([cost.on(branch, changed) for branch in branches], parts))
         curves.append(Curve(plan, tuple(costs)))
-    return WhatIf(variable, chosen, now, tuple(curves), cost.name)
+    return WhatIf(variable, points, now, tuple(curves), cost.name)
 
 
 def _around(now: float) -> tuple[float, ...]:

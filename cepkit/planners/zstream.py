@@ -47,7 +47,7 @@ class ZStream:
         order = greedy_order(search.cost) if self.greedy else branch.variables
         tree = TreePlan(best_tree(search.cost, order))
         search.examined = max(1, len(order) * (len(order) ** 2 - 1) // 6)
-        search.found(tree)
+        search.offer(tree)
         search.end()
         return tree
 
@@ -63,14 +63,14 @@ def best_tree(cost: BranchCost, order: Sequence[str]) -> Tree:
     for length in range(2, size + 1):
         for begin in range(size - length + 1):
             end = begin + length
-            found: tuple[float, Tree] | None = None
+            cheapest: tuple[float, Tree] | None = None
             # From the right: of equals the tree that leans left.
             for middle in range(end - 1, begin, -1):
                 (left_cost, left), (right_cost, right) = best[begin, middle], best[middle, end]
                 joined = cost.join(sum(masks[begin:middle]), sum(masks[middle:end]))
                 total = log_sum((left_cost, right_cost, joined))
-                if found is None or total < found[0] - TOLERANCE:
-                    found = total, Pair(left, right)
-            assert found is not None
-            best[begin, end] = found
+                if cheapest is None or total < cheapest[0] - TOLERANCE:
+                    cheapest = total, Pair(left, right)
+            assert cheapest is not None
+            best[begin, end] = cheapest
     return best[0, size][1]

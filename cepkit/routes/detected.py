@@ -38,7 +38,8 @@ from cepkit.plan.nodes import Plan
 from cepkit.planners.compare import compare_plans
 from cepkit.routes.asked import attributes_of
 from cepkit.routes.lifetimes import Lifetimes
-from cepkit.statistics.estimate import attributes_read, estimate
+from cepkit.statistics.estimate import estimate
+from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 

@@ -25,12 +25,8 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
-from cepkit.statistics.census import Census as Census
-from cepkit.statistics.census import attributes_read as attributes_read
-from cepkit.statistics.census import census as census
-from cepkit.statistics.census import kinds_of, rows_of
 from cepkit.statistics.links import links_of
-from cepkit.statistics.model import Equality, Selectivity, Statistics
+from cepkit.statistics.model import Statistics
 from cepkit.statistics.ranges import Rows
 from cepkit.statistics.sampling import (
     Slice,
@@ -41,6 +37,8 @@ from cepkit.statistics.sampling import (
     reader,
     sampled,
 )
+from cepkit.statistics.selectivity import Equality, Selectivity
+from cepkit.statistics.stream_counts import StreamCounts, count_stream, kinds_of, rows_of
 from cepkit.stream.columns import EventColumns
 
 SAMPLE = 20_000
@@ -93,19 +91,19 @@ def tally_slice(
 
 def combine(
     query: Query,
-    counted: Census,
+    counts: StreamCounts,
     slices: Iterable[Iterable[Tally]],
     *,
     partial: bool = False,
 ) -> Statistics:
-    """Return the statistics that the census and the measured slices give.
+    """Return the statistics that the counts and the measured slices give.
 
     Where no combination satisfied the conditions the share is half a combination of those drawn:
     zero would make every plan free.
 
     Args:
         query: The pattern.
-        counted: The whole stream.
+        counts: The whole stream.
         slices: The tallies of each measured slice; each weighs as much as it has combinations.
         partial: Whether there are other slices, which were not measured.
     """
@@ -113,17 +111,17 @@ def combine(
     for tallies in slices:
         for tally in tallies:
             by_set.setdefault(tally.variables, []).append(tally)
-    span = 0.0 if counted.first is None or counted.last is None else counted.last - counted.first
+    span = 0.0 if counts.first is None or counts.last is None else counts.last - counts.first
     rates = {}
     for event in events_of(query.structure):
-        types = counted.counts if event.types is None else event.types
-        total = sum(counted.counts.get(name, 0) for name in types)
+        types = counts.by_type if event.types is None else event.types
+        total = sum(counts.by_type.get(name, 0) for name in types)
         # One moment has no rate; as if it were a second.
         rates[event.variable] = total / (span / 1e6 if span else 1.0)
     shares = {names: _share(tallies, partial=partial) for names, tallies in by_set.items()}
     equalities = {
         names: Equality(
-            counted.details.by_frequency.get(names),
+            counts.details.by_frequency.get(names),
             _share([tally.of_equality() for tally in tallies], partial=partial),
         )
         for names, tallies in by_set.items()
@@ -132,19 +130,19 @@ def combine(
     named = {name for event in events_of(query.structure) for name in event.types or ()}
     return Statistics(
         rates,
-        {min(names): found.share for names, found in shares.items() if len(names) == 1},
-        {names: found for names, found in shares.items() if len(names) > 1},
-        counted.same_key,
-        counted.events,
-        counted.dropped,
-        counted.first,
-        counted.last,
-        tuple(sorted(name for name in named if not counted.counts.get(name))),
+        {min(names): share.share for names, share in shares.items() if len(names) == 1},
+        {names: share for names, share in shares.items() if len(names) > 1},
+        counts.same_key,
+        counts.events,
+        counts.dropped,
+        counts.first,
+        counts.last,
+        tuple(sorted(name for name in named if not counts.by_type.get(name))),
         equalities,
-        counted.details.missing,
-        counted.details.over_time,
-        counted.details.keys,
-        counted.details.lateness,
+        counts.details.missing,
+        counts.details.over_time,
+        counts.details.keys,
+        counts.details.lateness,
     )
 
 
@@ -160,8 +158,8 @@ def estimate(
         details: Whether to count what plans do not need as well: keys, times, what is missing
             and what is late.
     """
-    counted = census(columns, query, details=details)
-    return combine(query, counted, [tally_slice(columns, query, seed=seed)])
+    counts = count_stream(columns, query, details=details)
+    return combine(query, counts, [tally_slice(columns, query, seed=seed)])
 
 
 def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:

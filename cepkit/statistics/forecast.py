@@ -1,4 +1,4 @@
-"""What running a pattern is expected to find and to cost, told before it runs."""
+"""The forecast of a plan: what running it is expected to find and to cost."""
 
 from __future__ import annotations
 
@@ -44,26 +44,26 @@ class Forecast:
     @property
     def warning(self) -> str | None:
         """Why running the plan may take too long or too much memory, and what to do; else None."""
-        found = []
+        too_many = []
         if self.matches > MANY:
-            found.append(f"{_told(self.matches)} matches")
+            too_many.append(f"{_text(self.matches)} matches")
         if self.partial_matches > MANY and self.partial_matches > 1.5 * self.matches:
-            found.append(f"{_told(self.partial_matches)} partial matches")
+            too_many.append(f"{_text(self.partial_matches)} partial matches")
         if self.alive > MANY_ALIVE:
-            found.append(f"{_told(self.alive)} partial matches alive in one window")
-        if not found:
+            too_many.append(f"{_text(self.alive)} partial matches alive in one window")
+        if not too_many:
             return None
         todo = ["shorten WITHIN", "add conditions", "PARTITION BY a key", "bound KL, as in {1,3}"]
         if self.matches > MANY:
             todo.append("count() or limit= instead of all matches")
-        return f"{', '.join(found)} are expected; {', '.join(todo)}"
+        return f"{', '.join(too_many)} are expected; {', '.join(todo)}"
 
     def lines(self) -> list[str]:
         """Return the forecast as lines of text, the warning last."""
-        told = f"expected matches: {_told(self.matches)}"
+        matches = f"expected matches: {_text(self.matches)}"
         if self.low < self.high:
-            told += f" ({_told(self.low)} to {_told(self.high)} by the sample alone)"
-        lines = [f"{told}, {CAVEAT}"]
+            matches += f" ({_text(self.low)} to {_text(self.high)} by the sample alone)"
+        lines = [f"{matches}, {CAVEAT}"]
         if self.warning:
             lines.append(f"warning: {self.warning}")
         return lines
@@ -82,7 +82,7 @@ def around(log_matches: float, relative_error: float) -> tuple[float, float]:
     return _exp(log_matches - half), _exp(log_matches + half)
 
 
-def _told(value: float) -> str:
+def _text(value: float) -> str:
     return number(value) if math.isfinite(value) else "more than 1e+308"
 
 

@@ -13,7 +13,7 @@ from cepkit.errors import StatisticsError
 from cepkit.stream.columns import Column
 
 MOST_FREQUENT = 10
-"""How many of the keys are told by name."""
+"""How many of the keys are named."""
 
 MISSING = "(missing)"
 """How a missing value is shown; only PARTITION BY takes it for a key."""
@@ -84,12 +84,12 @@ def most_frequent(
         rows = rows[numbers[rows] >= least]
     values = [_in_order(column)[rows] for column in columns]
     rows = rows[np.lexsort((*reversed(values), -numbers[rows]))[:MOST_FREQUENT]]
-    found = []
+    keys = []
     for row in rows.tolist():
         parts = [_shown(column, row) for column in columns]
         order, labels = tuple(o for o, _ in parts), tuple(text for _, text in parts)
-        found.append(Frequent(int(numbers[row]), order, labels))
-    return tuple(found)
+        keys.append(Frequent(int(numbers[row]), order, labels))
+    return tuple(keys)
 
 
 def key_counts(

@@ -53,7 +53,7 @@ class Lateness:
 
 @dataclass(slots=True)
 class LateCounts:
-    """What has been counted so far; two can be added up.
+    """Counts of late events so far; two can be added up.
 
     Attributes:
         events: How many were looked at.

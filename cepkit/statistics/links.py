@@ -61,14 +61,14 @@ def links_of(branch: Branch, kinds: Mapping[str, Kind]) -> dict[frozenset[str], 
         kinds: Of the attributes that its conditions read. Values that are compared only after a
             conversion, as a time with a text, are no key.
     """
-    found: dict[frozenset[str], list[tuple[str, str, Expression]]] = {}
+    equated: dict[frozenset[str], list[tuple[str, str, Expression]]] = {}
     for condition in branch.conditions:
         match without_not(condition):
             case Comparison("=", Attribute(x, of_x), Attribute(y, of_y)) if x != y:
                 if not _comparable(kinds[of_x], kinds[of_y]):
                     continue
                 pair = (of_x, of_y) if x < y else (of_y, of_x)
-                found.setdefault(variables_of(condition), []).append((*pair, condition))
+                equated.setdefault(variables_of(condition), []).append((*pair, condition))
             case _:
                 pass
     return {
@@ -78,17 +78,17 @@ def links_of(branch: Branch, kinds: Mapping[str, Kind]) -> dict[frozenset[str], 
             tuple(sorted({(one, other) for one, other, _ in parts})),
             tuple(condition for _, _, condition in parts),
         )
-        for names, parts in found.items()
+        for names, parts in equated.items()
     }
 
 
 def links_in(query: Query, kinds: Mapping[str, Kind]) -> dict[frozenset[str], Link]:
     """Return the links of all branches of a query, by their two variables."""
-    found: dict[frozenset[str], Link] = {}
+    links: dict[frozenset[str], Link] = {}
     for branch in normal_form(query):
         for names, link in links_of(branch, kinds).items():
-            found.setdefault(names, link)
-    return found
+            links.setdefault(names, link)
+    return links
 
 
 @dataclass(frozen=True, slots=True)

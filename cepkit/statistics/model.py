@@ -19,9 +19,7 @@ from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.lateness import Lateness
 from cepkit.statistics.over_time import OverTime
 from cepkit.statistics.saved import from_json, to_json
-from cepkit.statistics.selectivity import Equality as Equality
-from cepkit.statistics.selectivity import Selectivity as Selectivity
-from cepkit.statistics.selectivity import checked_share, not_negative
+from cepkit.statistics.selectivity import Equality, Selectivity, checked_share, not_negative
 from cepkit.stream.columns import Dropped
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
@@ -29,7 +27,7 @@ _NOTHING: Mapping[str, float] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Statistics(WithPrinter):
-    """What is known of a stream in the light of a pattern. A value: compare, hash, edit, save.
+    """Statistics of a stream for a pattern, as a value: compare, hash, edit, save.
 
     Attributes:
         rates: For each variable the events per second of its types, before its own conditions.
@@ -149,8 +147,8 @@ class Statistics(WithPrinter):
         """Return the share of the conditions about exactly these variables; 1 without any."""
         for variable in variables:
             _check_known(variable, self.rates)
-        found = self.selectivities.get(frozenset(variables))
-        return 1.0 if found is None else found.share
+        selectivity = self.selectivities.get(frozenset(variables))
+        return 1.0 if selectivity is None else selectivity.share
 
     def with_rate(self, variable: str, rate: float) -> Statistics:
         """Return the same with another rate (events per second, before its own conditions)."""
@@ -174,7 +172,7 @@ class Statistics(WithPrinter):
         )
 
     def _edited(self, **changes: Any) -> Statistics:
-        """Return the same with other numbers; what was foretold of the old ones goes."""
+        """Return the same with other numbers; the forecast goes, as it was of the old ones."""
         changed = replace(self, **changes)
         return self if changed == self else replace(changed, forecast=None)
 
@@ -211,8 +209,9 @@ def _alone(variable: str) -> frozenset[str]:
 def _check_known(variable: str, known: Iterable[str]) -> None:
     names = tuple(known)
     if variable not in names:
-        found = f"the statistics have no rate of a variable '{variable}'"
-        raise StatisticsError.unknown(found, variable, names)
+        raise StatisticsError.unknown(
+            f"the statistics have no rate of a variable '{variable}'", variable, names
+        )
 
 
 def _check_stream(statistics: Statistics) -> None:

@@ -104,35 +104,35 @@ def _rates(statistics: Statistics) -> Rows:
 
 def _shares(statistics: Statistics) -> Rows:
     rows: Rows = []
-    for names, found in statistics.selectivities.items():
+    for names, share in statistics.selectivities.items():
         shown = _names(statistics, names)
-        rows.append((shown, number(found.share), _interval(found), _sampled(found)))
+        rows.append((shown, number(share.share), _interval(share), _sampled(share)))
     return rows
 
 
 def _equalities(statistics: Statistics) -> Rows:
     rows: Rows = []
-    for names, found in statistics.equalities.items():
-        near, all_of_it = found.in_window, found.by_frequency
+    for names, equality in statistics.equalities.items():
+        near, all_of_it = equality.in_window, equality.by_frequency
         often = "" if all_of_it is None else number(all_of_it)
         rows.append((_names(statistics, names), number(near.share), _interval(near), often))
     return rows
 
 
 def _times(statistics: Statistics) -> Rows:
-    found = statistics.over_time
-    if found is None or found.buckets < 2:
+    over_time = statistics.over_time
+    if over_time is None or over_time.buckets < 2:
         return []
     return [
         (
             variable,
-            number(found.smallest_rate(variable)),
-            number(found.mean_rate(variable)),
-            number(found.largest_rate(variable)),
-            f"{100 * found.drift(variable):+.0f} %",
-            number(found.burst(variable)),
+            number(over_time.smallest_rate(variable)),
+            number(over_time.mean_rate(variable)),
+            number(over_time.largest_rate(variable)),
+            f"{100 * over_time.drift(variable):+.0f} %",
+            number(over_time.burst(variable)),
         )
-        for variable in found.counts
+        for variable in over_time.counts
     ]
 
 
@@ -157,10 +157,10 @@ def _names(statistics: Statistics, names: Iterable[str]) -> str:
     return ", ".join(sorted(names, key=list(statistics.rates).index))
 
 
-def _interval(found: Selectivity) -> str:
-    low, high = found.interval()
+def _interval(share: Selectivity) -> str:
+    low, high = share.interval()
     return "" if low == high else f"{number(low)} to {number(high)}"
 
 
-def _sampled(found: Selectivity) -> str:
-    return "" if found.pairs is None else f"{found.pairs:,}"
+def _sampled(share: Selectivity) -> str:
+    return "" if share.pairs is None else f"{share.pairs:,}"

@@ -44,7 +44,7 @@ class Ranges:
         """Return begins, ends, and the rows of `name` that they count in."""
         ranks = self._keys[name][rows] * self._stride + self._places[rows]
         order = np.argsort(ranks, kind="stable")
-        times = {v: self._ts[chosen] for v, chosen in bound.items()}
+        times = {v: self._ts[events] for v, events in bound.items()}
         low = np.maximum.reduce(list(times.values())) - self._window
         high = np.minimum.reduce(list(times.values())) + self._window + 1
         for variable, ts in times.items():

@@ -28,7 +28,7 @@ Owned = tuple[int, int] | None
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What one slice says about one set of variables.
+    """The counts of one slice for the conditions on one set of variables.
 
     Attributes:
         combinations: How many there are in the slice; for three variables or more an estimate.

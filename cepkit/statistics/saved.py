@@ -82,15 +82,15 @@ def from_json(text: str) -> dict[str, Any]:
         StatisticsError: The text is no JSON, of another format, or has values that cannot be.
     """
     try:
-        found = json.loads(text)
+        data = json.loads(text)
     except json.JSONDecodeError as problem:
         raise StatisticsError(f"the statistics are no JSON: {problem}") from problem
-    if not isinstance(found, dict) or found.get("format") not in (FORMAT, _OLDER):
+    if not isinstance(data, dict) or data.get("format") not in (FORMAT, _OLDER):
         raise StatisticsError(
             "this JSON holds no statistics", expected=f"an object of format '{FORMAT}'"
         )
     try:
-        return _read(found)
+        return _read(data)
     except StatisticsError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as problem:
@@ -100,32 +100,32 @@ def from_json(text: str) -> dict[str, Any]:
         ) from problem
 
 
-def _read(found: dict[str, Any]) -> dict[str, Any]:
+def _read(data: dict[str, Any]) -> dict[str, Any]:
     return {
-        "rates": _floats(found["rates"]),
-        "filters": _floats(found["filters"]),
-        "selectivities": {_names(s): _read_selectivity(s) for s in found["selectivities"]},
-        "same_key": float(found["same_key"]),
-        "events": int(found["events"]),
-        "dropped": Dropped(int(found["dropped"]["null_time"]), int(found["dropped"]["null_type"])),
-        "first": None if found["first"] is None else int(found["first"]),
-        "last": None if found["last"] is None else int(found["last"]),
-        "never_occurring": tuple(str(name) for name in found["never_occurring"]),
-        **({} if found["format"] == _OLDER else _read_details(found)),
+        "rates": _floats(data["rates"]),
+        "filters": _floats(data["filters"]),
+        "selectivities": {_names(s): _read_selectivity(s) for s in data["selectivities"]},
+        "same_key": float(data["same_key"]),
+        "events": int(data["events"]),
+        "dropped": Dropped(int(data["dropped"]["null_time"]), int(data["dropped"]["null_type"])),
+        "first": None if data["first"] is None else int(data["first"]),
+        "last": None if data["last"] is None else int(data["last"]),
+        "never_occurring": tuple(str(name) for name in data["never_occurring"]),
+        **({} if data["format"] == _OLDER else _read_details(data)),
     }
 
 
-def _read_details(found: dict[str, Any]) -> dict[str, Any]:
-    over_time, lateness, forecast = (found[name] for name in _MAY_BE_NONE)
+def _read_details(data: dict[str, Any]) -> dict[str, Any]:
+    over_time, lateness, forecast = (data[name] for name in _MAY_BE_NONE)
     return {
         "equalities": {
             _names(e): Equality(
                 None if e["by_frequency"] is None else float(e["by_frequency"]),
                 _read_selectivity(e["in_window"]),
             )
-            for e in found["equalities"]
+            for e in data["equalities"]
         },
-        "missing": _floats(found["missing"]),
+        "missing": _floats(data["missing"]),
         "over_time": None
         if over_time is None
         else OverTime(
@@ -140,7 +140,7 @@ def _read_details(found: dict[str, Any]) -> dict[str, Any]:
                 int(k["distinct"]),
                 tuple((str(key), int(number)) for key, number in k["most_frequent"]),
             )
-            for k in found["keys"]
+            for k in data["keys"]
         ),
         "lateness": None
         if lateness is None
@@ -158,17 +158,17 @@ def _read_details(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _names(found: dict[str, Any]) -> frozenset[str]:
-    return frozenset(map(str, found["variables"]))
+def _names(data: dict[str, Any]) -> frozenset[str]:
+    return frozenset(map(str, data["variables"]))
 
 
-def _floats(found: dict[str, Any]) -> dict[str, float]:
-    return {str(name): float(value) for name, value in found.items()}
+def _floats(data: dict[str, Any]) -> dict[str, float]:
+    return {str(name): float(value) for name, value in data.items()}
 
 
-def _read_selectivity(found: dict[str, Any]) -> Selectivity:
+def _read_selectivity(data: dict[str, Any]) -> Selectivity:
     return Selectivity(
-        float(found["share"]),
-        None if found["pairs"] is None else int(found["pairs"]),
-        float(found["standard_error"]),
+        float(data["share"]),
+        None if data["pairs"] is None else int(data["pairs"]),
+        float(data["standard_error"]),
     )

@@ -51,9 +51,9 @@ def arrival_numbers(column: ArrowColumn, name: str, rows: npt.NDArray[np.integer
             f" {doubled:,} of {len(rows):,} events have the value of another",
             expected="a value of its own for each event",
         )
-    found = np.empty(len(rows), dtype=np.int64)
-    found[order] = numbers
-    return found
+    arrivals = np.empty(len(rows), dtype=np.int64)
+    arrivals[order] = numbers
+    return arrivals
 
 
 def check_kind(kind: pa.DataType, name: str) -> None:

@@ -219,22 +219,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--per-day", type=int, help="stocks: how many events a day has (default 200000)"
     )
     parser.add_argument("--out", type=Path, required=True, help="a .csv or .parquet file")
-    given = parser.parse_args(arguments)
-    if given.events < 0 or (given.per_day is not None and given.per_day < 1):
+    options = parser.parse_args(arguments)
+    if options.events < 0 or (options.per_day is not None and options.per_day < 1):
         parser.error("--events must not be negative, --per-day must be positive")
-    if given.out.suffix not in (".csv", ".parquet"):
-        parser.error(f"--out {given.out} ends in neither .csv nor .parquet")
-    if given.stream == "zipf":
-        table = zipf_events(given.events, seed=given.seed)
-    elif given.stream == "clicks":
-        table = click_events(given.events, seed=given.seed)
+    if options.out.suffix not in (".csv", ".parquet"):
+        parser.error(f"--out {options.out} ends in neither .csv nor .parquet")
+    if options.stream == "zipf":
+        table = zipf_events(options.events, seed=options.seed)
+    elif options.stream == "clicks":
+        table = click_events(options.events, seed=options.seed)
     else:
-        table = stock_events(given.events, seed=given.seed, events_per_day=given.per_day)
+        table = stock_events(options.events, seed=options.seed, events_per_day=options.per_day)
     try:
-        if given.out.suffix == ".parquet":
-            pa_parquet.write_table(table, given.out)
+        if options.out.suffix == ".parquet":
+            pa_parquet.write_table(table, options.out)
         else:
-            with given.out.open("wb") as file:
+            with options.out.open("wb") as file:
                 # Arrow would put the names in quotes.
                 file.write((",".join(table.column_names) + "\n").encode())
                 pa_csv.write_csv(

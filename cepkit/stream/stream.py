@@ -32,7 +32,7 @@ class Stream:
 
     Attributes:
         source: A pandas DataFrame, an Arrow table, a path, or a Spark DataFrame. It is read
-            each time the events are asked for, so it should not be changed.
+            each time the events are needed, so it should not be changed.
         schema: Which column is what.
         column_names: The columns of the source.
     """

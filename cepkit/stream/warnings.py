@@ -1,4 +1,4 @@
-"""What a user is told of a stream that is not as they may think."""
+"""Warnings about a stream that is not as its user may think."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from cepkit.costs import COSTS, query_cost
 from cepkit.errors import StatisticsError
 from cepkit.plan.logarithms import log_sum
-from cepkit.plan.nodes import OrderPlan, TreePlan, leaning_left
+from cepkit.plan.nodes import OrderPlan, TreePlan, as_tree
 from cepkit.statistics import Statistics
 from tests.unit.costs.cases import branch, compare, conjunction, repeated, seq
 
@@ -40,7 +40,7 @@ def test_an_order_costs_what_its_steps_cost(model, one):
 @pytest.mark.parametrize("one", BRANCHES, ids=["SEQ", "AND"])
 def test_a_tree_costs_what_its_nodes_cost(model, one):
     ready = model.on(one, STATISTICS)
-    tree = leaning_left(OrderPlan(tuple(NAMES)))
+    tree = as_tree(OrderPlan(tuple(NAMES)))
     nodes = [ready.leaf(ready.mask((variable,))) for variable in NAMES]
     nodes += [ready.join(ready.mask(NAMES[:size]), ready.mask(NAMES[size])) for size in range(1, 4)]
     assert isinstance(tree, TreePlan)

@@ -8,7 +8,8 @@ import pytest
 
 from cepkit.pattern.parser import parse
 from cepkit.spark.profile.statistics import profile
-from cepkit.statistics.estimate import attributes_read, estimate
+from cepkit.statistics.estimate import estimate
+from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import Dropped
 from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events

@@ -19,7 +19,7 @@ from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import SIZE, TEXT, figure, message
 from cepkit.figures.kit.texts import cut, shown, width_of
 from cepkit.plan.logarithms import log_text
-from cepkit.plan.nodes import OrderPlan, Plan, TreePlan, leaning_left
+from cepkit.plan.nodes import Plan, TreePlan, as_tree
 from cepkit.plan.printer import one_line
 from cepkit.planners.compare import ComparedPlan, Measured, PlanComparison
 from cepkit.statistics.tables import number, whole
@@ -98,7 +98,7 @@ def measured_plans(comparison: PlanComparison, by: By = "work") -> tuple[Measure
 
 
 def _as_trees(plan: Plan) -> tuple[TreePlan, ...]:
-    return tuple(leaning_left(p) if isinstance(p, OrderPlan) else p for p in plan.branches)
+    return tuple(map(as_tree, plan.branches))
 
 
 def _together(comparison: PlanComparison, rows: Sequence[ComparedPlan], by: By) -> MeasuredPlan:

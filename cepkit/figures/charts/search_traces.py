@@ -18,7 +18,7 @@ from cepkit.figures.kit.style import figure
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.pattern.normal_form import normal_form
 from cepkit.plan.logarithms import log_text
-from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, leaning_left
+from cepkit.plan.nodes import BranchPlan, TreePlan, as_tree
 from cepkit.planners.compare import PlanComparison
 from cepkit.planners.contract import Observed
 from cepkit.statistics.tables import number
@@ -125,7 +125,7 @@ def _steps(
         if each.plan is None or each.plan == before:
             continue
         before = each.plan
-        costed = leaning_left(before) if isinstance(before, OrderPlan) and as_trees else before
+        costed = as_tree(before) if as_trees else before
         log = cost.of(costed)
         place = _place(each, over)
         if steps and steps[-1][0] == place:

@@ -22,9 +22,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from cepkit.spark.profile.source import Source
-from cepkit.statistics.census import share_of_pairs, types_of_variables
 from cepkit.statistics.keys import Frequent, KeyCounts, key_counts, most_frequent
 from cepkit.statistics.links import KeySource, Link, key_sources, links_in
+from cepkit.statistics.stream_counts import share_of_pairs, types_of_variables
 from cepkit.stream.columns import Column as Values
 from cepkit.stream.columns import Kind
 from cepkit.stream.ingest import attribute

@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from cepkit.spark.cells.extent import types_of
 from cepkit.spark.profile.source import Source
-from cepkit.statistics.census import Census
 from cepkit.statistics.over_time import Buckets, OverTime
+from cepkit.statistics.stream_counts import StreamCounts
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.texts import type_codes
 from cepkit.stream.times import microseconds
@@ -19,13 +19,13 @@ from cepkit.stream.times import microseconds
 _COUNTED = "type int, bucket int, events long"
 
 
-def over_time(source: Source, counted: Census) -> OverTime | None:
+def over_time(source: Source, counts: StreamCounts) -> OverTime | None:
     """Return the counts of a stream whose events and ends are known; None for an empty one."""
-    if counted.first is None or counted.last is None:
+    if counts.first is None or counts.last is None:
         return None
-    buckets = Buckets.of(counted.first, counted.last, counted.events)
+    buckets = Buckets.of(counts.first, counts.last, counts.events)
     wanted = types_of(source.query)
-    names = sorted(name for name in counted.counts if wanted is None or name in wanted)
+    names = sorted(name for name in counts.by_type if wanted is None or name in wanted)
     schema = source.schema
     places = {name: place for place, name in enumerate(names)}
 
@@ -49,7 +49,7 @@ def over_time(source: Source, counted: Census) -> OverTime | None:
     rows = source.rows.where(source.is_event & source.may_have(wanted))
     rows = rows.select(source.place(schema.time), source.place(schema.type))
     found = rows.mapInArrow(counting, _COUNTED).groupBy("type", "bucket").agg(F.sum("events"))
-    counts = np.zeros((len(names), buckets.number), dtype=np.int64)
+    by_bucket = np.zeros((len(names), buckets.number), dtype=np.int64)
     for which, when, number in found.collect():
-        counts[which, when] = number
-    return buckets.over_time(source.query, dict(zip(names, counts, strict=True)))
+        by_bucket[which, when] = number
+    return buckets.over_time(source.query, dict(zip(names, by_bucket, strict=True)))

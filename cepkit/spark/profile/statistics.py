@@ -1,9 +1,10 @@
 """Statistics of a Spark stream for a pattern: the whole counted, selectivities from a sample.
 
-What is counted takes a few jobs, whatever the pattern (census.py). For the selectivities some time
-slices are drawn, each with the window before and after it, and measured by the workers in one job
-for all of them; they send back a few numbers. A pattern without a time window has no slices: there
-events are drawn by a hash of their row, which leaves every combination the same chance.
+What is counted takes a few jobs, whatever the pattern (stream_counts.py). For the selectivities
+some time slices are drawn, each with the window before and after it, and measured by the workers in
+one job for all of them; they send back a few numbers. A pattern without a time window has no
+slices: there events are drawn by a hash of their row, which leaves every combination the same
+chance.
 
 The same seed gives the same statistics, however the rows lie: slices are drawn by number, and
 events of one time are brought into an order of their own before they are drawn from.
@@ -31,13 +32,13 @@ from cepkit.spark.cells.delivery import dealt_out, functions_of, splitting
 from cepkit.spark.cells.extent import seconds_of, types_of
 from cepkit.spark.cells.layout import Layout
 from cepkit.spark.cells.schemas import arrow_columns
-from cepkit.spark.profile.census import count, detailed
 from cepkit.spark.profile.source import Source
+from cepkit.spark.profile.stream_counts import count, detailed
 from cepkit.spark.session.progress import run_with_progress
-from cepkit.statistics.census import Census, attributes_read, kinds_of
 from cepkit.statistics.estimate import SAMPLE, combine, tally_slice
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.sampling import Tally
+from cepkit.statistics.stream_counts import StreamCounts, attributes_read, kinds_of
 from cepkit.stream.columns import Dropped
 from cepkit.stream.ingest import event_columns
 from cepkit.stream.stream import Stream
@@ -88,24 +89,24 @@ def profile(
     schema = stream.schema.without_arrival()
     nothing = event_columns(columns.empty_table(), schema, attributes_read(query))
     source = Source(stream, frame, query, columns)
-    found = run_with_progress(
+    first = run_with_progress(
         lambda: count(source, details=details), "counting events", progress=progress
     )
-    counted = found.census
+    counts = first.counts
     if details:
-        counted = run_with_progress(
-            lambda: detailed(source, found, kinds_of(nothing)),
+        counts = run_with_progress(
+            lambda: detailed(source, first, kinds_of(nothing)),
             "counting keys and times",
             progress=progress,
         )
     types = types_of(query)
-    if not any(types is None or name in types for name in counted.counts):
-        return combine(query, counted, [tally_slice(nothing, query, seed=seed)])
+    if not any(types is None or name in types for name in counts.by_type):
+        return combine(query, counts, [tally_slice(nothing, query, seed=seed)])
     measuring = _Measuring(source, seed, sample_events)
     tallies, partial = run_with_progress(
-        lambda: measuring.tallies(counted), "measuring conditions", progress=progress
+        lambda: measuring.tallies(counts), "measuring conditions", progress=progress
     )
-    return combine(query, counted, [tallies], partial=partial)
+    return combine(query, counts, [tallies], partial=partial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +115,11 @@ class _Measuring:
     seed: int
     sample_events: int
 
-    def tallies(self, counted: Census) -> tuple[list[Tally], bool]:
+    def tallies(self, counts: StreamCounts) -> tuple[list[Tally], bool]:
         """Measure a sample; also return whether it is less than everything."""
         source = self.source
         types = types_of(source.query)
-        relevant = sum(n for name, n in counted.counts.items() if types is None or name in types)
+        relevant = sum(n for name, n in counts.by_type.items() if types is None or name in types)
         rows = source.rows.where(~source.no_time & source.may_have(types))
         window = source.query.window
         share = min(1.0, self.sample_events / max(relevant, 1))
@@ -128,7 +129,7 @@ class _Measuring:
                 drawn = F.pmod(F.xxhash64(F.lit(self.seed), *rows.columns), F.lit(_SHARES))
                 rows = rows.where(drawn < int(share * _SHARES))
         else:
-            layout, share = self._drawn(counted, relevant, min(window.microseconds, 2**60), share)
+            layout, share = self._drawn(counts, relevant, min(window.microseconds, 2**60), share)
             slices = len(layout.chosen or (0,))
             if layout.chosen is not None:
                 rows = rows.where(self._near(rows, layout))
@@ -144,12 +145,12 @@ class _Measuring:
         return [Tally(frozenset(row[1]), *row[2:]) for row in ordered], share < 1
 
     def _drawn(
-        self, counted: Census, relevant: int, window: int, share: float
+        self, counts: StreamCounts, relevant: int, window: int, share: float
     ) -> tuple[Layout, float]:
         """Return the slices of the sample; all of the stream as one where it is small."""
-        assert counted.first is not None
-        assert counted.last is not None
-        span = counted.last - counted.first + 1
+        assert counts.first is not None
+        assert counts.last is not None
+        span = counts.last - counts.first + 1
         each = span / max(relevant, 1)
         length = max(4 * window, min(math.ceil(self.sample_events / _SLICES * each), span))
         there = -(-span // length)
@@ -159,7 +160,7 @@ class _Measuring:
         rng = np.random.default_rng(self.seed)
         chosen = sorted(rng.choice(there, size=wanted, replace=False).tolist())
         layout = Layout(
-            window, length, counted.first, cells=wanted, ahead=window, chosen=tuple(chosen)
+            window, length, counts.first, cells=wanted, ahead=window, chosen=tuple(chosen)
         )
         return layout, wanted / there
 

@@ -66,7 +66,7 @@ def test_orders_cost_the_same_in_the_compiled_search():
     for cost in (PARTIAL_MATCHES, WORK):
         ready = cost.on(one, known)
         nothing = np.zeros((0, 3), np.int64)
-        looked = ready.looked
+        looked = ready.pairs
         between, side = (
             (looked.between.packed, looked.side.packed)
             if looked

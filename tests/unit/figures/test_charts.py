@@ -15,7 +15,7 @@ from cepkit.plan.checks import as_plan
 from cepkit.planners import Greedy
 from cepkit.planners.choose import choose_plan
 from cepkit.planners.compare import compare_plans
-from cepkit.statistics.model import Selectivity, Statistics
+from cepkit.statistics import Selectivity, Statistics
 from cepkit.statistics.tables import number
 from tests.unit.figures.cases import SCRIPT, THREE, TWELVE, sequence
 

@@ -7,7 +7,7 @@ from cepkit.figures.report import write_report
 from cepkit.plan.checks import as_plan
 from cepkit.planners.choose import cost_plan
 from cepkit.planners.compare import compare_plans
-from cepkit.statistics.model import Selectivity, Statistics
+from cepkit.statistics import Selectivity, Statistics
 from tests.unit.figures.cases import NASTY, NONE, ROWS, SCRIPT, THREE, find, sequence
 
 

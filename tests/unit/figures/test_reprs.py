@@ -10,7 +10,7 @@ from cepkit.figures.kit.texts import shown as as_shown
 from cepkit.pattern.parser import parse
 from cepkit.planners.choose import choose_plan
 from cepkit.planners.compare import compare_plans
-from cepkit.statistics.model import Selectivity, Statistics
+from cepkit.statistics import Selectivity, Statistics
 from cepkit.statistics.tables import html_table
 from tests.unit.figures.cases import NONE, ROWS, SCRIPT, THREE, find, sequence
 

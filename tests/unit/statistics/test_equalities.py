@@ -17,8 +17,9 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 from cepkit.plan.nodes import OrderPlan
 from cepkit.statistics import Equality, Selectivity
-from cepkit.statistics.estimate import attributes_read, census, combine, estimate, tally_slice
+from cepkit.statistics.estimate import combine, estimate, tally_slice
 from cepkit.statistics.model import Statistics
+from cepkit.statistics.stream_counts import attributes_read, count_stream
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events
@@ -105,7 +106,7 @@ def test_the_rest_is_sampled_among_those_that_agree() -> None:
     made, query = columns(frame, text), parse(text)
     near = pairs_of(frame, "AB", ordered=True, keyed=False, window=60)
     share = sum(a.k == b.k and a.x < b.x for a, b in near) / len(near)
-    whole = census(made, query)
+    whole = count_stream(made, query)
     runs = [
         combine(query, whole, [tally_slice(made, query, seed=seed, sample=100)]).selectivities[PAIR]
         for seed in range(80)
@@ -131,7 +132,7 @@ def test_slices_add_up_to_the_whole() -> None:
         owned = (int(made.ts[begin]), after - 1)
         seen = np.searchsorted(made.ts, (owned[0] - 20_000_000, after + 20_000_000))
         tallies.append(tally_slice(made.slice(*map(int, seen)), query, seed=1, owned=owned))
-    assert combine(query, census(made, query), tallies).equalities == whole.equalities
+    assert combine(query, count_stream(made, query), tallies).equalities == whole.equalities
 
 
 def test_a_key_of_many_values_does_not_starve_the_sample() -> None:
@@ -150,7 +151,7 @@ def test_a_slice_in_which_nothing_agrees_counts_as_well() -> None:
     made, query = columns(frame, text), parse(text)
     halves = [(0, 20_000_000), (20_000_001, 60_000_000)]
     tallies = [tally_slice(made, query, seed=0, owned=half) for half in halves]
-    assert combine(query, census(made, query), tallies).selectivity("a", "b") == 0.5
+    assert combine(query, count_stream(made, query), tallies).selectivity("a", "b") == 0.5
 
 
 def test_years_of_many_partitions_do_not_overflow() -> None:

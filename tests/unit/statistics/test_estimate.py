@@ -10,13 +10,8 @@ import pytest
 
 import cepkit as ck
 from cepkit.pattern.parser import parse
-from cepkit.statistics.estimate import (
-    attributes_read,
-    census,
-    combine,
-    estimate,
-    tally_slice,
-)
+from cepkit.statistics.estimate import combine, estimate, tally_slice
+from cepkit.statistics.stream_counts import attributes_read, count_stream
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import events
 
@@ -78,7 +73,7 @@ def test_a_small_stream_is_counted_exactly(frame: pd.DataFrame) -> None:
 
 def test_samples_are_unbiased_and_know_their_error(frame: pd.DataFrame) -> None:
     made, query = columns(frame, TEXT), parse(TEXT)
-    whole = census(made, query)
+    whole = count_stream(made, query)
     exact = {
         frozenset("ab"): counted(frame, "ab", lambda a, b: a.x < b.x),
         frozenset("bc"): counted(frame, "bc", lambda b, c: b.x < c.x + 0.3),
@@ -106,7 +101,7 @@ def test_slices_add_up_to_the_whole(frame: pd.DataFrame) -> None:
         owned = (int(made.ts[begin]), after - 1)
         seen = np.searchsorted(made.ts, (owned[0] - 20_000_000, after + 20_000_000))
         tallies.append(tally_slice(made.slice(*map(int, seen)), query, seed=1, owned=owned))
-    summed = combine(query, census(made, query), tallies)
+    summed = combine(query, count_stream(made, query), tallies)
     for names, found in whole.selectivities.items():
         assert summed.selectivities[names].share == pytest.approx(found.share, rel=0.05)
     assert summed.filters == pytest.approx(whole.filters)
@@ -131,7 +126,7 @@ def test_nothing_held_is_not_nothing_can_hold(frame: pd.DataFrame) -> None:
     text = "PATTERN SEQ(A a, B b) WHERE a.x > b.x + 99 WITHIN 20 s"
     made, query = columns(frame, text), parse(text)
     tallies = [tally_slice(made, query, seed=0, sample=50)]
-    share = combine(query, census(made, query), tallies).selectivity("a", "b")
+    share = combine(query, count_stream(made, query), tallies).selectivity("a", "b")
     assert 0 < share < 0.02
 
 

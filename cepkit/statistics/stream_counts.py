@@ -1,4 +1,4 @@
-"""What one pass over a whole stream counts: types, times, keys, what is missing, what is late.
+"""Stream counts, from one pass: events by type, times, keys, what is missing, what is late.
 
 Plans need no more than the counts of types; the rest is for people to look at. Everything here is
 exact. O(n log n) for n events.
@@ -26,7 +26,7 @@ from cepkit.stream.columns import Dropped, EventColumns, Kind
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What is counted for people rather than for plans; as in `Statistics`.
+    """Counts for people rather than for plans; as in `Statistics`.
 
     Attributes:
         missing: The share of missing values of each attribute.
@@ -44,11 +44,11 @@ class Details:
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
-    """What one pass over a whole stream counts.
+class StreamCounts:
+    """The counts of one pass over a whole stream.
 
     Attributes:
-        counts: The events of each type.
+        by_type: The events of each type.
         dropped: The rows that are no events.
         first: The time of the first event in microseconds, None without events.
         last: The time of the last one.
@@ -56,7 +56,7 @@ class Census:
         details: What plans do not need, where it was counted.
     """
 
-    counts: Mapping[str, int]
+    by_type: Mapping[str, int]
     dropped: Dropped = field(default_factory=Dropped)
     first: int | None = None
     last: int | None = None
@@ -66,7 +66,7 @@ class Census:
     @property
     def events(self) -> int:
         """The events of all types."""
-        return sum(self.counts.values())
+        return sum(self.by_type.values())
 
 
 def attributes_read(query: Query) -> frozenset[str]:
@@ -77,12 +77,12 @@ def attributes_read(query: Query) -> frozenset[str]:
 
 def readers(query: Query) -> dict[str, frozenset[str]]:
     """Return for each attribute that a query reads the variables that read it."""
-    found: dict[str, set[str]] = {}
+    variables: dict[str, set[str]] = {}
     for variable, name in attributes_of(query.where) if query.where is not None else ():
-        found.setdefault(name, set()).add(variable)
+        variables.setdefault(name, set()).add(variable)
     for name in query.partition_by:
-        found[name] = {event.variable for event in events_of(query.structure)}
-    return {name: frozenset(found[name]) for name in sorted(found)}
+        variables[name] = {event.variable for event in events_of(query.structure)}
+    return {name: frozenset(variables[name]) for name in sorted(variables)}
 
 
 def types_of_variables(query: Query, variables: Iterable[str]) -> frozenset[str] | None:
@@ -107,7 +107,7 @@ def rows_of(columns: EventColumns, event: Event) -> Rows:
     return np.flatnonzero(_has_type(columns, event.types))
 
 
-def census(columns: EventColumns, query: Query, *, details: bool = True) -> Census:
+def count_stream(columns: EventColumns, query: Query, *, details: bool = True) -> StreamCounts:
     """Count a stream in memory.
 
     Args:
@@ -121,7 +121,7 @@ def census(columns: EventColumns, query: Query, *, details: bool = True) -> Cens
     if query.partition_by and len(columns):
         of_key = np.bincount(partition_of(columns, query.partition_by)).astype(np.float64)
         same_key = float((of_key * of_key).sum()) / float(len(columns)) ** 2
-    return Census(
+    return StreamCounts(
         dict(zip(columns.type_names, counts, strict=True)),
         columns.dropped,
         first,
@@ -156,10 +156,10 @@ def _over_time(columns: EventColumns, query: Query) -> OverTime | None:
 
 
 def _lateness(columns: EventColumns) -> Lateness:
-    found = LateCounts(len(columns)) if columns.in_order() else LateCounts()
+    counts = LateCounts(len(columns)) if columns.in_order() else LateCounts()
     if not columns.in_order():
-        found.count(columns.ts[np.argsort(columns.arrival(), kind="stable")], None)
-    return found.result()
+        counts.count(columns.ts[np.argsort(columns.arrival(), kind="stable")], None)
+    return counts.result()
 
 
 def _keys(columns: EventColumns, query: Query, source: KeySource) -> KeyCounts:

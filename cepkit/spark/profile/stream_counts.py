@@ -23,7 +23,7 @@ from cepkit.spark.profile.key_counts import count_keys
 from cepkit.spark.profile.lateness import lateness
 from cepkit.spark.profile.over_time import over_time
 from cepkit.spark.profile.source import Source
-from cepkit.statistics.census import Census, Details, readers, types_of_variables
+from cepkit.statistics.stream_counts import Details, StreamCounts, readers, types_of_variables
 from cepkit.stream.columns import MISSING_INTEGER, Dropped, Kind
 from cepkit.stream.texts import type_codes
 from cepkit.stream.times import microseconds
@@ -32,19 +32,19 @@ _ENDS = "first long, last long"
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What the first job gives.
+class FirstCounts:
+    """What the first job counts.
 
     Attributes:
-        census: The counts, nothing but `missing` among its details.
+        counts: Nothing but `missing` is among their details.
         written: For each type the values that the type column has for it.
     """
 
-    census: Census
+    counts: StreamCounts
     written: Mapping[str, Sequence[Any]]
 
 
-def count(source: Source, *, details: bool) -> Counted:
+def count(source: Source, *, details: bool) -> FirstCounts:
     """Count the events of each type and find the first and the last.
 
     Args:
@@ -87,7 +87,7 @@ def count(source: Source, *, details: bool) -> Counted:
         fitting = named & np.array([types is None or texts[c] in types for c in codes], np.bool_)
         absent = int(np.asarray(table.column(f"missing{i}"))[fitting].sum())
         missing[name] = absent / max(1, int(events[fitting].sum()))
-    census = Census(
+    stream_counts = StreamCounts(
         {name: number for name, number in counts.items() if number},
         dropped,
         first,
@@ -95,27 +95,27 @@ def count(source: Source, *, details: bool) -> Counted:
         _same_key(source),
         Details(missing),
     )
-    return Counted(census, written)
+    return FirstCounts(stream_counts, written)
 
 
-def detailed(source: Source, counted: Counted, kinds: Mapping[str, Kind]) -> Census:
-    """Return the census with all that people want to know of a stream.
+def detailed(source: Source, first: FirstCounts, kinds: Mapping[str, Kind]) -> StreamCounts:
+    """Return the counts with all that people want to know of a stream.
 
     Args:
         source: The stream.
-        counted: What is known already.
+        first: The counts of the first job.
         kinds: What the attributes are.
     """
-    census = counted.census
-    keys, by_frequency = count_keys(source, counted.written, kinds)
+    counts = first.counts
+    keys, by_frequency = count_keys(source, first.written, kinds)
     details = replace(
-        census.details,
-        over_time=over_time(source, census),
+        counts.details,
+        over_time=over_time(source, counts),
         keys=keys,
         by_frequency=by_frequency,
-        lateness=lateness(source, census.events),
+        lateness=lateness(source, counts.events),
     )
-    return replace(census, details=details)
+    return replace(counts, details=details)
 
 
 def _at(values: list[Any], named: Any) -> list[Any]:
