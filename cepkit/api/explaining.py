@@ -78,18 +78,22 @@ def why_not(
     return replace(answer, notes=(*notes, *answer.notes))
 
 
-def draw(thing: object, **options: Any) -> Figure | Player:
-    """Return a figure of `thing`; it is returned, never shown as a side effect.
+def draw(value: object, *, of: str | None = None, **options: Any) -> Figure | Player:
+    """Return a figure of `value`; it is returned, never shown as a side effect.
 
     Args:
-        thing: A query, a plan, statistics, a comparison of plans, what `weigh_plans` and
-            `what_if` return, matches, an explanation, the answer of `why_not` or a table of it;
-            or a trace, or several of one stream, which gives a player (docs/player.md).
-        **options: Those of the figure: see `cepkit.figures`.
+        value: A pattern, a plan or several, statistics, a comparison of plans, what `weigh_plans`
+            and `what_if` return, matches, an explanation, aggregates, the answer of `why_not` or a
+            table of it; or a trace, or several of one stream, which gives a player
+            (docs/player.md).
+        of: Which figure, where there are several: of statistics "overview", "time" or "keys"; of a
+            comparison "costs", "measured" or "search"; of traces "player", "counters" or
+            "diagram".
+        **options: Those of the figure; a wrong one raises an error that lists them.
 
     Raises:
-        CepkitError: There is no figure for such a thing.
+        CepkitError: There is no figure of such a value, or it has no such option.
     """
     from cepkit.figures import draw as draw_figure
 
-    return draw_figure(thing, **options)
+    return draw_figure(value, of=of, **options)

@@ -8,7 +8,7 @@ from plotly.offline import get_plotlyjs
 import cepkit as ck
 from tests.browser.cases import stream_of
 from tests.unit.figures import hostile
-from tests.unit.figures.hostile import DRAWN, DRAWN_LISTS, TAG
+from tests.unit.figures.hostile import DRAWN, TAG
 
 pytest.importorskip("playwright.sync_api", reason="make test-browser installs it")
 
@@ -31,8 +31,7 @@ _READ = """() => {
 
 @pytest.fixture(scope="module")
 def figures():
-    tables = [*DRAWN.values(), *DRAWN_LISTS.values()]
-    made = [ck.draw(thing, **chosen) for things in tables for thing, chosen in things()]
+    made = [ck.draw(thing, **chosen) for things in DRAWN.values() for thing, chosen in things()]
     return [figure for figure in made if hasattr(figure, "to_plotly_json")]
 
 

@@ -57,7 +57,9 @@ def is_from_spark(thing: object) -> bool:
     return all(hasattr(thing, name) for name in ("query", "emit", "method", "reason", "toArrow"))
 
 
-def draw_from_spark(found: Any, **options: Any) -> go.Figure:
+def draw_from_spark(
+    found: Any, *, columns: Sequence[str] | None = None, groups: int = 8
+) -> go.Figure:
     """Fetch aggregates of a Spark stream, and return their figure (`draw_aggregates`).
 
     Raises:
@@ -72,9 +74,9 @@ def draw_from_spark(found: Any, **options: Any) -> go.Figure:
         )
     if "ts" in rows.column_names:
         rows = rows.sort_by("ts")
-    columns = {name: rows[name].combine_chunks() for name in rows.column_names}
-    result = Aggregates(found.query, found.emit, found.method, found.reason, columns)
-    return draw_aggregates(result, **options)
+    values = {name: rows[name].combine_chunks() for name in rows.column_names}
+    result = Aggregates(found.query, found.emit, found.method, found.reason, values)
+    return draw_aggregates(result, columns=columns, groups=groups)
 
 
 def groups(result: Aggregates) -> dict[str, pd.DataFrame]:

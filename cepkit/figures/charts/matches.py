@@ -5,7 +5,7 @@ Nothing here knows Spark: whatever has columns and gives its first rows will do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -26,7 +26,7 @@ MOST = 1_000
 def is_matches(thing: object) -> bool:
     """Return whether a thing looks like matches: columns of events, a start and an end."""
     columns = getattr(thing, "columns", None)
-    if columns is not None and not callable(columns) and {START, END} <= set(map(str, columns)):
+    if isinstance(columns, Iterable) and {START, END} <= set(map(str, columns)):
         return True
     return isinstance(getattr(thing, "variables", None), tuple) and callable(
         getattr(thing, "head", None)

@@ -16,6 +16,7 @@ from cepkit.figures.kit.canvas import Canvas
 from cepkit.figures.kit.plotly_canvas import to_figure
 from cepkit.figures.kit.style import SIZE
 from cepkit.figures.kit.texts import fitted, width_of
+from cepkit.pattern.builder import Pattern, as_query
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.logarithms import from_log, log_text
@@ -26,7 +27,9 @@ _TITLE_ROOM = 60
 """What the buttons of a figure take of the line of its title."""
 
 
-def draw_plan(plan: Plan, pattern: Query | None = None, *, per_row: int = PER_ROW) -> go.Figure:
+def draw_plan(
+    plan: Plan, pattern: Query | Pattern | None = None, *, per_row: int = PER_ROW
+) -> go.Figure:
     """Return a plan as a figure: orders as automata, trees as trees; it is returned, not shown.
 
     Args:
@@ -37,12 +40,12 @@ def draw_plan(plan: Plan, pattern: Query | None = None, *, per_row: int = PER_RO
     Raises:
         PlanError: The plan does not belong to the pattern.
     """
-    canvas = plan_canvas.layout(pictures(plan, pattern), per_row=per_row)
+    canvas = plan_canvas.layout(pictures(plan, _query(pattern)), per_row=per_row)
     return _figure(canvas, f"plan: {_head(plan)}")
 
 
 def draw_plans(
-    plans: Sequence[Plan], pattern: Query | None = None, *, width: float = ROOM
+    plans: Sequence[Plan], pattern: Query | Pattern | None = None, *, width: float = ROOM
 ) -> go.Figure:
     """Return plans of one query side by side, on one scale; the figure is returned, not shown.
 
@@ -60,14 +63,20 @@ def draw_plans(
     # The cost of a tree has its leaves in it, that of an order has not.
     if len({type(branch) for plan in plans for branch in plan.branches}) > 1:
         least = None
-    shown = [(_head(plan, least), pictures(plan, pattern)) for plan in plans]
+    query = _query(pattern)
+    shown = [(_head(plan, least), pictures(plan, query)) for plan in plans]
     return _figure(plan_canvas.side_by_side(shown, width), f"{len(plans)} plans")
 
 
-def draw_query(query: Query, *, per_row: int = PER_ROW) -> go.Figure:
+def draw_query(pattern: Query | Pattern, *, per_row: int = PER_ROW) -> go.Figure:
     """Return the automata of a query in the order of its text; returned, not shown."""
+    query = as_query(pattern)
     canvas = plan_canvas.layout(pictures(as_plan(None, query), query), per_row=per_row)
     return _figure(canvas, "the pattern as an automaton, in the order of its text")
+
+
+def _query(pattern: Query | Pattern | None) -> Query | None:
+    return None if pattern is None else as_query(pattern)
 
 
 def _figure(canvas: Canvas, title: str) -> go.Figure:

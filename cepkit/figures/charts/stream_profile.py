@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 import plotly.graph_objects as go
 
-from cepkit.errors import CepkitError
-from cepkit.figures.charts.stream_keys import draw_keys
-from cepkit.figures.charts.stream_times import draw_over_time
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import (
     BLUE,
@@ -25,8 +22,6 @@ from cepkit.figures.kit.style import (
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import number
-
-Of: TypeAlias = Literal["overview", "time", "keys"]
 
 _ROW = 30
 _GAP = 84
@@ -68,35 +63,12 @@ def shares(statistics: Statistics) -> tuple[Share, ...]:
     )
 
 
-def draw_statistics(statistics: Statistics, of: Of = "overview") -> go.Figure:
-    """Return statistics as a figure; it is returned, not shown.
+def draw_overview(statistics: Statistics) -> go.Figure:
+    """Return rates and selectivities as a figure; it is returned, not shown.
 
-    In the overview rates are bars, hollow before and full after the variable's own conditions;
-    selectivities are diamonds with their 95 % confidence intervals. Axes are logarithmic where
-    numbers differ much.
-
-    Args:
-        statistics: The statistics.
-        of: "overview" for rates and selectivities, "time" for the rates over time, "keys" for the
-            most frequent keys.
-
-    Raises:
-        CepkitError: There is no such figure.
+    Rates are bars, hollow before and full after the variable's own conditions; selectivities are
+    diamonds with their 95 % confidence intervals. Axes are logarithmic where numbers differ much.
     """
-    match of:
-        case "overview":
-            return _draw_overview(statistics)
-        case "time":
-            return draw_over_time(statistics)
-        case "keys":
-            return draw_keys(statistics)
-        case _:
-            raise CepkitError.unknown(
-                f"there is no figure of the {of!r} of statistics", of, get_args(Of), option="of= "
-            )
-
-
-def _draw_overview(statistics: Statistics) -> go.Figure:
     arriving, fitting = rates(statistics), shares(statistics)
     title = f"{statistics.events:,} events in {number(statistics.span_seconds)} s"
     if not arriving:

@@ -12,6 +12,7 @@ from cepkit.columnar.results.shown import moment_text
 from cepkit.diagnosis.requirements import text_of
 from cepkit.diagnosis.result import AnswerEvent, WhyNot
 from cepkit.diagnosis.words import duration_text
+from cepkit.figures.charts.funnel import draw_funnel
 from cepkit.figures.diagrams.timeline import letters
 from cepkit.figures.kit.canvas import Canvas, Circle, Dash, Item, Line, Text
 from cepkit.figures.kit.plotly_canvas import to_figure
@@ -84,6 +85,11 @@ def placed(why: WhyNot, width: float = WIDTH) -> tuple[Placed, ...]:
         number = -1 if role == "culprit" else variables.index(seen.variable)
         made.append(Placed(seen, names[seen.variable], number, role, x, lane))
     return tuple(made)
+
+
+def draw_why_not(why: WhyNot) -> go.Figure:
+    """Return the answer of `why_not`: its events in time, or its funnel; returned, not shown."""
+    return draw_verdict(why) if why.events else draw_funnel(why.funnel, why.reason)
 
 
 def draw_verdict(why: WhyNot) -> go.Figure:

@@ -1,7 +1,7 @@
 """Everything that can be shown, made of names and values that want to be more than text.
 
 One text stands in every place that is free: types, variables, columns, keys, groups, values, and
-what planners, cost models and error messages say. `DRAWN` and `SHOWN` are tables by type, which
+what planners, cost models and error messages say. `DRAWN` and `SHOWN` are tables, which
 tests hold against the register of figures and against all classes that notebooks show as HTML.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 import pandas as pd
 
@@ -28,14 +28,11 @@ from cepkit.automata.trace import Steps, Trace
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
 from cepkit.costs import PARTIAL_MATCHES
-from cepkit.diagnosis.result import WhyNot
-from cepkit.diagnosis.tables import Funnel, NearMisses, Requirements
+from cepkit.diagnosis.result import Funnel, NearMisses, Requirements, WhyNot
 from cepkit.errors import LimitError
-from cepkit.figures import COMPARISONS, _draw_traces
 from cepkit.figures.charts.measured_plans import _MEASURES
-from cepkit.figures.charts.stream_profile import Of
 from cepkit.figures.player import Player
-from cepkit.pattern.builder import Pattern, event, seq
+from cepkit.pattern.builder import event, seq
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.planners.compare import PlanComparison
@@ -215,7 +212,7 @@ def several() -> SeveralAggregates:
     return ck.aggregate(stream(), queries, sharing=[[3], [3, 1], None])
 
 
-TRACES = get_args(get_type_hints(_draw_traces)["kind"])
+TRACES = ("player", "diagram", "counters")
 """What can be drawn of a trace."""
 
 Drawn = Iterator[tuple[Any, dict[str, Any]]]
@@ -223,7 +220,7 @@ Drawn = Iterator[tuple[Any, dict[str, Any]]]
 
 
 def _drawn_statistics() -> Drawn:
-    yield from ((statistics(), {"of": of}) for of in get_args(Of))
+    yield from ((statistics(), {"of": of}) for of in ("overview", "time", "keys"))
 
 
 def _drawn_plans() -> Drawn:
@@ -232,7 +229,7 @@ def _drawn_plans() -> Drawn:
 
 
 def _drawn_comparisons() -> Drawn:
-    yield from ((comparison(), {"of": of}) for of in COMPARISONS)
+    yield from ((comparison(), {"of": of}) for of in ("costs", "measured", "search"))
     yield from ((comparison(), {"of": "measured", "by": by}) for by in _MEASURES)
     yield comparison(), {"of": "search", "over": "seconds", "branch": 1}
 
@@ -252,46 +249,45 @@ def _drawn_aggregates() -> Drawn:
 
 def _drawn_traces() -> Drawn:
     for mechanism in MECHANISMS:
-        yield from ((trace(mechanism), {"kind": kind}) for kind in TRACES)
-    yield trace(), {"kind": "player", "steps": 9, "start": 5}
-    yield trace(), {"kind": "counters", "counters": ["created"]}
+        yield from ((trace(mechanism), {"of": kind}) for kind in TRACES)
+    yield trace(), {"of": "player", "steps": 9, "start": 5}
+    yield trace(), {"of": "counters", "counters": ["created"]}
 
 
 def _drawn_counter_traces() -> Drawn:
     for kind in TRACES:
-        yield from ((counter_trace(), {"kind": kind}), (counter_trace(2), {"kind": kind}))
-    yield counter_trace(2), {"kind": "diagram", "step": 2}
+        yield from ((counter_trace(), {"of": kind}), (counter_trace(2), {"of": kind}))
+    yield counter_trace(2), {"of": "diagram", "step": 2}
 
 
 def _each(*things: Callable[[], Any], **options: Any) -> Callable[[], Drawn]:
     return lambda: ((thing(), options) for thing in things)
 
 
-DRAWN: dict[type, Callable[[], Drawn]] = {
-    Query: lambda: iter([(QUERY, {}), (QUERY, {"per_row": 1})]),
-    Pattern: _each(lambda: seq(*map(event, NAMES, KINDS))),
-    Plan: _drawn_plans,
-    Statistics: _drawn_statistics,
-    PlanComparison: _drawn_comparisons,
-    Tradeoff: _each(tradeoff),
-    WhatIf: _each(rates_asked),
-    Explanation: _each(explanation),
-    Matches: _drawn_matches,
-    Aggregates: _drawn_aggregates,
-    WhyNot: _each(lambda: why(True), lambda: why(False)),
-    Funnel: lambda: iter([(why(False).funnel, {}), (why(False).funnel, {"title": EVIL})]),
-    NearMisses: _each(lambda: why(False).near_misses),
-    Trace: _drawn_traces,
-    CounterTrace: _drawn_counter_traces,
-    SharingPlan: _each(lambda: several().plan),
-    SeveralAggregates: _each(several),
-}
-
-DRAWN_LISTS: dict[type, Callable[[], Drawn]] = {
-    Plan: lambda: iter([(plans(), {}), (plans(), {"pattern": QUERY, "width": 500})]),
-    Trace: lambda: iter([([*map(trace, MECHANISMS)], {"kind": k}) for k in ("player", "counters")]),
-    CounterTrace: lambda: iter(
-        [([counter_trace(), counter_trace(1)], {"kind": k}) for k in ("player", "counters")]
+DRAWN: dict[str, Callable[[], Drawn]] = {
+    "query": lambda: iter([(QUERY, {}), (QUERY, {"per_row": 1})]),
+    "pattern": _each(lambda: seq(*map(event, NAMES, KINDS))),
+    "plan": _drawn_plans,
+    "statistics": _drawn_statistics,
+    "comparison": _drawn_comparisons,
+    "tradeoff": _each(tradeoff),
+    "what-if": _each(rates_asked),
+    "explanation": _each(explanation),
+    "matches": _drawn_matches,
+    "aggregates": _drawn_aggregates,
+    "why not": _each(lambda: why(True), lambda: why(False)),
+    "funnel": lambda: iter([(why(False).funnel, {}), (why(False).funnel, {"title": EVIL})]),
+    "near misses": _each(lambda: why(False).near_misses),
+    "trace": _drawn_traces,
+    "counter trace": _drawn_counter_traces,
+    "sharing plan": _each(lambda: several().plan),
+    "several aggregates": _each(several),
+    "plans": lambda: iter([(plans(), {}), (plans(), {"pattern": QUERY, "width": 500})]),
+    "traces": lambda: iter(
+        [([*map(trace, MECHANISMS)], {"of": k}) for k in ("player", "counters")]
+    ),
+    "counter traces": lambda: iter(
+        [([counter_trace(), counter_trace(1)], {"of": k}) for k in ("player", "counters")]
     ),
 }
 

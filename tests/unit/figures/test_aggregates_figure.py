@@ -47,7 +47,7 @@ def test_only_the_wanted_columns_and_groups():
     assert "the 2 of 3 groups" in made.layout.title.text
     with pytest.raises(CepkitError, match="no aggregate 'nix'"):
         ck.draw(result, columns=["nix"])
-    with pytest.raises(CepkitError, match="figures of Aggregates have no such option: column"):
+    with pytest.raises(CepkitError, match="'aggregates' has no option 'column='"):
         ck.draw(result, column="count")
     assert len(draw_aggregates(result, columns="avg(b.p)", groups=2).data) == 2
 
@@ -113,5 +113,5 @@ def test_a_panel_without_values_says_so():
 
 def test_counters_of_no_step_say_so():
     nothing = ck.events(pd.DataFrame({"ts": [], "type": []}), time="ts", type="type", unit="s")
-    made = ck.draw(ck.aggregate_trace(nothing, "PATTERN SEQ(A a, B b)"), kind="counters")
+    made = ck.draw(ck.aggregate_trace(nothing, "PATTERN SEQ(A a, B b)"), of="counters")
     assert "no step" in made.layout.annotations[0].text

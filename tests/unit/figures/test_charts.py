@@ -9,7 +9,7 @@ from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.figures.charts.explained import counted, draw_explanation
 from cepkit.figures.charts.plan_comparison import bars, draw_costs
-from cepkit.figures.charts.stream_profile import draw_statistics, rates, shares
+from cepkit.figures.charts.stream_profile import draw_overview, rates, shares
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.plan.checks import as_plan
 from cepkit.planners import Greedy
@@ -102,14 +102,14 @@ def test_rates_and_shares():
 
 
 def test_the_profile_has_a_bar_for_each_rate_and_an_interval_for_each_share():
-    made = draw_statistics(STATISTICS)
+    made = draw_overview(STATISTICS)
     before, after, found = made.data
     assert len(before.x) == len(after.x) == 3
     assert len(found.x) == 2
     # Two panels, one below the other.
     assert made.layout.yaxis.domain[0] > made.layout.yaxis2.domain[1]
-    assert len(draw_statistics(Statistics.assumed({"a": 1.0})).data) == 2
-    assert "no variables" in texts_of(draw_statistics(Statistics({})))
+    assert len(draw_overview(Statistics.assumed({"a": 1.0})).data) == 2
+    assert "no variables" in texts_of(draw_overview(Statistics({})))
 
 
 def explained(plan, factor=10):
@@ -153,7 +153,7 @@ def test_names_are_never_read_as_html():
     plan = choose_plan(query, statistics, "given-order")
     comparison = compare_plans(query, statistics, [Greedy(name=SCRIPT), "by-frequency"])
     for made in (
-        draw_statistics(statistics), draw_costs(comparison), draw_explanation(explained(plan)),
+        draw_overview(statistics), draw_costs(comparison), draw_explanation(explained(plan)),
     ):  # fmt: skip
         for text in texts_of(made):
             left = text.replace("<b>best</b>", "").replace("<br>", "")
@@ -164,6 +164,6 @@ def test_names_are_never_read_as_html():
 
 def test_the_template_of_the_session_is_left_alone_and_not_used():
     before = pio.templates.default
-    made = draw_statistics(STATISTICS)
+    made = draw_overview(STATISTICS)
     assert pio.templates.default == before
     assert made.layout.template.layout == go.Layout()

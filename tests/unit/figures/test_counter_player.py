@@ -161,25 +161,25 @@ def test_the_widget_goes_to_what_is_new():
 
 
 def test_a_moment_is_drawn_as_a_picture():
-    drawn = ck.draw(figure_10("a b c | d e"), kind="diagram", step=9)
+    drawn = ck.draw(figure_10("a b c | d e"), of="diagram", step=9)
     assert isinstance(drawn, go.Figure)
     texts = [note.text.replace("<b>", "").replace("</b>", "") for note in drawn.layout.annotations]
     assert texts[:5] == ["piece 1: a b c", "START", "left", "a", "a b"]
     assert "a1 3<br>a2 1<br>a3 0" in texts
     assert "live matches: d1 1 × 0 + d2 4 × 0 = 0" in texts
-    last = ck.draw(figure_10("a b c | d e"), kind="diagram")
+    last = ck.draw(figure_10("a b c | d e"), of="diagram")
     assert "step 11: e1" in last.layout.title.text
     texts = [note.text for note in last.layout.annotations]
     assert texts.count("<b>0 + 1 = 1</b>") == 2
     with pytest.raises(TraceError, match="no step 16 in a trace of 16"):
-        ck.draw(figure_10("a b c | d e"), kind="diagram", step=16)
+        ck.draw(figure_10("a b c | d e"), of="diagram", step=16)
     with pytest.raises(TraceError, match="no step 0 in a trace of 0"):
-        ck.draw(figure_10(pattern="PATTERN SEQ(A a, B b)", text=""), kind="diagram")
+        ck.draw(figure_10(pattern="PATTERN SEQ(A a, B b)", text=""), of="diagram")
 
 
 def test_many_rows_of_a_picture_are_counted():
     many = figure_10(pattern="PATTERN SEQ(A a, B b) WITHIN 1 h", text="a " * 30 + "b")
-    texts = [note.text for note in ck.draw(many, kind="diagram").layout.annotations]
+    texts = [note.text for note in ck.draw(many, of="diagram").layout.annotations]
     assert "and 10 older" in texts
     assert sum("0 + 1 = 1" in text for text in texts) == 20
     assert any("… = 30, 30 new" in text for text in texts)
@@ -194,9 +194,9 @@ def test_counters_over_the_steps_are_drawn_in_step():
     assert {one.steps for one in series} == {tuple(range(1, 17))}
     assert series[-1].values[-1] == both[1].counters[-1].updates
     assert "saved" not in {one.counter for one in counted(both[:1])}
-    drawn = ck.draw(both, kind="counters", counters=["new"])
+    drawn = ck.draw(both, of="counters", counters=["new"])
     assert [one.y[11] for one in drawn.data] == [1, 1]
     with pytest.raises(TraceError, match="no counter 'stored'"):
-        ck.draw(both, kind="counters", counters=["stored"])
-    with pytest.raises(CepkitError, match="no such option: speed"):
+        ck.draw(both, of="counters", counters=["stored"])
+    with pytest.raises(CepkitError, match="no option 'speed='"):
         ck.draw(both, speed=3)

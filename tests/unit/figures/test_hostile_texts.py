@@ -18,13 +18,14 @@ import pytest
 import cepkit
 import cepkit as ck
 import cepkit_widgets
-from cepkit import figures
-from cepkit.figures import FIGURES, LISTS, Player, write_report
+from cepkit.figures import FIGURES, Player, write_report
+from cepkit.figures.charts.aggregates import draw_from_spark
 from cepkit.figures.player.page import embedded
+from cepkit.printing import WithPrinter
 from cepkit.routes.several import Several
 from cepkit_widgets import PlayerWidget
 from tests.unit.figures import hostile
-from tests.unit.figures.hostile import DRAWN, DRAWN_LISTS, EVIL, SHOWN, TAG
+from tests.unit.figures.hostile import DRAWN, EVIL, SHOWN, TAG
 
 OURS = re.compile(
     r"</?b>|<br>|</?sub>|</span>"
@@ -145,13 +146,7 @@ def check_player(html: str, tags: frozenset[str], attributes: frozenset[str]) ->
     assert "\u2028" not in found.scripts[0]
 
 
-ALL_DRAWN = {
-    **{kind.__name__: things for kind, things in DRAWN.items()},
-    **{f"{kind.__name__}s": things for kind, things in DRAWN_LISTS.items()},
-}
-
-
-@pytest.mark.parametrize("things", ALL_DRAWN.values(), ids=ALL_DRAWN)
+@pytest.mark.parametrize("things", DRAWN.values(), ids=DRAWN)
 def test_texts_stay_texts_in_every_figure(things):
     told: list[str] = []
     for thing, options in things():
@@ -178,27 +173,23 @@ def test_texts_stay_texts_in_everything_that_a_notebook_shows(kind):
         check_output(html)
 
 
-def test_nothing_that_is_drawn_is_left_out():
-    # Those of several queries have a class for each place where events can be.
-    assert {Several if issubclass(kind, Several) else kind for kind in DRAWN} == set(FIGURES)
-    assert set(DRAWN_LISTS) == set(LISTS)
-
-
-def test_no_option_of_a_figure_is_left_out():
-    options: set[str] = set()
-    for name in figures.__all__:
-        _, *rest = inspect.signature(getattr(figures, name)).parameters.values()
-        if name.startswith("draw_") or name == "Player":
-            options |= {p.name for p in rest if p.kind is not p.VAR_KEYWORD}
-    used = {name for things in ALL_DRAWN.values() for _, chosen in things() for name in chosen}
-    assert options <= used
+def test_no_figure_and_no_option_is_left_out():
+    used: dict[int, set[str]] = {}
+    for things in DRAWN.values():
+        for thing, options in things():
+            entry = FIGURES.find(thing, options.get("of"))
+            used.setdefault(id(entry), set()).update(options)
+    for entry in FIGURES:
+        if entry.draw is not draw_from_spark:  # has those of the figure of local aggregates
+            assert set(entry.options) <= used[id(entry)], entry
+    assert len(used) == len(FIGURES.entries)
 
 
 def test_nothing_that_is_shown_as_html_is_left_out():
     shown = {kind for kind in classes() if not inspect.isabstract(kind)}
     # Spark's are in tests/spark/test_hostile_on_spark.py.
     local = {kind for kind in shown if not kind.__module__.startswith("cepkit.spark.")}
-    assert local - {Several} == set(SHOWN)
+    assert local - {Several, WithPrinter} == set(SHOWN)
 
 
 def classes() -> Iterator[type]:

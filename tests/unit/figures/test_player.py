@@ -145,9 +145,9 @@ def test_each_player_in_a_page_finds_its_own_place():
 
 
 def test_draw_tells_what_it_can_make_of_traces():
-    with pytest.raises(TraceError, match="no figure of the kind 'diagram' of 2 traces"):
-        draw([trace(), trace()], kind="diagram")
-    with pytest.raises(TraceError, match="no figure of the kind 'film'"):
-        draw(trace(), kind="film")
-    with pytest.raises(CepkitError, match="no such option: speed"):
+    with pytest.raises(CepkitError, match="no figure 'diagram' of a list of Trace"):
+        draw([trace(), trace()], of="diagram")
+    with pytest.raises(CepkitError, match=r"no figure 'film'(.|\n)*player, counters, diagram"):
+        draw(trace(), of="film")
+    with pytest.raises(CepkitError, match=r"no option 'speed='(.|\n)*steps, start"):
         draw(trace(), speed=3)

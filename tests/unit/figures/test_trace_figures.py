@@ -33,7 +33,7 @@ def test_counters_are_drawn_for_each_trace_after_each_step():
     ]
     assert series[0].steps == tuple(range(1, 8))
     assert series[1].values == tuple(c.evaluations for c in traces[1].counters)
-    drawn = draw(traces, kind="counters")
+    drawn = draw(traces, of="counters")
     assert isinstance(drawn, go.Figure)
     assert [t.name for t in drawn.data if t.showlegend] == [t.name for t in traces]
     # Told apart without colours.
@@ -43,7 +43,7 @@ def test_counters_are_drawn_for_each_trace_after_each_step():
 
 def test_unknown_counters_are_refused():
     with pytest.raises(TraceError, match="no counter 'speed'"):
-        draw([trace()], kind="counters", counters=["speed"])
+        draw([trace()], of="counters", counters=["speed"])
 
 
 def test_of_long_traces_peaks_are_kept():
@@ -57,7 +57,7 @@ def test_of_long_traces_peaks_are_kept():
 
 
 def test_the_chain_alone_is_drawn_like_a_plan():
-    drawn = draw(trace(), kind="diagram")
+    drawn = draw(trace(), of="diagram")
     texts = {note.text for note in drawn.layout.annotations}
     assert {"<b>q0</b>", "<b>F</b>", "<b>C c</b>"} <= texts
     assert any("b.price &lt; c.price" in text for text in texts)

@@ -1,0 +1,128 @@
+"""The register of figures: what each is of, its name, its options, and a line of help.
+
+`draw`, its errors and the suites that walk every figure are made of it. A further figure is one
+file in `charts/` and its entry in `FIGURES` (`cepkit/figures/__init__.py`).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import plotly.graph_objects as go
+
+from cepkit.errors import CepkitError
+from cepkit.figures.player import Player
+
+Takes: TypeAlias = Literal["one", "several", "any number"]
+"""Whether a figure is of one value, of a list of them, or of either."""
+
+Options: TypeAlias = Mapping[str, inspect.Parameter]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure that can be drawn.
+
+    Attributes:
+        name: What `of=` calls it; unlike those of other figures of the same values.
+        kind: The types of the values that it is of, or what tells whether a value is one.
+        draw: Draws it; the parameters after the first are its options.
+        help: What it shows, in a line.
+        takes: How many values it is of.
+    """
+
+    name: str
+    kind: type | tuple[type, ...] | Callable[[object], bool]
+    draw: Callable[..., go.Figure | Player]
+    help: str
+    takes: Takes = "one"
+
+    def fits(self, value: object) -> bool:
+        """Return whether this is a figure of a value, or of a list of values."""
+        if isinstance(value, list | tuple):
+            several = self.takes != "one" and len(value) > 0
+            return several and all(map(self._fits, value))
+        return self.takes != "several" and self._fits(value)
+
+    def of(self, value: object, options: Mapping[str, Any]) -> go.Figure | Player:
+        """Return the figure of a value that fits."""
+        alone = self.takes == "any number" and not isinstance(value, list | tuple)
+        return self.draw([value] if alone else value, **options)
+
+    @property
+    def options(self) -> Options:
+        """The options that it has, by name."""
+        _, *options = inspect.signature(self.draw).parameters.values()
+        return {option.name: option for option in options}
+
+    def _fits(self, value: object) -> bool:
+        if isinstance(self.kind, type | tuple):
+            return isinstance(value, self.kind)
+        return self.kind(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """All figures; of those that fit a value the first is drawn where no other is named."""
+
+    entries: tuple[Figure, ...]
+
+    def __iter__(self) -> Iterator[Figure]:
+        return iter(self.entries)
+
+    def find(self, value: object, name: str | None = None) -> Figure:
+        """Return the figure of a value that has a name; None: the first that fits.
+
+        Raises:
+            CepkitError: There is none.
+        """
+        fitting = [entry for entry in self.entries if entry.fits(value)]
+        if not fitting:
+            raise CepkitError(
+                f"there is no figure of {_kind_of(value)}",
+                expected="; ".join(dict.fromkeys(entry.help for entry in self.entries)),
+            )
+        for entry in fitting:
+            if name is None or entry.name == name:
+                return entry
+        raise CepkitError.unknown(
+            f"there is no figure '{name}' of {_kind_of(value)}",
+            name,
+            [entry.name for entry in fitting],
+            option="of= ",
+        )
+
+    def draw(
+        self, value: object, name: str | None, options: Mapping[str, Any]
+    ) -> go.Figure | Player:
+        """Return the figure of a value.
+
+        Args:
+            value: What is drawn, or a list of such values.
+            name: Which of its figures; None for the first.
+            options: The options of the figure.
+
+        Raises:
+            CepkitError: There is no such figure, or it has no such option.
+        """
+        entry = self.find(value, name)
+        for option in options:
+            if option not in entry.options:
+                raise CepkitError.unknown(
+                    f"the figure '{entry.name}' has no option '{option}='",
+                    option,
+                    entry.options,
+                    option="an option, ",
+                )
+        return entry.of(value, options)
+
+
+def _kind_of(value: object) -> str:
+    """Return the type of a value, and of a list those of what it holds, for a sentence."""
+    if not isinstance(value, list | tuple):
+        return f"the type {type(value).__name__}"
+    kinds: Sequence[str] = sorted({type(one).__name__ for one in value})
+    return f"a list of {' and '.join(kinds)}" if kinds else "an empty list"
