@@ -157,7 +157,7 @@ def weigh_plans(
     query = as_query(pattern)
     output = NOTHING_KNOWN
     if matches is not None:
-        from cepkit.columnar.results.output_profile import output_profile
+        from cepkit.columnar.results.measuring import output_profile
 
         output = output_profile(matches)
     return tradeoff.weigh(query, statistics_given(statistics), planners, alphas, output)

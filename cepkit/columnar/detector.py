@@ -88,14 +88,14 @@ def detect_columns(
         part = columns if ahead - begin == n else columns.slice(begin, ahead)
         since = None if first == 0 else int(values[first])
         until = None if end == n else int(values[end])
-        found = detect_slice(
+        blocks = detect_slice(
             programs,
             part,
             counters,
             owned=Owned(since, until, clock),
             choice=choice,
         )
-        for number, block in found:
+        for number, block in blocks:
             yield number, block if begin == 0 else block.shifted(begin)
 
 

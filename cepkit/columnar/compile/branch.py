@@ -6,7 +6,7 @@ cheap to dear,
   b.k = c.k link a with c too, whatever the order;
 - a band, where one side is about the new variable alone and the other about bound ones:
   `least <= column <= most` in the inner loop;
-- a residue: anything else.
+- a residual predicate: anything else.
 """
 
 from __future__ import annotations
@@ -175,15 +175,15 @@ class _Compiler:
 
     def steps(self, units: Sequence[Unit]) -> tuple[AnyStep, ...]:
         """Return the steps of a tree, each with those that find what it joins."""
-        found: list[AnyStep] = []
+        steps: list[AnyStep] = []
         bound: tuple[str, ...] = ()
         for unit in units:
             if unit.inner:
-                found.append(self._group(unit, bound))
+                steps.append(self._group(unit, bound))
             else:
-                found.append(self.step(unit.variables[0], bound))
+                steps.append(self.step(unit.variables[0], bound))
             bound += unit.variables
-        return tuple(found)
+        return tuple(steps)
 
     def _group(self, unit: Unit, bound: Sequence[str]) -> GroupStep:
         new = set(unit.variables)
@@ -309,9 +309,9 @@ class _Compiler:
         for event in branch.negated:
             if event.variable not in self._absences:
                 self._absences[event.variable] = self._absence(branch, core, event.variable)
-        found = (self._absences[event.variable] for event in branch.negated)
-        found = (replace(a, after=self._after(a, self.units)) for a in found)
-        return tuple(sorted(found, key=lambda absence: absence.after))
+        absences = (self._absences[event.variable] for event in branch.negated)
+        absences = (replace(a, after=self._after(a, self.units)) for a in absences)
+        return tuple(sorted(absences, key=lambda absence: absence.after))
 
     def _absence(self, branch: Branch, core: Branch, variable: str) -> Absence:
         # A condition about what must be absent is about nothing else, all parts of it.

@@ -101,10 +101,10 @@ def repeated_of(
     """
     names = {e.variable for one in (branch, *same) for e in one.positive + one.negated}
     ends = _Ends(branch, same, parts)
-    found = []
+    repeated = []
     for variable, minimum, maximum in branch.repeated:
         low, high = _bounds(variable, parts, minimum, maximum)
-        found.append(
+        repeated.append(
             Repeated(
                 branch.event(variable),
                 low,
@@ -113,7 +113,7 @@ def repeated_of(
                 _new_name(f"last({variable})", names) if variable in ends.last else None,
             )
         )
-    return tuple(found)
+    return tuple(repeated)
 
 
 def _new_name(name: str, taken: set[str]) -> str:
@@ -264,10 +264,10 @@ def _members_in(part: Expression, repeated: Sequence[Repeated]) -> bool:
 
 def _on_ends(part: Expression, each: Sequence[Repeated]) -> list[Expression]:
     """Return what a condition on members says of the ends of their sets."""
-    found = [part]
+    parts = [part]
     for r in each:
-        found = [_of(r.variable, end, p) for p in found for end in r.ends]
-    return found
+        parts = [_of(r.variable, end, p) for p in parts for end in r.ends]
+    return parts
 
 
 def _of(variable: str, other: str, part: Expression) -> Expression:

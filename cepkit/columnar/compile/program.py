@@ -59,7 +59,7 @@ class Step:
         upper: It is before all of these.
         windows: How far it may be from any other event of the match.
         bands: Conditions that compare it with bound variables, side by side.
-        residuals: The other conditions that can be checked now.
+        residuals: Residual predicates: the other conditions that can be checked now.
         distinct_from: Bound variables that could be the same event.
         follows: In the order of the stream it is at least so many events after these.
         precedes: It is at least so many events before these.
@@ -110,7 +110,7 @@ class GroupStep:
         scopes: For each variable how it lies to what is bound outside: bounds and windows.
         classes: The equality classes that link the subtree to what is bound outside.
         bands: Conditions with one side about the subtree and the other about what is outside.
-        residuals: The other conditions between the two.
+        residuals: Residual predicates: the other conditions between the two.
         distinct: The pairs of a new and a bound variable that could be the same event.
     """
 
@@ -233,8 +233,8 @@ class Program:
     @property
     def clocks(self) -> frozenset[Clock]:
         """The clocks that anything is counted in."""
-        found = {clock for step in self.everything for _, clock in step.windows}
-        return frozenset(found if self.side_by_side is None else {*found, self.side_by_side})
+        clocks = {clock for step in self.everything for _, clock in step.windows}
+        return frozenset(clocks if self.side_by_side is None else {*clocks, self.side_by_side})
 
     @property
     def cuts_sets_off(self) -> bool:
@@ -282,9 +282,9 @@ class Program:
 
 
 def _work(steps: tuple[AnyStep, ...]) -> tuple[AnyStep, ...]:
-    found: list[AnyStep] = []
+    work: list[AnyStep] = []
     for step in steps:
         if isinstance(step, GroupStep):
-            found += _work(step.steps)
-        found.append(step)
-    return tuple(found)
+            work += _work(step.steps)
+        work.append(step)
+    return tuple(work)

@@ -34,7 +34,7 @@ Args:
     high: int32[partials], the end of its range.
     first: The partial match to begin with.
     parents: int32[room], the output: the partial match of each pair.
-    found: int32[room], the output: the candidate of each pair.
+    candidates: int32[room], the output: the candidate of each pair.
     bands: For each band float64[partials], float64[partials] and float64[candidates]: the least and
         the greatest value of each partial match, and the column.
     operands: Of the residual predicate: float64[partials] for bound variables, float64[candidates]
@@ -168,7 +168,7 @@ def _join(bands: int, bound: int = 0, new: int = 0, constants: int = 0, predicat
     return "\n".join(
         (
             "@helper",
-            f"def join({', '.join(('low', 'high', 'first', 'parents', 'found', *names))}):",
+            f"def join({', '.join(('low', 'high', 'first', 'parents', 'candidates', *names))}):",
             "    n = uintp(low.size)",
             "    room = uintp(parents.size)",
             "    m = uintp(0)",
@@ -181,7 +181,7 @@ def _join(bands: int, bound: int = 0, new: int = 0, constants: int = 0, predicat
             *(f"        {line}" for line in fixed),
             "        for y in range(begin, end):",
             "            parents[m] = p",
-            "            found[m] = y",
+            "            candidates[m] = y",
             *(f"            {line}" for line in moving),
             f"            m += uintp({' & '.join(checks) or '1'})",
             "    return int(n), int(m)",

@@ -83,27 +83,28 @@ class Pipeline:
             else:
                 yield from self.extend(1, step.new(chunk), len(chunk))
 
-    def _block(self, partials: Partials, parents: Ints, step: BoundStep, found: Ints) -> PairBlock:
-        known, new = self._candidates, step.new(found)
-        return PairBlock(len(found), known, partials, parents, new)
+    def _block(
+        self, partials: Partials, parents: Ints, step: BoundStep, candidates: Ints
+    ) -> PairBlock:
+        return PairBlock(len(candidates), self._candidates, partials, parents, step.new(candidates))
 
     def extend(self, number: int, partials: Partials, size: int) -> Iterator[PairBlock]:
         """Run the steps from `number` on over a chunk of partial matches."""
         step, counters = self._steps[number], self._counters[number]
         began = perf_counter()
         for pairs in self._join.pairs(step, counters, partials, size):
-            parents, found = self._kept(number, partials, *pairs)
-            survivors = len(found)
+            parents, candidates = self._kept(number, partials, *pairs)
+            survivors = len(candidates)
             longer = {}
             if survivors and number < len(self._steps) - 1:
                 longer = {v: take(rows, parents) for v, rows in partials.items()}
                 # A buffer is filled again.
-                longer |= {v: rows.copy() for v, rows in step.new(found).items()}
+                longer |= {v: rows.copy() for v, rows in step.new(candidates).items()}
             self._count(counters, survivors, began)
             if longer:
                 yield from self.extend(number + 1, longer, survivors)
             elif survivors:
-                yield self._block(partials, parents, step, found)
+                yield self._block(partials, parents, step, candidates)
             began = perf_counter()
         counters.seconds += perf_counter() - began
 
@@ -113,7 +114,7 @@ class Pipeline:
         counters.seconds += perf_counter() - began
 
     def _kept(
-        self, number: int, partials: Partials, parents: Ints, found: Ints
+        self, number: int, partials: Partials, parents: Ints, candidates: Ints
     ) -> tuple[Ints, Ints]:
         """Return the pairs of a step without those that NOT or the slice rules out."""
         step, counters = self._steps[number], self._counters[number]
@@ -121,12 +122,12 @@ class Pipeline:
         if number == len(self._steps) - 1:
             checks += self._final
         for negated, check in checks:
-            held = check(Rows(partials, step, found, parents))
+            held = check(Rows(partials, step, candidates, parents))
             if not held.all():
                 if negated:
-                    counters.removed += len(found) - int(np.count_nonzero(held))
-                parents, found = parents[held], found[held]
-        return parents, found
+                    counters.removed += len(candidates) - int(np.count_nonzero(held))
+                parents, candidates = parents[held], candidates[held]
+        return parents, candidates
 
     def _is_absent(self, absence: BoundStep, rows: Rows) -> Mask:
         return ~self._join.sought(absence, rows, rows.size)
@@ -135,18 +136,20 @@ class Pipeline:
 class Rows(Mapping[str, Ints]):
     """The candidate of each variable in pairs of a step, gathered when it is asked for."""
 
-    def __init__(self, partials: Partials, step: BoundStep, found: Ints, parents: Ints) -> None:
+    def __init__(
+        self, partials: Partials, step: BoundStep, candidates: Ints, parents: Ints
+    ) -> None:
         self._partials = partials
         self._step = step
-        self._found = found
+        self._candidates = candidates
         self._parents = parents
         self._known: dict[str, Ints] = {}
-        self.size = len(found)
+        self.size = len(candidates)
 
     def __getitem__(self, variable: str) -> Ints:
         if variable not in self._known:
             if variable in self._step.step.variables:
-                self._known |= self._step.new(self._found)
+                self._known |= self._step.new(self._candidates)
             else:
                 self._known[variable] = self._partials[variable][self._parents]
         return self._known[variable]

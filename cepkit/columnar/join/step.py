@@ -78,8 +78,8 @@ class Join:
             partials: A chunk of partial matches.
             size: How many there are.
         """
-        for _, _, parents, found in self.groups(bound, counters, partials, size):
-            yield parents, found
+        for _, _, parents, candidates in self.groups(bound, counters, partials, size):
+            yield parents, candidates
 
     def groups(
         self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
@@ -91,18 +91,18 @@ class Join:
         low, high = self.ranges(bound, partials, size)
         counters.candidates += int(np.maximum(high.astype(np.int64) - low, 0).sum())
         loop = self._choose_loop(bound, counters.candidates, partials, size)
-        parents, found = np.empty(BUFFER, np.int32), np.empty(BUFFER, np.int32)
+        parents, candidates = np.empty(BUFFER, np.int32), np.empty(BUFFER, np.int32)
         done = 0
         while done < size:
-            stopped, count = loop.join(low, high, done, parents, found, *loop.arguments)
+            stopped, count = loop.join(low, high, done, parents, candidates, *loop.arguments)
             if stopped == done:  # one partial match has more candidates than the buffer has room
                 room = int(high[done]) - int(low[done])
-                parents, found = np.empty(room, np.int32), np.empty(room, np.int32)
+                parents, candidates = np.empty(room, np.int32), np.empty(room, np.int32)
                 continue
             yield (
                 done,
                 stopped,
-                *self._checked(bound, partials, loop, parents[:count], found[:count]),
+                *self._checked(bound, partials, loop, parents[:count], candidates[:count]),
             )
             done = stopped
 
@@ -221,34 +221,34 @@ class Join:
         return self._candidates[variable].column(attribute).take(partials[variable])
 
     def _checked(
-        self, bound: BoundStep, partials: Partials, loop: _Loop, parents: Ints, found: Ints
+        self, bound: BoundStep, partials: Partials, loop: _Loop, parents: Ints, candidates: Ints
     ) -> tuple[Ints, Ints]:
         """Return the pairs that pass what the inner loop has not checked."""
-        candidates, step = self._candidates, bound.step
+        step = bound.step
 
         def taken(variable: str) -> Ints:
             if variable not in step.variables:
                 return partials[variable][parents]
             if isinstance(bound.candidates, Group):
-                return bound.candidates.members[variable][found]
-            return found
+                return bound.candidates.members[variable][candidates]
+            return candidates
 
         def read(variable: str, attribute: str) -> Column:
-            return candidates[variable].column(attribute).take(taken(variable))
+            return self._candidates[variable].column(attribute).take(taken(variable))
 
         def rows(variable: str) -> Ints:
-            return candidates[variable].rows[taken(variable)]
+            return self._candidates[variable].rows[taken(variable)]
 
         for condition in loop.unchecked:
-            held = truth(condition, read, len(found))
-            parents, found = parents[held], found[held]
+            held = truth(condition, read, len(candidates))
+            parents, candidates = parents[held], candidates[held]
         for one, other in step.distinct:
             held = rows(one) != rows(other)
-            parents, found = parents[held], found[held]
+            parents, candidates = parents[held], candidates[held]
         for other, apart in step.follows:
             held = rows(step.variables[0]) - rows(other) >= apart
-            parents, found = parents[held], found[held]
+            parents, candidates = parents[held], candidates[held]
         for other, apart in step.precedes:
             held = rows(other) - rows(step.variables[0]) >= apart
-            parents, found = parents[held], found[held]
-        return parents, found
+            parents, candidates = parents[held], candidates[held]
+        return parents, candidates

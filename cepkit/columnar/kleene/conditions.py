@@ -79,7 +79,7 @@ class SetConditions:
         self._bound = bound
         self._join = join
         self._sought: dict[str, StepCounters] = {}
-        self._checks = tuple(self._made())
+        self._checks = tuple(self._all_checks())
         listed = bound.program.listed
         empty = np.empty(0, dtype=np.int32)
         nothing = Members(np.zeros(1, dtype=np.int64), empty)
@@ -101,7 +101,7 @@ class SetConditions:
                 held &= check.holds(chosen)
         return held
 
-    def _made(self) -> Iterable[_Check]:
+    def _all_checks(self) -> Iterable[_Check]:
         program = self._bound.program
         every = frozenset(step.variable for step in program.listed)
         for condition in program.on_sets:
@@ -121,14 +121,14 @@ class SetConditions:
                 yield _Check(self._needed(group, every), partial(self._some_exists, group))
 
     def _needed(self, group: Iterable[BoundAbsence], every: frozenset[str]) -> frozenset[str]:
-        found: set[str] = set()
+        needed: set[str] = set()
         for one in group:
             named = {*one.absence.apart}.union(*map(variables_of, one.absence.conditions)) & every
             if one.absence.after == len(self._bound.steps):
-                found |= named or every
+                needed |= named or every
                 if any(clock != "time" for _, clock in one.absence.step.windows):
-                    found |= every
-        return frozenset(found)
+                    needed |= every
+        return frozenset(needed)
 
     def _true(self, condition: Expression, chosen: Chosen) -> Mask:
         """Return for which rows a condition is true whatever members it is about."""
@@ -226,13 +226,13 @@ class SetConditions:
         rows = {v: at for v, at in chosen.rows.items() if v}
         windows = tuple(window for window in one.absence.step.windows if window[1] != "time")
         present = np.zeros(chosen.size, dtype=np.bool_)
-        for parents, found in self._join.pairs(one.bound, looked, rows, chosen.size):
+        for parents, candidates in self._join.pairs(one.bound, looked, rows, chosen.size):
             pairs = chosen.take(parents)
-            pairs = replace(pairs, rows={**pairs.rows, variable: found.copy()})
+            pairs = replace(pairs, rows={**pairs.rows, variable: candidates.copy()})
             held = np.ones(pairs.size, dtype=np.bool_)
             if windows and not self._bound.in_order:
                 held &= self._within(windows, pairs)
-            events = self._bound.candidates[variable].rows[found]
+            events = self._bound.candidates[variable].rows[candidates]
             for other in one.absence.apart:
                 sets = pairs.members[other]
                 owners = np.repeat(np.arange(pairs.size), sets.sizes)

@@ -45,17 +45,17 @@ def check_number_of_sets(program: Program, number: int, most: int) -> None:
     raise too_many_sets(program, f"{matches}, as every set of events for", most)
 
 
-def too_many_sets(program: Program, found: str, most: int) -> LimitError:
+def too_many_sets(program: Program, what: str, most: int) -> LimitError:
     """Return the error that says what else can be asked.
 
     Args:
         program: The branch.
-        found: What there is too much of; the names of the Kleene variables follow.
+        what: There is too much of; the names of the Kleene variables follow.
         most: How many sets there may be.
     """
     names = " and ".join(f"'{step.variable}'" for step in program.listed)
     return LimitError(
-        f"{found} {names} is a match of its own",
+        f"{what} {names} is a match of its own",
         expected=f"at most {most:,} sets to choose from",
         hint="detect(..., sets='maximal') gives the largest sets alone, .count() their number"
         " without making them, limit=1000 some of them; KL(...){1,3} bounds their size",

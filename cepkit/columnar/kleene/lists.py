@@ -187,8 +187,8 @@ class Listing:
             return
         counters = self._counters[number]
         began = perf_counter()
-        for begin, end, found in self._lists(number, rows, size):
-            fitting = found.fitting()
+        for begin, end, own in self._lists(number, rows, size):
+            fitting = own.fitting()
             kept = np.flatnonzero(fitting)
             some = {v: column[begin:end][kept] for v, column in rows.items()}
             before = tuple(one.take(slice(begin, end)).take(kept) for one in lists)
@@ -197,7 +197,7 @@ class Listing:
                 counters.survivors += len(kept)
             counters.seconds += perf_counter() - began
             if len(kept):
-                yield from self.listed(some, len(kept), (*before, found.take(kept)))
+                yield from self.listed(some, len(kept), (*before, own.take(kept)))
             began = perf_counter()
         counters.seconds += perf_counter() - began
 
@@ -281,10 +281,10 @@ class Listing:
             counters.candidates += int((high.astype(np.int64) - low).sum())
             yield 0, size, low, high, events
             return
-        for begin, end, parents, found in self._join.groups(bound, counters, rows, size):
+        for begin, end, parents, candidates in self._join.groups(bound, counters, rows, size):
             counts = np.bincount(parents - begin, minlength=end - begin)
             ends = np.cumsum(counts).astype(np.int32)
-            yield begin, end, (ends - counts).astype(np.int32), ends, events[found]
+            yield begin, end, (ends - counts).astype(np.int32), ends, events[candidates]
 
     def _between(
         self, number: int, rows: Partials, begins: Ints, ends: Ints, members: Ints

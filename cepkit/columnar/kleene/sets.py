@@ -81,8 +81,8 @@ class Sets:
             rows: What the steps have bound, some at a time: candidates of each variable, and how
                 many rows there are.
         """
-        found: Iterator[SetBlock]
-        found = (
+        blocks: Iterator[SetBlock]
+        blocks = (
             block
             for some, size in rows
             for listed in self._listing.listed(some, size)
@@ -91,8 +91,8 @@ class Sets:
         if self._choice == "maximal":
             program = self._bound.program
             if self._conditions.variables or program.ends - {*program.owners}:
-                found = _largest_of_each(program, found)
-        for block in found:
+                blocks = _largest_of_each(program, blocks)
+        for block in blocks:
             counters = self._counters[-1]
             counters.survivors += block.size
             yield block
@@ -162,9 +162,9 @@ class Sets:
             own = tuple(one.take(row) for one in lists)
             if arrival is not None:
                 own = tuple(one.by_arrival(arrival) for one in own)
-            found = next(self._enumerated(0, rows.take(row), own, steps, tries), None)
-            if found is not None:
-                first = found.take(np.zeros(1, dtype=np.int64))
+            choice = next(self._enumerated(0, rows.take(row), own, steps, tries), None)
+            if choice is not None:
+                first = choice.take(np.zeros(1, dtype=np.int64))
                 members = {v: sets.in_stream_order() for v, sets in first.members.items()}
                 yield replace(first, members=members)
 

@@ -139,10 +139,10 @@ class Explanation(Printed):
 
 
 def _depths(units: Sequence[Unit], depth: int = 0) -> dict[str, int]:
-    found = {unit.name: depth for unit in units}
+    depths = {unit.name: depth for unit in units}
     for unit in units:
-        found |= _depths(unit.inner, depth + 1)
-    return found
+        depths |= _depths(unit.inner, depth + 1)
+    return depths
 
 
 def _approximate(number: float | None) -> str:

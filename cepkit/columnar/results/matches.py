@@ -51,7 +51,7 @@ class Matches:
     `to_pandas` hold them all, and refuse more than fit the memory.
 
     Attributes:
-        query: What was asked.
+        query: The query.
         plan: How it is evaluated.
         limit: The most matches wanted, None for all.
         sets: Which sets of Kleene variables make matches: "every" non-empty one, or "maximal":
@@ -142,16 +142,16 @@ class Matches:
         """
         if self._counters is None:
             if self.limit is not None and not self._repeated:
-                found = 0
+                number = 0
                 for _, block in self._blocks("every"):
-                    found += block.size
-                    if found >= self.limit:
+                    number += block.size
+                    if number >= self.limit:
                         return self.limit
             else:
                 self._count_all()
         assert self._counters is not None
-        found = sum(steps[-1].survivors for steps in self._counters)
-        return found if self.limit is None else min(found, self.limit)
+        number = sum(steps[-1].survivors for steps in self._counters)
+        return number if self.limit is None else min(number, self.limit)
 
     def head(self, n: int = 5) -> pd.DataFrame:
         """Return some `n` matches, those that are found first.
@@ -285,28 +285,28 @@ class Matches:
             yield from self._next_matches(counters)
             self._counters = counters
             return
-        found = detect_columns(
+        blocks = detect_columns(
             self._programs,
             self._columns,
             counters,
             slice_rows=self._slice_rows,
             choice=choice,
         )
-        for number, block in found:
+        for number, block in blocks:
             yield self._programs[number], block
         self._counters = counters  # of a whole run only: a broken off one would mislead
 
     def _next_matches(
         self, counters: tuple[tuple[StepCounters, ...], ...]
     ) -> Iterator[tuple[Program, Block]]:
-        found = next_matches(
+        blocks = next_matches(
             normal_form(self.query),
             self._programs,
             self._columns,
             counters,
             slice_rows=self._slice_rows,
         )
-        for number, block in found:
+        for number, block in blocks:
             yield self._programs[number], block
 
     def __repr__(self) -> str:
@@ -353,7 +353,7 @@ def report(columns: EventColumns, *queries: Query) -> None:
 
     Args:
         columns: The stream.
-        queries: What is asked of it.
+        queries: The queries that it is read for.
     """
     warn_of_dropped(columns.dropped, *queries)
     for query in queries:

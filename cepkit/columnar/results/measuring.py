@@ -1,20 +1,31 @@
-"""Plans run over a part of a stream: what they were expected to cost beside what they did.
+"""What running a query tells: the cost of plans beside what was expected, and the last events.
 
-Each plan counts all matches of that part, which visits every partial match and writes no row. What
-would take far too long by its expected work is not begun, and says so.
+Each plan counts all matches of a part of a stream, which visits every partial match and writes no
+row. What would take far too long by its expected work is not begun, and says so.
+
+The output profile says which variable's event was the last of the matches: under AND it is not
+known in advance, and a plan's latency depends on it. Source: *Join Query Optimization Techniques
+for Complex Event Processing Applications* (VLDB 2018), section 6.1, which counts whole orders; the
+latency depends on the last variable alone.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from time import perf_counter
+from typing import Any
 
 from cepkit.columnar.results.matches import Matches
+from cepkit.costs.latency import OutputProfile
 from cepkit.errors import LimitError
 from cepkit.plan.nodes import Plan
 from cepkit.planners.compare import ComparedPlan, Measured, PlanComparison
 from cepkit.statistics.tables import number
 from cepkit.stream.stream import Stream
+
+MOST_MATCHES = 100_000
+"""Matches that an output profile looks at."""
 
 MOST_WORK = 3e9
 """Candidates and partial matches, as expected, of a plan that is run: some ten seconds."""
@@ -81,3 +92,22 @@ def _expected_work(plan: Plan, events: int) -> float:
         return 0.0
     share = events / plan.statistics.events
     return share * sum(step.candidates for branch in plan.expected for step in branch)
+
+
+def output_profile(matches: Matches, *, limit: int = MOST_MATCHES) -> OutputProfile:
+    """Count which variable's event is the last of matches.
+
+    Where several are the last at the same time, each counts as a part of the match.
+
+    Args:
+        matches: From `detect`, of a local stream.
+        limit: The most matches to look at: those found first.
+    """
+    counted: Counter[str] = Counter()
+    timeline = matches.timeline(limit)
+    if len(timeline):
+        last = timeline[timeline.ts == timeline.groupby("match").ts.transform("max")]
+        last = last.drop_duplicates(["match", "variable"])
+        share: Any = 1.0 / last.groupby("match").variable.transform("count")
+        counted.update(share.groupby(last.variable).sum().to_dict())
+    return OutputProfile(counted)

@@ -202,7 +202,7 @@ def _advance(
     number = first + depth
     node = tables.nodes[number]
     ints, floats, at, wakes = tables.ints, tables.floats, work.at, work.wakes
-    y, high, found = at[depth], work.ends[depth], False
+    y, high, success = at[depth], work.ends[depth], False
     begin, asleep = node.rows, node.wakes
     fixed, fixed_end, checks_end = node.checks, node.fixed_end, node.checks_end
     decided = (node.predicate >= 0) | (node.last_predicate >= 0)
@@ -267,7 +267,7 @@ def _advance(
             if node.absent < node.absent_end:
                 ruled = _ruled_out(tables, decide, first, depth, work)
             if ruled == 0:
-                found = True
+                success = True
                 break
             counts.removed[number] += 1
             if ruled == 2:
@@ -276,7 +276,7 @@ def _advance(
     counts.looked[number] += count
     counts.looked[-1] += BEGUN + count + DECIDED * decisions
     work.fitting[depth], work.until[depth] = fits_any, wake
-    return found
+    return success
 
 
 @lent
@@ -349,7 +349,7 @@ def _smaller(trial: Ints, rows: Ints, m: int) -> bool:
 
 @lent
 def _write_trial(tables: Tables, search: int, work: Work) -> None:
-    """Write the match that a search has found in pattern order."""
+    """Write the match that a search has success in pattern order."""
     for k in range(work.trial.size):
         work.trial[k] = -1
     first = tables.begins[search]

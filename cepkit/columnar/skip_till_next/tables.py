@@ -197,8 +197,8 @@ class _Builder:
     def _operands_of(self, predicate: int) -> list[Operand]:
         if predicate < 0:
             return []
-        asked = self._predicates[predicate]
-        return self._operands[asked.operands : asked.operands_end]
+        record = self._predicates[predicate]
+        return self._operands[record.operands : record.operands_end]
 
     def _is_final(
         self, search: BoundProgram, order: Sequence[str], absent: BoundStep, depth: int
@@ -212,12 +212,12 @@ class _Builder:
             looked_up = {limit.depth, *([] if limit.table >= 0 else [limit.partner])}
             if depth in looked_up and not (limit.upper and limit.table >= 0):
                 return False
-        asked = {check.side for check in self._checks[node.checks : node.checks_end]}
-        asked |= {operand.depth for operand in self._operands_of(node.predicate)}
-        asked |= {operand.depth for operand in self._operands_of(node.last_predicate)}
+        compared = {check.side for check in self._checks[node.checks : node.checks_end]}
+        compared |= {operand.depth for operand in self._operands_of(node.predicate)}
+        compared |= {operand.depth for operand in self._operands_of(node.last_predicate)}
         key = search.candidates[order[depth]].key_class
         ascending = absent.candidates.key_class in (None, key)
-        return ascending and depth not in asked and not node.distinct
+        return ascending and depth not in compared and not node.distinct
 
     def _is_remembered(self, search: BoundProgram, begin: int, depth: int) -> bool:
         """Whether a search below a candidate of `depth` fails whatever the steps before it have.

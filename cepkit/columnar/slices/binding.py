@@ -197,16 +197,16 @@ class Binder:
 
     def bind_all(self, steps: Sequence[AnyStep]) -> tuple[BoundStep | Subtree, ...]:
         """Return steps bound, those that join subtrees as far as can be."""
-        found: list[BoundStep | Subtree] = []
+        bound: list[BoundStep | Subtree] = []
         for number, step in enumerate(steps):
             outside = _bound(steps, number - 1)
             if isinstance(step, GroupStep):
                 inner = self.bind_all(step.steps)
                 looked_for = self.absences(step.absences, step.steps)
-                found.append(Subtree(step, inner, looked_for, outside))
+                bound.append(Subtree(step, inner, looked_for, outside))
             else:
-                found.append(self.bind(step, outside))
-        return tuple(found)
+                bound.append(self.bind(step, outside))
+        return tuple(bound)
 
     def absences(
         self, absences: Sequence[Absence], steps: Sequence[AnyStep]
@@ -301,11 +301,11 @@ class Binder:
         """Add the bands of the step; return its residuals and what cannot be a band here."""
         residuals = list(step.residuals)
         for band in step.bands:
-            made = _bind_band(band, new, self._candidates)
-            if made is None:
+            bound = _bind_band(band, new, self._candidates)
+            if bound is None:
                 residuals.append(_comparison(band))
             else:
-                same, column, side = made
+                same, column, side = bound
                 sides = bands[same].sides if same in bands else ()
                 bands[same] = BoundBand(column, (*sides, side))
         return residuals

@@ -125,8 +125,8 @@ class SetBlock:
         """Return for each match the rows of the members of `variable`; None: it is no set."""
         if variable not in self._members:
             return None
-        found = self._members[variable]
-        return Members(found.starts, found.rows.astype(np.int64) + self._shift)
+        members = self._members[variable]
+        return Members(members.starts, members.rows.astype(np.int64) + self._shift)
 
     def take(self, at: npt.NDArray[np.integer]) -> SetBlock:
         """Return the matches at `at`."""

@@ -73,7 +73,7 @@ class BoundStep:
         lower: A range begins at the greatest of these; empty: at the first candidate.
         upper: A range ends before the least of these; empty: after the last candidate.
         bands: Compared in the inner loop.
-        residuals: Checked on what the inner loop lets through.
+        residuals: Residual predicates, checked on what the inner loop lets through.
     """
 
     step: AnyStep
@@ -83,11 +83,11 @@ class BoundStep:
     bands: tuple[BoundBand, ...]
     residuals: tuple[Expression, ...]
 
-    def new(self, found: Ints) -> dict[str, Ints]:
-        """Return the candidate of each new variable in the rows that were found."""
+    def new(self, at: Ints) -> dict[str, Ints]:
+        """Return the candidate of each new variable in the rows of some candidates."""
         if isinstance(self.candidates, Group):
-            return {v: at[found] for v, at in self.candidates.members.items()}
-        return {self.candidates.step.variable: found}
+            return {v: members[at] for v, members in self.candidates.members.items()}
+        return {self.candidates.step.variable: at}
 
 
 @dataclass(frozen=True, slots=True)

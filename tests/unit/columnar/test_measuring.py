@@ -3,8 +3,7 @@
 import pytest
 
 import cepkit as ck
-from cepkit.columnar.results.measuring import run_plans
-from cepkit.columnar.results.output_profile import output_profile
+from cepkit.columnar.results.measuring import output_profile, run_plans
 from cepkit.errors import PlanError, StreamError
 
 TEXT = """PATTERN SEQ(MSFT a, GOOG b, AAPL c)
