@@ -254,7 +254,7 @@ class Predicates:
 
 def _predicate(shapes: Sequence[str]) -> str:
     """Return the source of a function that compiled code can call by its address."""
-    lines = ['@cfunc("boolean(int64, CPointer(float64))", cache=True, error_model="numpy")']
+    lines = ['@addressed("boolean(int64, CPointer(float64))")']
     lines += ["def predicate(shape, v):"]
     for number, written in enumerate(shapes):
         lines += [f"    if shape == {number}:", f"        return {written}"]

@@ -1,32 +1,27 @@
-"""Generated source as importable modules, kept on disk so that Numba can cache what it compiles.
+"""Generated source as modules, so that what Numba compiles of it can be kept on disk.
 
-A file is named by its content, so it never changes and never need be written twice. The cache of
-Numba lies beside it.
+A module is named by its content: the next process finds the loops of the same module. The source
+itself is never on disk, where somebody could write another one.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import os
 import sys
-import tempfile
 import types
 from functools import cache
-from pathlib import Path
-from typing import Any
+from importlib.abc import ExecutionLoader
+from importlib.util import module_from_spec, spec_from_loader
 
 _HEAD = '''"""An inner loop that cepkit wrote (cepkit/columnar/join/generated.py)."""
 
 import math
 
 import numpy as np
-from numba import cfunc, njit
 from numpy import uintp
 
-
-def helper(function):
-    return njit(cache=True, nogil=True, error_model="numpy")(function)
+from cepkit.compiling import addressed
+from cepkit.compiling import compiled as helper
 
 
 @helper
@@ -85,41 +80,24 @@ def load(text: str) -> types.ModuleType:
     source = _HEAD + text
     name = f"cepkit_loop_{hashlib.sha256(source.encode()).hexdigest()[:24]}"
     if name not in sys.modules:
-        sys.modules[name] = _module(name, source)
+        loader = _Source(source)
+        spec = spec_from_loader(name, loader)
+        assert spec is not None
+        module = module_from_spec(spec)
+        # Before its code runs: Numba looks a cached function's module up by name.
+        sys.modules[name] = module
+        loader.exec_module(module)
     return sys.modules[name]
 
 
-def _module(name: str, source: str) -> types.ModuleType:
-    for folder in _folders():
-        try:
-            path = _written(folder / f"{name}.py", source)
-        except OSError:
-            continue
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        # Before its code runs: Numba looks a cached function's module up by name.
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-        return module
-    raise OSError("no folder to keep generated loops in can be written")
+class _Source(ExecutionLoader):
+    """Makes a module of a text that stands in no file."""
 
+    def __init__(self, source: str) -> None:
+        self._source = source
 
-def _folders() -> list[Path]:
-    home = os.environ.get("XDG_CACHE_HOME")
-    cache_home = Path(home) if home else Path("~/.cache").expanduser()
-    fallback: Any = tempfile.gettempdir()
-    return [cache_home / "cepkit" / "loops", Path(fallback) / f"cepkit-{os.getpid()}" / "loops"]
+    def get_source(self, fullname: str) -> str:  # noqa: ARG002 - the name of the module
+        return self._source
 
-
-def _written(path: Path, source: str) -> Path:
-    """Return `path` holding `source`; what another process wrote there whole is left alone."""
-    if path.is_file() and path.read_text(encoding="utf-8") == source:
-        return path
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, name = tempfile.mkstemp(".py", dir=path.parent)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(source)
-    Path(name).replace(path)
-    return path
+    def get_filename(self, fullname: str) -> str:
+        return f"<{fullname}>"

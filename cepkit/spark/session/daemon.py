@@ -17,11 +17,14 @@ from typing import TypeAlias
 
 from pyspark import daemon
 
+from cepkit.caches import warn_once_among_forks
+
 Worker: TypeAlias = Callable[[socket.socket, bool], int]
 
 
 def main() -> None:
     """Run pyspark's daemon with workers of ours."""
+    warn_once_among_forks()
     daemon.worker = polite(daemon.worker)  # type: ignore[assignment]  # it has names for arguments
     daemon.manager()
 

@@ -1,0 +1,180 @@
+"""Whose files are read, where files may be written, and that nothing is left half-written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cepkit.caches import CacheFolder, user_folder
+from tests.unprivileged import NOBODY
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the permissions of POSIX")
+
+as_root = pytest.mark.skipif(
+    os.name != "nt" and os.geteuid() != 0, reason="only root can give files to another user"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> CacheFolder:
+    return CacheFolder(tmp_path / "cache" / "cepkit" / "loops", top=tmp_path / "cache")
+
+
+def test_what_is_written_can_be_read_by_others_and_changed_by_none(folder: CacheFolder) -> None:
+    before = os.umask(0)
+    try:
+        folder.write("loop", b"first")
+        folder.write("loop", b"second")
+    finally:
+        os.umask(before)
+    assert folder.read("loop") == b"second"
+    assert [path.name for path in folder.path.iterdir()] == ["loop"], "no drafts are left"
+    assert (folder.path / "loop").stat().st_mode & 0o777 == 0o644
+    for made in (folder.path, folder.path.parent, folder.top):
+        assert made.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_file_that_cannot_be_put_in_its_place_leaves_no_draft(folder: CacheFolder) -> None:
+    (folder.path / "loop").mkdir(parents=True)
+    with pytest.raises(OSError, match="loop"):
+        folder.write("loop", b"content")
+    assert [path.name for path in folder.path.iterdir()] == ["loop"]
+
+
+def test_where_there_is_nothing_there_is_nothing_to_read(folder: CacheFolder) -> None:
+    assert folder.refusal() is None
+    assert folder.read("loop") is None
+
+
+def give_folder(folder: CacheFolder) -> None:
+    os.chown(folder.path, NOBODY, NOBODY)
+
+
+def give_folder_above(folder: CacheFolder) -> None:
+    os.chown(folder.path.parent, NOBODY, NOBODY)
+
+
+def give_top(folder: CacheFolder) -> None:
+    os.chown(folder.top, NOBODY, NOBODY)
+
+
+def open_to_group(folder: CacheFolder) -> None:
+    folder.path.chmod(0o770)
+
+
+def open_to_all(folder: CacheFolder) -> None:
+    folder.path.chmod(0o1777)
+
+
+def open_top_to_all(folder: CacheFolder) -> None:
+    folder.top.chmod(0o777)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(give_folder, marks=as_root),
+        pytest.param(give_folder_above, marks=as_root),
+        pytest.param(give_top, marks=as_root),
+        open_to_group,
+        open_to_all,
+        open_top_to_all,
+    ],
+)
+def test_a_folder_that_others_may_write_to_is_not_used(
+    folder: CacheFolder, spoil: Callable[[CacheFolder], None]
+) -> None:
+    folder.write("loop", b"content")
+    spoil(folder)
+    refusal = folder.refusal()
+    assert refusal is not None
+    assert "another user" in refusal or "by others" in refusal
+    assert folder.read("loop") is None
+    with pytest.raises(PermissionError):
+        folder.write("more", b"content")
+    assert not (folder.path / "more").exists()
+
+
+@as_root
+def test_nothing_is_made_in_the_folder_of_another_user(folder: CacheFolder) -> None:
+    folder.top.mkdir()
+    os.chown(folder.top, NOBODY, NOBODY)
+    with pytest.raises(PermissionError):
+        folder.write("loop", b"content")
+    assert not list(folder.top.iterdir())
+
+
+@as_root
+def test_a_file_of_another_user_is_not_read(folder: CacheFolder) -> None:
+    folder.write("loop", b"content")
+    os.chown(folder.path / "loop", NOBODY, NOBODY)
+    assert folder.read("loop") is None
+
+
+def test_a_file_that_others_may_write_is_not_read_but_replaced(folder: CacheFolder) -> None:
+    folder.write("loop", b"content")
+    (folder.path / "loop").chmod(0o666)
+    assert folder.read("loop") is None
+    folder.write("loop", b"content")
+    assert folder.read("loop") == b"content"
+
+
+def test_a_folder_for_temporary_files_may_stand_above(folder: CacheFolder) -> None:
+    """Everybody may write to it, but replace their own files only."""
+    folder.write("loop", b"content")
+    folder.top.chmod(0o1777)
+    folder.path.parent.chmod(0o775)
+    assert folder.read("loop") == b"content"
+
+
+class TestTheUsersFolder:
+    def test_it_is_where_the_standard_says(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        assert user_folder("loops") == CacheFolder(tmp_path / "cepkit" / "loops", top=tmp_path)
+
+    @pytest.mark.parametrize("value", ["", "relative", "./cache"])
+    def test_a_relative_cache_home_is_ignored(
+        self, value: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setenv("XDG_CACHE_HOME", value)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        expected = CacheFolder(tmp_path / ".cache" / "cepkit" / "loops", top=tmp_path / ".cache")
+        assert user_folder("loops") == expected
+
+    def test_a_user_without_a_home_has_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+        monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+        assert user_folder("loops") is None
+
+
+WARNING = """
+import os, warnings
+from cepkit.caches import warn_once, warn_once_among_forks
+
+warnings.simplefilter("always")
+{first}
+for _ in range(3):
+    if os.fork() == 0:
+        warn_once("not kept")
+        warn_once("not kept")
+        os._exit(0)
+    os.wait()
+"""
+
+
+@pytest.mark.parametrize(("first", "times"), [("", 3), ("warn_once_among_forks()", 1)])
+def test_forks_warn_once_each_or_once_together(first: str, times: int) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", WARNING.format(first=first)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert answer.stderr.count("CacheWarning: not kept") == times

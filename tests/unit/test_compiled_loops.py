@@ -1,0 +1,420 @@
+"""Compiled loops on disk: damaged, planted, nowhere to be kept, written by several at once."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import cepkit
+from cepkit.caches import CacheWarning
+from cepkit.columnar.join.sources import load
+from cepkit.compiling import HAS_NUMBA, compiled
+from tests.unprivileged import NOBODY, python_as_nobody
+
+pytestmark = pytest.mark.skipif(not HAS_NUMBA, reason="without Numba nothing is kept on disk")
+
+as_root = pytest.mark.skipif(
+    os.name == "nt" or os.geteuid() != 0, reason="only root can give files to another user"
+)
+
+
+class Pair(NamedTuple):
+    left: np.ndarray
+    right: np.ndarray
+
+
+class Turned(NamedTuple):
+    """The same types under the same names, in another order."""
+
+    right: np.ndarray
+    left: np.ndarray
+
+
+Turned.__name__ = "Pair"
+
+
+def lefts(pair: Pair) -> int:
+    return pair.left[0]
+
+
+def doubled(x: int) -> int:
+    return 2 * x
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder where loops are kept."""
+    folder = tmp_path / "kept"
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(folder))
+    return folder
+
+
+def run(function: Callable[..., Any], argument: Any, expected: Any) -> str:
+    """Run a function as a new process would, and say where its loop came from."""
+    loop: Any = compiled(function)
+    assert loop(argument) == expected
+    return "disk" if loop.stats.cache_hits else "compiler"
+
+
+def only_file(folder: Path) -> Path:
+    [path] = folder.iterdir()
+    return path
+
+
+def plus(more: int) -> Callable[[int], int]:
+    def sum_of(x: int) -> int:
+        return x + more
+
+    return sum_of
+
+
+TABLE = np.arange(2000)
+
+
+def looked_up(x: int) -> int:
+    return TABLE[x]
+
+
+class TestChanges:
+    def test_a_loop_is_compiled_again_where_fields_have_changed_places(self, kept: Path) -> None:
+        one, other = np.array([1]), np.array([2])
+        assert run(lefts, Pair(left=one, right=other), 1) == "compiler"
+        assert run(lefts, Pair(left=one, right=other), 1) == "disk"
+        assert run(lefts, Turned(left=one, right=other), 1) == "compiler"
+
+    def test_a_loop_is_compiled_again_for_another_value_around_it(self, kept: Path) -> None:
+        assert run(plus(1), 5, 6) == "compiler"
+        assert run(plus(2), 5, 7) == "compiler"
+        assert run(plus(2), 5, 7) == "disk"
+
+    def test_a_loop_is_compiled_again_where_one_number_of_a_table_has_changed(
+        self, kept: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert run(looked_up, 1000, 1000) == "compiler"
+        changed = TABLE.copy()
+        changed[1000] = 7
+        monkeypatch.setitem(looked_up.__globals__, "TABLE", changed)
+        assert run(looked_up, 1000, 7) == "compiler"
+        assert run(looked_up, 1000, 7) == "disk"
+
+
+class TestDamage:
+    @pytest.mark.parametrize("length", [0, 1, 31, 32, 33, 100, 0.5, -1])
+    def test_a_loop_that_was_cut_is_compiled_again(self, kept: Path, length: float) -> None:
+        assert run(doubled, 3, 6) == "compiler"
+        whole = only_file(kept).read_bytes()
+        only_file(kept).write_bytes(whole[: int(length * len(whole)) if length == 0.5 else length])
+        assert run(doubled, 3, 6) == "compiler"
+        assert run(doubled, 3, 6) == "disk"
+
+    @pytest.mark.parametrize("place", [0, 40, 0.5, -1])
+    def test_a_loop_of_which_one_bit_is_wrong_is_compiled_again(
+        self, kept: Path, place: float
+    ) -> None:
+        assert run(doubled, 3, 6) == "compiler"
+        content = bytearray(only_file(kept).read_bytes())
+        content[int(place * len(content)) if place == 0.5 else int(place)] ^= 1
+        only_file(kept).write_bytes(content)
+        assert run(doubled, 3, 6) == "compiler"
+
+    def test_zeros_and_noise_are_no_loop(self, kept: Path) -> None:
+        assert run(doubled, 3, 6) == "compiler"
+        size = only_file(kept).stat().st_size
+        for content in (bytes(size), os.urandom(size), pickle.dumps([1, 2, 3])):
+            only_file(kept).write_bytes(content)
+            assert run(doubled, 3, 6) == "compiler"
+
+    def test_a_loop_in_the_place_of_another_is_not_taken_for_it(self, kept: Path) -> None:
+        assert run(doubled, 3, 6) == "compiler"
+        integer = only_file(kept)
+        assert run(doubled, 1.5, 3.0) == "compiler"
+        [floating] = set(kept.iterdir()) - {integer}
+        shutil.copy(integer, floating)
+        assert run(doubled, 1.5, 3.0) == "compiler"
+
+
+class Shout:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.marker),)
+
+
+def own(folder: Path, planted: Path) -> None:
+    """Leave it as it is: who may write there may run code, which is what the others must not."""
+
+
+def foreign_folder(folder: Path, planted: Path) -> None:
+    os.chown(folder, NOBODY, NOBODY)
+
+
+def foreign_file(folder: Path, planted: Path) -> None:
+    os.chown(planted, NOBODY, NOBODY)
+
+
+def open_folder(folder: Path, planted: Path) -> None:
+    folder.chmod(0o777)
+
+
+def open_file(folder: Path, planted: Path) -> None:
+    planted.chmod(0o666)
+
+
+class TestPlantedCode:
+    @pytest.mark.parametrize(
+        ("give", "runs"),
+        [
+            (own, True),
+            pytest.param(foreign_folder, False, marks=as_root),
+            pytest.param(foreign_file, False, marks=as_root),
+            (open_folder, False),
+            (open_file, False),
+        ],
+    )
+    def test_what_others_could_have_written_is_not_unpickled(
+        self,
+        kept: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        give: Callable[[Path, Path], None],
+        runs: bool,
+    ) -> None:
+        """The planted file is a good one: its name and its digest are no secrets."""
+        from numba import int64
+        from numba.core.registry import cpu_target
+
+        from cepkit.compiled_loops import LoopCache, _digest
+
+        assert run(doubled, 3, 6) == "compiler"
+        planted, marker = only_file(kept), tmp_path / "marker"
+        codegen = cpu_target.target_context.codegen()
+        name, made_of = LoopCache(compiled(doubled))._name_and_parts((int64,), codegen)
+        assert planted.name == name
+        evil = pickle.dumps([Shout(marker)])
+        planted.write_bytes(_digest(made_of, evil) + evil)
+        give(kept, planted)
+        if runs:
+            with pytest.raises(TypeError):
+                run(doubled, 3, 6)
+        elif give in (open_file, foreign_file):
+            assert run(doubled, 3, 6) == "compiler"
+            assert run(doubled, 3, 6) == "disk", "the file is replaced"
+        else:
+            monkeypatch.setattr("cepkit.caches._warned", bytearray(1))
+            with pytest.warns(CacheWarning, match=f"{kept} (belongs to another|can be written by)"):
+                assert run(doubled, 3, 6) == "compiler"
+        assert marker.exists() == runs
+
+    def test_generated_source_is_never_read_from_disk(self, tmp_path: Path) -> None:
+        """Once it was, and the bytecode beside it, in folders that can be foretold."""
+        name = load("def join():\n    return 1, 1\n", compiled=False).__module__
+        answer = subprocess.run(
+            [sys.executable, "-c", PLANTED.format(name=name, marker=str(tmp_path / "marker"))],
+            env={**environment(tmp_path / "cache"), "TMPDIR": str(tmp_path)},
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert answer.stdout.split() == ["3", "(1,", "1)"]
+        assert not (tmp_path / "marker").exists()
+
+
+PLANTED = """
+import os, py_compile, sys
+from pathlib import Path
+
+name, planted = "{name}", []
+for folder in ("cache/cepkit/loops", f"cepkit-{{os.getpid()}}/loops", "."):
+    source = Path(folder, name + ".py")
+    source.parent.mkdir(parents=True, exist_ok=True)
+    source.write_text("import os; os.mkdir({marker!r})")
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    planted.append(py_compile.compile(str(source), invalidation_mode=mode))
+print(len(planted))
+
+from cepkit.columnar.join.sources import load
+print(load("def join():\\n    return 1, 1\\n", compiled=False)())
+"""
+
+
+DETECT = """
+import gc
+import pyarrow as pa
+from numba.core.dispatcher import Dispatcher
+
+from cepkit.columnar.results.matches import Matches
+from cepkit.compiled_loops import LoopCache
+from cepkit.pattern.parser import parse
+from cepkit.plan.checks import as_plan
+from cepkit.stream.stream import events
+
+table = pa.table({"t": range(60), "kind": ["A", "B", "C"] * 20, "x": range(60)})
+query = parse("PATTERN SEQ(A a, B b) WHERE a.x + b.x < 60 OR a.x * b.x > 2000 WITHIN 9 seconds")
+stream = events(table, time="t", type="kind", unit="s")
+found = Matches(stream, query, as_plan(None, query), backend="generated").count()
+loops = [one for one in gc.get_objects() if isinstance(one, Dispatcher)]
+ours = [one for one in loops if isinstance(one._cache, LoopCache)]
+compiled = sum(sum(one.stats.cache_misses.values()) for one in ours)
+print(found, compiled, any(one.__module__.startswith("cepkit_loop") for one in ours))
+"""
+FOUND = sum(
+    a + b < 60 or a * b > 2000 for a in range(0, 60, 3) for b in range(1, 60, 3) if a < b <= a + 9
+)
+
+
+def environment(home: Path, **others: str) -> dict[str, str]:
+    """Return an environment in which the user's cache lies in a folder."""
+    unset = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
+    kept = {name: value for name, value in os.environ.items() if name not in unset}
+    search = os.pathsep.join([str(Path(cepkit.__file__).parent.parent), *sys.path])
+    return {"PYTHONPATH": search, **kept, "XDG_CACHE_HOME": str(home), **others}
+
+
+def compiled_by(answer: str) -> int:
+    """Return how many loops a process had to compile, when it found what it should."""
+    found, number, generated = answer.split()
+    assert (int(found), generated) == (FOUND, "True")
+    return int(number)
+
+
+def start(**where: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", DETECT]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **where
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> int:
+    output, errors = process.communicate(timeout=300)
+    assert errors == ""
+    assert process.returncode == 0
+    return compiled_by(output)
+
+
+@pytest.mark.slow
+def test_damaged_files_are_written_anew_by_processes_that_start_at_once(tmp_path: Path) -> None:
+    """First there is no folder, then all files in it are damaged, each in another way."""
+    folder = tmp_path / "loops"
+    env = environment(tmp_path, NUMBA_CACHE_DIR=str(folder))
+
+    def run_at_once() -> int:
+        """Return how many loops several processes have compiled."""
+        return sum([finish(process) for process in [start(env=env) for _ in range(2)]])
+
+    compiled_first = run_at_once()
+    files = sorted(folder.iterdir())
+    assert len(files) <= compiled_first <= 2 * len(files)
+    for number, path in enumerate(files):
+        whole = path.read_bytes()
+        half = len(whole) // 2
+        ways = (whole[:half], os.urandom(len(whole)), b"", whole[:half] + bytes(half), whole[:20])
+        path.write_bytes(ways[number % len(ways)])
+    assert run_at_once() >= len(files)
+    assert sorted(folder.iterdir()) == files
+    assert finish(start(env=env)) == 0
+
+
+@pytest.mark.slow
+class TestNowhereToKeep:
+    @pytest.fixture
+    def package(self, tmp_path: Path) -> Path:
+        """A fresh installation in a folder that one user can write to."""
+        home = tmp_path / "site-packages"
+        shutil.copytree(
+            Path(cepkit.__file__).parent,
+            home / "cepkit",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+        return home
+
+    def run(
+        self, python: list[str], package: Path, folder: Path, **others: str
+    ) -> subprocess.CompletedProcess[str]:
+        search = os.pathsep.join([str(package), *sys.path])
+        env = environment(folder / "nowhere", HOME=str(folder / "nowhere"), PYTHONPATH=search)
+        return subprocess.run(
+            [*python, "-c", DETECT],
+            env={**env, **others},
+            cwd=folder,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+
+    def test_it_starts_where_nothing_can_be_written_and_says_so_once(
+        self, package: Path, tmp_path: Path
+    ) -> None:
+        answer = self.run(python_as_nobody(), package, tmp_path)
+        assert answer.returncode == 0, answer.stderr
+        assert compiled_by(answer.stdout) > 3
+        assert answer.stderr.count("CacheWarning") == 1
+        assert "nowhere/cepkit/loops: Permission denied" in answer.stderr
+        assert "Hint: set NUMBA_CACHE_DIR to a folder of your own" in answer.stderr
+        assert not (tmp_path / "nowhere").exists()
+
+    def test_a_folder_that_the_user_names_is_used(self, package: Path, tmp_path: Path) -> None:
+        folder = tmp_path / "own"
+        folder.mkdir()
+        named = {"NUMBA_CACHE_DIR": str(folder)}
+        python = python_as_nobody()
+        os.chown(folder, NOBODY, NOBODY)
+        first, second = (self.run(python, package, tmp_path, **named) for _ in range(2))
+        assert first.stderr == second.stderr == ""
+        assert compiled_by(first.stdout) > 3
+        assert compiled_by(second.stdout) == 0
+
+    def test_what_root_has_compiled_serves_other_users_of_the_package(
+        self, package: Path, tmp_path: Path
+    ) -> None:
+        python = python_as_nobody()
+        for part in ("cepkit", "cepkit/columnar", "cepkit/planners"):
+            (package / part / "__pycache__").mkdir()
+        named = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+        by_root = self.run([sys.executable], package, tmp_path, **named)
+        assert compiled_by(by_root.stdout) > 3
+        by_other = self.run(python, package, tmp_path)
+        assert compiled_by(by_other.stdout) == 1, "the generated loop stands beside no file"
+
+
+LOOPS = """
+import importlib, pkgutil
+import cepkit
+from cepkit.compiled_loops import LoopCache, _sources
+from numba.core.dispatcher import Dispatcher
+
+for package in ("columnar", "aggregation", "planners"):
+    for module in pkgutil.iter_modules([f"{cepkit.__path__[0]}/{package}"]):
+        names = vars(importlib.import_module(f"cepkit.{package}.{module.name}"))
+        for name, value in sorted(names.items()):
+            if isinstance(value, Dispatcher) and isinstance(value._cache, LoopCache):
+                print(module.name, name, _sources(value))
+"""
+
+
+def test_every_loop_has_the_same_sources_in_all_processes() -> None:
+    """Or it would be compiled by each of them."""
+    one, other = (
+        subprocess.run(
+            [sys.executable, "-c", LOOPS],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    )
+    assert one.count("\n") > 80
+    assert one == other
