@@ -8,19 +8,20 @@ exactly this argument and becomes the real java.
 
 On Windows a script cannot stand in for ``java.exe``: Spark's batch file would hand control over to
 it and never get it back. There the user's own Java is started as it is.
+
+Spark reads the launcher while it starts and never again, so that nothing of it need be kept.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import hashlib
 import os
 import shlex
-import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+from cepkit.caches import user_folder
 from cepkit.errors import JavaNotFoundError
 from cepkit.spark.session.java import JavaHome
 
@@ -38,98 +39,60 @@ exec {java} "$@"
 """
 
 
-def spark_java_home(java: JavaHome) -> Path:
-    """Return the JAVA_HOME with which Spark starts on a Java, silently where that can be had.
+@contextlib.contextmanager
+def spark_java_home(java: JavaHome) -> Iterator[Path]:
+    """Give the JAVA_HOME with which Spark starts on a Java, silently where that can be had.
 
     Args:
         java: The Java that was found.
 
-    Returns:
-        The launcher's folder. On Windows, and where no folder can be written that programs may be
-        started from, the Java's own home.
+    Yields:
+        A folder of this user alone whose ``bin/java`` drops `DROPPED_ARGUMENT`; it is gone when
+        Spark has started. On Windows, and where programs may be started from no folder that can be
+        written, the Java's own home.
 
     Raises:
         JavaNotFoundError: The Java is the bundled one, and there is no folder for its launcher.
-    """
-    launcher = launcher_home(java) if os.name != "nt" else None
-    if launcher is not None:
-        return launcher
-    if java.origin == "bundled":
-        raise JavaNotFoundError(
-            "the Java that cepkit brings needs a small launcher, and neither "
-            f"{cache_folder()} nor {tempfile.gettempdir()} can hold a program",
-            expected="a folder that can be written and that programs may be started from",
-            hint="set XDG_CACHE_HOME to such a folder, or install Java 17 or newer",
-        )
-    return java.home
-
-
-def launcher_home(java: JavaHome) -> Path | None:
-    """Return a folder like a JAVA_HOME whose ``bin/java`` drops `DROPPED_ARGUMENT`.
-
-    The folder is kept in the user's cache for the next session; where the cache cannot be written,
-    in the system's temporary folder until this process ends.
-
-    Args:
-        java: The Java to start.
-
-    Returns:
-        The folder, or None where no folder allows to start programs from it.
     """
     script = os.fsencode(
         _SCRIPT.format(
             dropped=shlex.quote(DROPPED_ARGUMENT), java=shlex.quote(str(java.executable))
         )
     )
-    # Named by content: two environments with two Javas do not overwrite each other's launcher.
-    name = f"java-{java.version}-{hashlib.sha256(script).hexdigest()[:12]}"
+    places = _places() if os.name != "nt" else []
+    for place in places:
+        with contextlib.ExitStack() as opened:
+            launcher = _written(script, place, opened)
+            if launcher is not None:
+                yield launcher
+                return
+    if java.origin == "bundled":
+        raise JavaNotFoundError(
+            "the Java that cepkit brings needs a small launcher, and programs may be started from "
+            f"none of {', '.join(map(str, places))}",
+            expected="a folder that can be written and that programs may be started from",
+            hint="set TMPDIR to such a folder, or install Java 17 or newer",
+        )
+    yield java.home
+
+
+def _places() -> list[Path]:
+    """Return where the launcher may stand: many a folder for temporary files is no place to run."""
+    kept = user_folder("java")
+    own = [kept.path] if kept is not None and kept.refusal() is None else []
+    return [Path(tempfile.gettempdir()), *own]
+
+
+def _written(script: bytes, place: Path, opened: contextlib.ExitStack) -> Path | None:
+    """Return a folder with the launcher, or None where that cannot be; `opened` removes it."""
     with contextlib.suppress(OSError):
-        folder = cache_folder() / name
-        if not _holds(folder, script):
-            _create(folder, script)
-        if _holds(folder, script):
-            return folder
-    with contextlib.suppress(OSError):
-        folder = Path(tempfile.mkdtemp(prefix="cepkit-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        _write(folder, script)
-        if _holds(folder, script):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made = tempfile.TemporaryDirectory(prefix="cepkit-", dir=place)
+        folder = Path(opened.enter_context(made))
+        program = folder / "bin" / "java"
+        program.parent.mkdir()
+        program.write_bytes(script)
+        program.chmod(0o700)
+        if os.access(program, os.X_OK):  # not on a mount that is "noexec"
             return folder
     return None
-
-
-def cache_folder() -> Path:
-    """Return the folder for what may be deleted at any time: ``~/.cache/cepkit``."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    # The standard says that a relative path there is to be ignored.
-    if base and Path(base).is_absolute():
-        return Path(base) / "cepkit"
-    return Path(os.path.expanduser("~")) / ".cache" / "cepkit"  # noqa: PTH111 (never raises)
-
-
-def _holds(folder: Path, script: bytes) -> bool:
-    """Tell whether the launcher is there, unchanged, and may be started (no ``noexec`` mount)."""
-    path = folder / "bin" / "java"
-    return path.is_file() and path.read_bytes() == script and os.access(path, os.X_OK)
-
-
-def _create(folder: Path, script: bytes) -> None:
-    """Write the folder beside its place and rename it: another process never sees half of it."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        _write(draft, script)
-        # A damaged folder: nothing in it is worth keeping.
-        shutil.rmtree(folder, ignore_errors=True)
-        # Fails where another process was first; its folder is as good as ours.
-        with contextlib.suppress(OSError):
-            draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-
-
-def _write(folder: Path, script: bytes) -> None:
-    path = folder / "bin" / "java"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(script)
-    path.chmod(0o755)

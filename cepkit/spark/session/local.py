@@ -100,19 +100,20 @@ def _start(cores: int | None, memory: str | None, app_name: str) -> SparkSession
 
     if cores is not None and cores < 1:
         raise ValueError(f"cores must be at least 1, not {cores}")
-    environment = {
-        "JAVA_HOME": str(spark_java_home(find_java())),
-        # Workers run on the Python that runs this, wherever PATH leads.
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-    }
     settings = local_settings(cores or _usable_cores(), memory or _default_memory())
     builder = SparkSession.builder.appName(app_name)
     for name, value in settings.items():
         builder = builder.config(name, value)
-    # Spark keeps what it reads here at its start: the user's other programs never see it.
-    with _environment(environment):
-        session = builder.getOrCreate()
+    with spark_java_home(find_java()) as java_home:
+        environment = {
+            "JAVA_HOME": str(java_home),
+            # Workers run on the Python that runs this, wherever PATH leads.
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+        }
+        # Spark keeps what it reads here at its start: the user's other programs never see it.
+        with _environment(environment):
+            session = builder.getOrCreate()
     _silence_second_reports()
     return session
 

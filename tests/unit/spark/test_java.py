@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from cepkit.errors import CepkitError, JavaNotFoundError
 from cepkit.spark.session import java, java_launcher
 from cepkit.spark.session.java import JavaHome, find_java, parse_java_version
+from cepkit.spark.session.java_launcher import spark_java_home
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the fake Javas are shell scripts")
 
@@ -158,10 +160,11 @@ class TestLauncher:
         program.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
         program.chmod(0o755)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        (tmp_path / "temporary").mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
         return JavaHome(home, 21, "bundled")
 
-    def run(self, home: Path | None, *arguments: str) -> list[str]:
-        assert home is not None
+    def run(self, home: Path, *arguments: str) -> list[str]:
         answer = subprocess.run(
             [home / "bin" / "java", *arguments], capture_output=True, text=True, check=True
         )
@@ -170,45 +173,57 @@ class TestLauncher:
     def test_it_drops_exactly_one_argument(self, echo: JavaHome) -> None:
         kept = ["-Xmx1g", "", "--add-modules=jdk.incubator.vector,java.sql", "a  b", "$HOME", "*"]
         given = ["--add-modules=jdk.incubator.vector", *kept, "--add-modules=jdk.incubator.vector"]
-        assert self.run(java_launcher.launcher_home(echo), *given) == kept
+        with spark_java_home(echo) as home:
+            assert home != echo.home
+            assert self.run(home, *given) == kept
 
-    def test_it_is_kept_in_the_users_cache(self, echo: JavaHome, tmp_path: Path) -> None:
-        first = java_launcher.launcher_home(echo)
-        assert first is not None
-        assert first.parent == tmp_path / "cache" / "cepkit"
-        stamp = (first / "bin" / "java").stat().st_mtime_ns
-        assert java_launcher.launcher_home(echo) == first
-        assert (first / "bin" / "java").stat().st_mtime_ns == stamp
-        assert list(first.parent.iterdir()) == [first], "no drafts are left"
+    def test_its_folder_is_this_users_alone_and_gone_afterwards(self, echo: JavaHome) -> None:
+        with spark_java_home(echo) as home:
+            assert home.stat().st_uid == os.geteuid()
+            assert home.stat().st_mode & 0o777 == 0o700
+            place = home.parent
+        assert not home.exists()
+        with pytest.raises(KeyboardInterrupt), spark_java_home(echo):
+            raise KeyboardInterrupt
+        assert not list(place.glob("cepkit-*"))
 
-    def test_a_damaged_one_is_written_again(self, echo: JavaHome) -> None:
-        home = java_launcher.launcher_home(echo)
-        assert home is not None
-        (home / "bin" / "java").write_text("#!/bin/sh\nexit 3\n")
-        assert java_launcher.launcher_home(echo) == home
-        assert self.run(home, "x") == ["x"]
-
-    def test_two_javas_have_two_launchers(self, echo: JavaHome, tmp_path: Path) -> None:
-        other = JavaHome(fake_java(tmp_path / "other", "21"), 21, "PATH")
-        assert java_launcher.launcher_home(echo) != java_launcher.launcher_home(other)
-
-    def test_without_a_cache_it_goes_to_a_temporary_folder(
+    @pytest.fixture
+    def no_temporary_programs(
         self, echo: JavaHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> Path:
+        """A machine that starts no programs from its folder for temporary files; that folder."""
+        temporary = Path(tempfile.gettempdir())
+        allowed = os.access
+        monkeypatch.setattr(
+            os,
+            "access",
+            lambda path, mode: Path(path).parents[2] != temporary and allowed(path, mode),
+        )
+        return temporary
+
+    def test_where_temporary_files_are_no_programs_it_goes_to_the_users_cache(
+        self, echo: JavaHome, tmp_path: Path, no_temporary_programs: Path
     ) -> None:
-        # A file in the cache's place: not even root can make a folder there.
-        (tmp_path / "file").write_text("")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-        home = java_launcher.launcher_home(echo)
-        assert self.run(home, "--add-modules=jdk.incubator.vector", "x") == ["x"]
+        with spark_java_home(echo) as home:
+            assert home.is_relative_to(tmp_path / "cache" / "cepkit")
+            assert self.run(home, "--add-modules=jdk.incubator.vector", "x") == ["x"]
+        assert not home.exists()
+        assert not list(no_temporary_programs.glob("cepkit-*"))
 
     def test_without_any_folder_the_users_java_is_used_as_it_is(
-        self, echo: JavaHome, monkeypatch: pytest.MonkeyPatch
+        self, echo: JavaHome, tmp_path: Path, no_temporary_programs: Path
     ) -> None:
-        monkeypatch.setattr(java_launcher, "_holds", lambda *_: False)
+        (tmp_path / "cache").mkdir()
+        (tmp_path / "cache").chmod(0o777)
         own = JavaHome(echo.home, 21, "PATH")
-        assert java_launcher.spark_java_home(own) == echo.home
-        with pytest.raises(JavaNotFoundError, match="XDG_CACHE_HOME"):
-            java_launcher.spark_java_home(echo)
+        with spark_java_home(own) as home:
+            assert home == echo.home
+        with (
+            pytest.raises(JavaNotFoundError, match=f"(?s){no_temporary_programs}.*TMPDIR"),
+            spark_java_home(echo),
+        ):
+            pass
+        assert not list((tmp_path / "cache").iterdir()), "others may write there"
 
 
 def test_the_script_is_plain_sh(tmp_path: Path) -> None:
