@@ -19,7 +19,10 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         ``"did you mean 'price'?"``, or None where nothing is near.
     """
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    folded = name.casefold()
+    close = difflib.get_close_matches(folded, by_folded, n=1, cutoff=0.6)
+    if not close and len(folded) > 2:  # fewer letters begin many names
+        close = [each for each in by_folded if each.startswith(folded)]
     return f"did you mean '{by_folded[close[0]]}'?" if close else None
 
 
@@ -199,6 +202,14 @@ class TraceError(CepkitError, ValueError):
 
 class LimitError(CepkitError, RuntimeError):
     """A result or a search that would grow past its limit."""
+
+
+class ArgumentError(CepkitError, TypeError):
+    """An argument by a name that there is not."""
+
+
+class SessionError(CepkitError, RuntimeError):
+    """A Spark session that no longer runs."""
 
 
 class JavaNotFoundError(CepkitError, RuntimeError):

@@ -41,6 +41,7 @@ from cepkit.spark.results.matches import SparkMatches
 from cepkit.stream.columns import Dropped
 from cepkit.stream.ingest import event_columns
 from cepkit.stream.schema import Schema
+from cepkit.stream.sessions import check_session
 from cepkit.stream.stream import Stream
 from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
 
@@ -166,6 +167,7 @@ def batch_frame(stream: Stream) -> DataFrame:
 
     Raises:
         UnsupportedError: It is a streaming one, or one of Spark Connect.
+        SessionError: Its session has been stopped.
     """
     from pyspark.sql.classic.dataframe import DataFrame as Classic
 
@@ -175,6 +177,7 @@ def batch_frame(stream: Stream) -> DataFrame:
             "this release cannot detect over Spark Connect",
             hint="use a classic session, or write the events to Parquet and pass the path",
         )
+    check_session(frame)
     if frame.isStreaming:
         raise UnsupportedError("this release cannot detect over a streaming DataFrame yet")
     return frame

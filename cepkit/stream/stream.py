@@ -18,6 +18,7 @@ from cepkit.stream.columns import EventColumns
 from cepkit.stream.ingest import event_columns, is_readable
 from cepkit.stream.preview import Preview, shown_columns
 from cepkit.stream.schema import UNIT_NAMES, Schema
+from cepkit.stream.sessions import check_session
 from cepkit.stream.times import microseconds
 
 Place = Literal["local", "spark"]
@@ -84,6 +85,7 @@ class Stream:
         if n < 0:
             raise StreamError(f"the first {n} events", expected="a number that is not negative")
         if self.place == "spark":
+            check_session(self.source)
             rows = self.source.dropna(subset=[self.schema.time, self.schema.type])
             rows = rows.orderBy(*(r for r in self.schema.roles if r != self.schema.type)).limit(n)
             table = rows.toArrow() if hasattr(rows, "toArrow") else _from_pandas(rows.toPandas())
@@ -180,6 +182,7 @@ def events(
     Raises:
         StreamError: A missing or doubled column, an unknown unit or zone, a file that cannot be
             read, a time that is no time.
+        SessionError: The session of the Spark DataFrame has been stopped.
     """
     if isinstance(columns, str):
         columns = (columns,)
@@ -190,6 +193,7 @@ def events(
     _hint_at_index(source, schema, names)
     schema.check(names)
     if is_spark(source):
+        check_session(source)
         _check_spark_time(source, schema)
         _check_spark_arrival(source, schema)
     else:

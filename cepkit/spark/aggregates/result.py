@@ -17,6 +17,7 @@ from cepkit.routes.several import Several, SharingPlan
 from cepkit.spark.aggregates.one_pass import StartedPass
 from cepkit.spark.aggregates.one_table import QUERY
 from cepkit.spark.results.frame import ResultFrame, Telling
+from cepkit.stream.sessions import check_session
 
 _QUERY = "query"
 _KEPT = StorageLevel.MEMORY_AND_DISK_DESER
@@ -106,6 +107,8 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
             PatternError: Two queries have columns of one name that are of different types, or one
                 groups by a column called `query`; or there is no query.
         """
+        for started in self.passes:
+            check_session(started.frame)
         known: dict[str, str] = {_QUERY: "int"}
         for result in self.results:
             for name, kind in result.dtypes:

@@ -88,19 +88,24 @@ class ResultFrame(DataFrame):
 
     def collect(self) -> list[Row]:
         """Return all rows in this process."""
-        with plain_errors():
+        with plain_errors(self):
             rows = super().collect()
         self._telling.tell()
         return rows
 
+    def count(self) -> int:
+        """Return the number of rows."""
+        with plain_errors(self):
+            return super().count()
+
     def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
         """Print the first `n` rows that are found."""
-        with plain_errors():
+        with plain_errors(self):
             super().show(n, truncate, vertical)
 
     def toPandas(self) -> pd.DataFrame:  # noqa: N802 - Spark's name
         """Return all rows as a pandas DataFrame in this process."""
-        with plain_errors(), warnings.catch_warnings():
+        with plain_errors(self), warnings.catch_warnings():
             # Spark would tell of an error twice.
             warnings.filterwarnings("ignore", "toPandas attempted Arrow optimization")
             frame = super().toPandas()
@@ -109,7 +114,7 @@ class ResultFrame(DataFrame):
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
         """Return all rows as an Arrow table in this process."""
-        with plain_errors():
+        with plain_errors(self):
             table = super().toArrow()
         self._telling.tell()
         return table

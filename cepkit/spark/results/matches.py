@@ -98,8 +98,7 @@ class SparkMatches(ResultFrame):
         """Return the number of matches; their rows are not made, unless the frame is cached."""
         kept = self.storageLevel
         if kept.useMemory or kept.useDisk:
-            with plain_errors():
-                return super().count()
+            return super().count()
         found: int = sum(steps[-1].survivors for steps in self._run()[0])
         return found if self.most is None else min(found, self.most)
 
@@ -116,7 +115,7 @@ class SparkMatches(ResultFrame):
         Raises:
             LimitError: They would not fit the free memory.
         """
-        with plain_errors():
+        with plain_errors(self):
             table = self.select("*").limit(n).toArrow()
         # Beside the frame there are the rows of the table, and the table.
         room = Room("matches", "a table of their events", "ask for fewer", copies=3)
@@ -126,7 +125,7 @@ class SparkMatches(ResultFrame):
     def _run(self) -> tuple[tuple[tuple[StepCounters, ...], ...], Dropped]:
         """Return the counters and the dropped rows of a whole run; make one if there was none."""
         if not self._telling.complete:
-            with plain_errors():
+            with plain_errors(self):
                 self._counting.count()
         counters, dropped = total(self._telling.reports.value, self._programs)
         return counters, dropped + self._left_out

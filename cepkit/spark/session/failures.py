@@ -5,18 +5,32 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from cepkit import errors
+from cepkit.stream.sessions import check_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _OURS = re.compile(r"^cepkit\.errors\.(\w+): (.*)", re.MULTILINE | re.DOTALL)
 _NEXT = re.compile(r"^(?:\s+at |Caused by: |Driver stacktrace|\tat |JVM stacktrace)", re.MULTILINE)
 
 
 @contextlib.contextmanager
-def plain_errors() -> Iterator[None]:
-    """Raise an error of cepkit from a worker without the traces of Python and Java around it."""
+def plain_errors(frame: DataFrame | None = None) -> Iterator[None]:
+    """Raise an error of cepkit from a worker without the traces of Python and Java around it.
+
+    Args:
+        frame: What is asked.
+
+    Raises:
+        SessionError: The session of `frame` has been stopped.
+    """
     from pyspark.errors import PySparkException
 
+    if frame is not None:
+        check_session(frame)
     try:
         yield
     except PySparkException as error:

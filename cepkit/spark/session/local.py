@@ -9,8 +9,9 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Never
 
+from cepkit.errors import ArgumentError
 from cepkit.spark.session.java import find_java
 from cepkit.spark.session.java_launcher import spark_java_home
 
@@ -26,7 +27,11 @@ _starting = threading.Lock()
 
 
 def get_session(
-    *, cores: int | None = None, memory: str | None = None, app_name: str = "cepkit"
+    *,
+    cores: int | None = None,
+    memory: str | None = None,
+    app_name: str = "cepkit",
+    **unknown: Never,
 ) -> SparkSession:
     """Return the session that is running, or start a local one.
 
@@ -39,14 +44,20 @@ def get_session(
             third of the machine's if None, at least 1 and at most 16 GiB. The Python workers and
             the user's notebook need the rest.
         app_name: The name that Spark shows.
+        unknown: No other argument is taken.
 
     Returns:
         The session.
 
     Raises:
         JavaNotFoundError: There is no Java that Spark can run on; nothing was started.
+        ArgumentError: There is no argument of that name.
         ValueError: `cores` is below 1.
     """
+    for name in unknown:
+        raise ArgumentError.unknown(
+            f"get_session has no argument '{name}'", name, ("cores", "memory", "app_name")
+        )
     with _starting:
         running = _running_session()
         return running if running is not None else _start(cores, memory, app_name)

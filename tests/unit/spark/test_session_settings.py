@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cepkit.errors import ArgumentError
 from cepkit.spark.session import local as session
 
 
@@ -44,3 +45,17 @@ def test_the_environment_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
         assert os.environ["JAVA_HOME"] == os.environ["PYSPARK_PYTHON"] == "ours"
     assert os.environ["JAVA_HOME"] == "mine"
     assert "PYSPARK_PYTHON" not in os.environ
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [("app", "app_name"), ("appname", "app_name"), ("mem", "memory"), ("core", "cores")],
+)
+def test_an_argument_of_another_name_is_refused_with_the_right_one(given: str, hint: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        session.get_session(**{given: "x"})
+    assert isinstance(caught.value, TypeError)
+    assert str(caught.value) == (
+        f"get_session has no argument '{given}'\n"
+        f"Expected: one of cores, memory, app_name\nHint: did you mean '{hint}'?"
+    )

@@ -1,0 +1,29 @@
+"""Whether the Spark session of a DataFrame still runs, told without loading Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cepkit.errors import SessionError
+
+
+def check_session(frame: Any) -> None:
+    """Check that what is asked of a Spark DataFrame can be answered.
+
+    Spark itself would meet an assertion without a word, a missing attribute, or, where another
+    session runs by now, a null pointer in Java.
+
+    Raises:
+        SessionError: Its session has been stopped.
+    """
+    session = getattr(frame, "sparkSession", None)
+    context = getattr(session, "_sc", None)  # none in Spark Connect
+    if context is None:
+        return
+    java = context._jsc  # noqa: SLF001 - there is no public way to ask
+    if java is None or java.sc().isStopped():
+        raise SessionError(
+            "the Spark session of this DataFrame has been stopped",
+            hint="cepkit.get_session() starts another: read the data in it, and make the stream "
+            "anew with cepkit.events",
+        )
