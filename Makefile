@@ -31,7 +31,8 @@ FIND_PYTHON = \
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
-# The environment is made anew when the lock or the project's metadata changes.
+# The environment is made anew when the lock or the project's metadata changes. Every package must
+# have a hash of the lock. What builds pyspark's wheel comes first, as pip is to fetch no other.
 $(READY): requirements.lock pyproject.toml
 	@if ! $(BIN)/python -c 'import pip' 2>/dev/null; then \
 		$(FIND_PYTHON); \
@@ -44,8 +45,10 @@ $(READY): requirements.lock pyproject.toml
 	fi
 	@echo "Installing the locked packages into $(VENV)" \
 		"(the first time takes minutes: pyspark alone is about 450 MB)"
-	@$(PIP) install -c requirements.lock hatchling setuptools wheel
-	@$(PIP) install --no-build-isolation -r requirements.lock
+	@awk '/^[a-z]/ { kept = /^(packaging|setuptools|wheel)==/ } kept' requirements.lock \
+		> $(VENV)/build.lock
+	@$(PIP) install --require-hashes -r $(VENV)/build.lock
+	@$(PIP) install --require-hashes --no-build-isolation -r requirements.lock
 	@$(PIP) install --no-build-isolation --no-deps -e .
 	@touch $@
 
@@ -105,8 +108,9 @@ lab: $(READY) ## Open JupyterLab on the notebooks
 bench: $(READY) ## Run the benchmarks (BENCH_ARGS=...)
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
-# Universal: one file for Python 3.11 and newer on Linux, macOS and Windows. It names no index, so
-# that pip takes the packages from wherever the reader's own settings say.
+# Universal: one file for Python 3.11 and newer on Linux, macOS and Windows, with the hash of every
+# file of a release. It names no index, so that pip takes the packages from wherever the reader's
+# own settings say, and checks that they are those that were locked.
 .PHONY: lock
 lock: ## Resolve pyproject.toml anew into requirements.lock
 	@$(FIND_PYTHON); [ -x $(LOCK_VENV)/bin/uv ] || { \
@@ -114,8 +118,12 @@ lock: ## Resolve pyproject.toml anew into requirements.lock
 		$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check --quiet install uv; \
 	}
 	$(LOCK_VENV)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
-		--extra dev --extra browser --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-		--output-file requirements.lock pyproject.toml
+		--extra dev --extra browser --generate-hashes --no-header --no-annotate \
+		--no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
+
+.PHONY: licences
+licences: $(READY) ## Write docs/licences.md anew from the installed packages
+	$(BIN)/python tools/licences.py
 
 .PHONY: clean
 clean: ## Remove caches and build output

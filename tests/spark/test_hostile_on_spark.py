@@ -46,4 +46,4 @@ def test_texts_stay_texts(stream, eager):
         kinds.append(type(thing))
     assert kinds == [SparkMatches, SparkAggregates, SeveralSparkAggregates]
     known = {k.__name__ for k in classes() if k.__module__.startswith("cepkit.spark.")}
-    assert {kind.__name__ for kind in kinds} | {"ResultFrame"} == known
+    assert {kind.__name__ for kind in kinds} == known

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,8 +17,10 @@ from cepkit.spark.session.java import OLDEST_JAVA
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-LOCKED = [Requirement(line) for line in LOCK]
+LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+# An entry is a requirement and, each on a line of its own, the hashes of its files.
+ENTRIES = [entry.split(" \\\n    ") for entry in re.split(r"\n(?! )", LOCK.rstrip("\n"))]
+LOCKED = [Requirement(requirement) for requirement, *_ in ENTRIES]
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
 OWN = [Requirement(text) for text in PROJECT["dependencies"]]
 DEV = [
@@ -72,7 +74,8 @@ def test_conda_asks_for_the_java_that_the_library_accepts() -> None:
 
 
 def test_pip_installs_the_project_at_the_locked_versions() -> None:
-    assert pip_lines() == ["-c requirements.lock", "-e ."]
+    # One with hashes takes no package without: what installs the project itself stands above it.
+    assert pip_lines() == ["-r requirements.lock"]
     assert "pip" in conda_requirements()
 
 
@@ -94,12 +97,29 @@ def test_the_lock_holds_every_dependency_at_a_version_that_fits(requirement: Req
         assert requirement.specifier.contains(pin.version, prereleases=True)
 
 
-def words_of_the_lock() -> Iterator[str]:
-    for line in LOCK:
-        yield re.sub(r"'[^']*'", "", line)
-
-
-def test_the_lock_names_no_place() -> None:
+def test_each_entry_has_the_hashes_of_its_files_and_names_no_place() -> None:
     """No index, no address, no path, no option: pip asks whatever its reader has set up."""
-    for line in words_of_the_lock():
-        assert not re.search(r"[/\\@]|--|^#", line), line
+    for requirement, *hashes in ENTRIES:
+        assert not re.search(r"[/\\@]|--|^#", re.sub(r"'[^']*'", "", requirement)), requirement
+        assert hashes, requirement
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", each) for each in hashes), (
+            requirement
+        )
+
+
+def test_make_installs_what_builds_wheels_first_and_all_by_their_hashes() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (chosen,) = re.findall(r"awk '(.*)' requirements\.lock", makefile)
+    found = subprocess.run(
+        ["awk", chosen, ROOT / "requirements.lock"], capture_output=True, text=True, check=True
+    ).stdout
+    names = [line.split("==")[0] for line in found.splitlines() if not line.startswith(" ")]
+    assert names == ["packaging", "setuptools", "wheel"]
+    assert all(line in LOCK.splitlines() for line in found.splitlines())
+    assert found.count("--hash=") >= len(names)
+    installs = [line for line in makefile.splitlines() if "$(PIP) install" in line]
+    assert all(
+        "--require-hashes -r" in line or "--no-deps -e ." in line
+        for line in (text.replace("--no-build-isolation ", "") for text in installs)
+    )
+    assert "--generate-hashes" in makefile

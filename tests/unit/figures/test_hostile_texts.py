@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from html import escape
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +22,6 @@ import cepkit_widgets
 from cepkit.figures import FIGURES, Player, write_report
 from cepkit.figures.charts.aggregates import draw_from_spark
 from cepkit.figures.player.page import embedded
-from cepkit.printing import WithPrinter
-from cepkit.routes.several import Several
 from cepkit_widgets import PlayerWidget
 from tests.unit.figures import hostile
 from tests.unit.figures.hostile import DRAWN, EVIL, SHOWN, TAG
@@ -186,30 +185,28 @@ def test_no_figure_and_no_option_is_left_out():
 
 
 def test_nothing_that_is_shown_as_html_is_left_out():
-    shown = {kind for kind in classes() if not inspect.isabstract(kind)}
     # Spark's are in tests/spark/test_hostile_on_spark.py.
-    local = {kind for kind in shown if not kind.__module__.startswith("cepkit.spark.")}
-    assert local - {Several, WithPrinter} == set(SHOWN)
+    local = {kind for kind in classes() if not kind.__module__.startswith("cepkit.spark.")}
+    assert local == set(SHOWN)
 
 
-def classes() -> Iterator[type]:
-    """Yield every class of ours that notebooks show as HTML."""
+def classes() -> set[type]:
+    """Return our classes that notebooks show as HTML; what others derive from is none."""
+    found: set[type] = set()
     for package in (cepkit, cepkit_widgets):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if module.name.endswith("__main__"):
-                continue
-            for _, kind in inspect.getmembers(
-                importlib.import_module(module.name), inspect.isclass
-            ):
-                ours = kind.__module__.split(".")[0] in ("cepkit", "cepkit_widgets")
-                if ours and hasattr(kind, "_repr_html_"):
-                    yield kind
+            if not module.name.endswith("__main__"):
+                imported = importlib.import_module(module.name)
+                found |= {kind for _, kind in inspect.getmembers(imported, inspect.isclass)}
+    ours = {kind for kind in found if kind.__module__.startswith("cepkit")}
+    shown = {kind for kind in ours if hasattr(kind, "_repr_html_")}
+    return shown - {base for kind in shown for base in kind.__mro__[1:]}
 
 
-def test_texts_stay_texts_in_a_report(tmp_path):
+def report(path: Path) -> Path:
     found = hostile.matches()
-    path = write_report(
-        tmp_path / "report.html",
+    return write_report(
+        path,
         query=hostile.QUERY,
         plan=hostile.plans()[1],
         matches_frame=found.head(20),
@@ -219,11 +216,26 @@ def test_texts_stay_texts_in_a_report(tmp_path):
         facts={EVIL: EVIL},
         title=EVIL,
     )
-    page = Page(path.read_text(encoding="utf-8"))
+
+
+def test_texts_stay_texts_in_a_report(tmp_path):
+    page = Page(report(tmp_path / "report.html").read_text(encoding="utf-8"))
     page.check(TAGS | PAGE_TAGS, ATTRIBUTES | PAGE_ATTRIBUTES)
     assert not page.scripts
-    assert dict(page.attributes)["content"]
-    assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
+
+
+def test_saved_pages_forbid_requests(tmp_path):
+    pages = {
+        report(tmp_path / "report.html"): "style-src 'unsafe-inline'",
+        ck.draw(hostile.trace()).save_html(tmp_path / "player.html"): (
+            "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+        ),
+    }
+    for path, allowed in pages.items():
+        html = path.read_text(encoding="utf-8")
+        policy = f"default-src 'none'; {allowed}"
+        assert f'<meta http-equiv="Content-Security-Policy" content="{policy}">' in html
+        assert html.index("Content-Security-Policy") < html.index("<style")
 
 
 @pytest.mark.parametrize("make", [hostile.trace, hostile.counter_trace])
