@@ -10,6 +10,8 @@ the expression classes and registered user functions. What conditions.py leaves 
   first and last member in stream order, missing if that one is.
 * An array is missing where it is null or has nothing but missing items; `corr` is missing where an
   array has any missing item.
+* A time is a datetime and a duration a timedelta, so that Python's own arithmetic says what times
+  and durations do; a text beside a time says one.
 * A user function sees missing values and decides for itself; NaN that it returns is missing.
 """
 
@@ -17,6 +19,8 @@ from __future__ import annotations
 
 import math
 import operator
+from datetime import datetime, timedelta
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,7 +103,9 @@ def _any(truths: Iterable[bool | None]) -> bool | None:
 
 def _alike(items: list[Any]) -> list[Any]:
     """Return numbers as floats where one of them is a float."""
-    return [float(item) for item in items] if any(isinstance(i, float) for i in items) else items
+    numbers = not any(isinstance(item, timedelta) for item in items)
+    floats = numbers and any(isinstance(item, float) for item in items)
+    return [float(item) for item in items] if floats else items
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -115,7 +121,12 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 def _compared(sign: str, left: Any, right: Any) -> bool | None:
     if left is None or right is None:
         return None
+    if isinstance(left, datetime) != isinstance(right, datetime):
+        left, right = (_moment(item) if isinstance(item, str) else item for item in (left, right))
     return _COMPARISONS[sign](*_alike([left, right]))
+
+
+_moment = datetime.fromisoformat
 
 
 def _computed(sign: str, left: Any, right: Any) -> Any:
@@ -129,9 +140,15 @@ def _computed(sign: str, left: Any, right: Any) -> Any:
             return left - right
         case "*":
             return left * right
+        case "/" | "%" if not right:
+            return None
+        case "/" if isinstance(left, timedelta):
+            return left / right
         case "/":
-            return None if right == 0 else float(left) / float(right)
-        case "%" if right == 0 or math.isinf(left):
+            return float(left) / float(right)
+        case "%" if isinstance(left, timedelta):
+            return (abs(left) % abs(right)) * (1 if left >= timedelta(0) else -1)
+        case "%" if math.isinf(left):
             return None
         case "%" if isinstance(left, float):
             return math.fmod(left, right)
@@ -193,9 +210,9 @@ def _aggregate(function: str, members: Sequence[Mapping[str, Any]], attribute: s
         return None
     match function:
         case "sum":
-            return sum(present)
+            return reduce(operator.add, present)
         case "avg":
-            return sum(present) / len(present)
+            return reduce(operator.add, present) / len(present)
         case "min":
             return min(present)
         case "max":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -57,11 +58,13 @@ ConditionKind: TypeAlias = Literal[
     "truth",
     "constant",
     "corr",
+    "duration",
     "set",
 ]
 CONDITIONS: tuple[ConditionKind, ...] = get_args(ConditionKind)
 
 _NAN = float("nan")
+EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the columns have no zone
 DOMAINS: dict[str, tuple[Any, ...]] = {
     "x": (0, 1, 2, 3),
     "y": (0.0, 0.5, 1.0, 2.0, 3.0, _NAN, None),
@@ -70,8 +73,11 @@ DOMAINS: dict[str, tuple[Any, ...]] = {
     "k": (0, 1),
     "f": (True, False, None),
     "h": ((1.0, 2.0, 3.0), (3.0, 1.0, 2.0), (2.0, 2.0, 2.0), (1.0, 2.0, _NAN), None),
+    "t": (*(EPOCH + timedelta(seconds=s) for s in (0, 1, 2, 5)), None),
+    "d": (*(timedelta(seconds=s) for s in (0, 1, 0.5, 2)), None),
 }
-"""The attributes of events and their values: `h` is an array, `k` a key."""
+"""The attributes of events and their values: `h` is an array, `k` a key, `t` a time beside that of
+the event, which is the attribute `ts`, `d` a duration."""
 
 TYPES = ("A", "B", "C", "D", "E")
 NOISE = "X"
@@ -119,6 +125,7 @@ def streams(
         if event_type is None:
             event_type, place = script[place % len(script)], place + 1
         changed = dict(zip(attributes, values, strict=True))
+        changed["ts"] = EPOCH + timedelta(microseconds=ts)
         events.append(Event(ts, event_type, {**fixed, **changed}, arrival))
     if unsorted and draw(st.integers(0, 7)) == 7:
         shuffled = draw(st.permutations(events))
@@ -332,6 +339,8 @@ def _condition(
             both = c.Call("corr", (c.Attribute(first, "h"), c.Attribute(second, "h")))
             # No correlation of the domain is near these.
             return c.Comparison(sign, both, draw(_constants(-0.75, 0.25, 0.75)))
+        case "duration":
+            return draw(_durations(first, second, third))
         case "set":
             return draw(_set_conditions(draw(st.sampled_from(repeated)), chosen))
 
@@ -374,6 +383,66 @@ def _calls(draw: st.DrawFn, one: c.Expression, two: c.Expression) -> c.Expressio
             return c.Call("greatest", (c.Call("abs", (gap,)), one))
 
 
+_SPANS = _constants(*(timedelta(seconds=s) for s in (2, 1, 3, 0, 1.5, 5, -1)))
+
+
+@st.composite
+def _durations(draw: st.DrawFn, first: str, second: str, third: str) -> c.Expression:
+    """Draw a condition about times and durations, what is divided or multiplied exact."""
+    sign = draw(st.sampled_from((">=", "<=", ">", "<", "!=", "=")))
+    name = draw(st.sampled_from(("ts", "ts", "t")))
+    one, two = c.Attribute(first, name), c.Attribute(second, draw(st.sampled_from((name, "ts"))))
+    gap: c.Expression = c.Arithmetic("-", two, one)
+    if draw(st.integers(0, 3)) == 3:
+        gap = c.Negative(gap)
+    own, span = c.Attribute(third, "d"), draw(_SPANS)
+    number = draw(_constants(2, 0.5, 3, 0) | _numbers(third))
+    match draw(st.integers(0, 12)):
+        case 0:
+            return c.Comparison(sign, gap, span)
+        case 1:
+            return c.Comparison(sign, c.Call("abs", (gap,)), span)
+        case 2:
+            return c.Comparison(sign, span, gap)
+        case 3:
+            moved = c.Arithmetic(
+                draw(st.sampled_from(("+", "-"))), one, draw(_SPANS | st.just(own))
+            )
+            return c.Comparison(sign, two, moved)
+        case 4:
+            return c.Between(gap, span, draw(_SPANS), draw(st.booleans()))
+        case 5:
+            spans = draw(st.lists(_SPANS | st.just(own), min_size=1, max_size=3))
+            return c.InList(gap, tuple(spans), draw(st.booleans()))
+        case 6:
+            return c.Comparison(sign, c.Arithmetic("/", gap, draw(_SPANS | st.just(own))), number)
+        case 7:
+            scaled = draw(st.permutations((own, number)))
+            return c.Comparison(sign, gap, c.Arithmetic("*", *scaled))
+        case 8:
+            return c.Comparison(sign, c.Arithmetic("/", gap, number), draw(_SPANS | st.just(own)))
+        case 9:
+            return c.Comparison(sign, c.Arithmetic("%", gap, span), draw(_SPANS))
+        case 10:
+            function = draw(st.sampled_from(("least", "greatest")))
+            return c.Comparison(sign, c.Call(function, (gap, own)), span)
+        case 11:
+            return c.Comparison(sign, one, draw(_constants("1970-01-01 00:00:02", "1970-01-01")))
+        case _:
+            return c.IsNull(c.Arithmetic("+", gap, own), draw(st.booleans()))
+
+
+@st.composite
+def _set_spans(draw: st.DrawFn, variable: str) -> c.Expression:
+    """Draw a condition on the times and durations of the set of a Kleene variable."""
+    sign = draw(st.sampled_from((">=", "<=", ">", "<", "!=", "=")))
+    name = draw(st.sampled_from(("ts", "t")))
+    ends = draw(st.sampled_from((("max", "min"), ("last", "first"), ("first", "last"))))
+    gap = c.Arithmetic("-", *(c.Aggregate(f, variable, name) for f in ends))
+    whole = c.Aggregate(draw(st.sampled_from(("sum", "avg", "min", "max"))), variable, "d")
+    return c.Comparison(sign, draw(st.sampled_from((gap, whole))), draw(_SPANS))
+
+
 @st.composite
 def _set_conditions(draw: st.DrawFn, variable: str, chosen: tuple[str, ...]) -> c.Expression:
     """Draw a condition with a set function of the Kleene variable."""
@@ -383,7 +452,9 @@ def _set_conditions(draw: st.DrawFn, variable: str, chosen: tuple[str, ...]) -> 
     function = draw(st.sampled_from(("sum", "avg", "min", "max", "first", "last", "count")))
     whole = c.Aggregate(function, variable, name)
     others = [other for other in chosen if other != variable]
-    match draw(st.integers(0, 5)):
+    match draw(st.integers(0, 6)):
+        case 6:
+            return draw(_set_spans(variable))
         case 0:
             return c.Comparison(sign, c.Aggregate("count", variable), draw(_constants(2, 3)))
         case 1:
@@ -584,6 +655,7 @@ def as_table(events: Iterable[Event]) -> pa.Table:
     rows = sorted(events, key=lambda event: event.arrival)
     kinds = {"x": pa.int64(), "y": pa.float64(), "z": pa.int64(), "s": pa.string()}
     kinds |= {"k": pa.int64(), "f": pa.bool_(), "h": pa.list_(pa.float64())}
+    kinds |= {"t": pa.timestamp("us"), "d": pa.duration("us")}
     columns = {
         "id": pa.array([event.arrival for event in rows], pa.int64()),
         "ts": pa.array([event.ts for event in rows], pa.timestamp("us")),

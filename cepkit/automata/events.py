@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -88,7 +88,7 @@ def plain_values(column: Column) -> list[Any]:
     """Return the values of a column as Python's own, None where one is missing."""
     missing = column.missing().tolist()
     match column.kind:
-        case "float" | "null" | "integer" | "timestamp":
+        case "float" | "null" | "integer" | "timestamp" | "duration":
             values: list[Any] = column.values.tolist()
         case "boolean":
             values = [value == 1 for value in column.values.tolist()]
@@ -98,6 +98,8 @@ def plain_values(column: Column) -> list[Any]:
         case "array":
             matrix: Any = column.values
             values = [History(*pair) for pair in zip(matrix, standardised(column), strict=True)]
+        case _:
+            assert_never(column.kind)
     return [None if gone else value for value, gone in zip(values, missing, strict=True)]
 
 

@@ -21,6 +21,13 @@ def known(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
+def rounded(microseconds: float | None) -> int | None:
+    """Return a duration of whole microseconds, half to even; None where 64 bits cannot hold it."""
+    if microseconds is None or not abs(microseconds) < 2**63:
+        return None
+    return held(round(microseconds))
+
+
 def whole_remainder(x: int, y: int) -> int | None:
     """Return the remainder with the sign of the dividend."""
     return None if y == 0 else (abs(x) % abs(y)) * (1 if x >= 0 else -1)
@@ -34,13 +41,13 @@ def float_remainder(x: float, y: float) -> float | None:
 
 
 # What the signs do to two integers, and to all other numbers.
-WHOLE: dict[str, Callable[[Any, Any], Any]] = {
+WHOLE_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda x, y: held(x + y),
     "-": lambda x, y: held(x - y),
     "*": lambda x, y: held(x * y),
     "%": whole_remainder,
 }
-FLOAT: dict[str, Callable[[Any, Any], Any]] = {
+FLOAT_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda x, y: known(float(x) + float(y)),
     "-": lambda x, y: known(float(x) - float(y)),
     "*": lambda x, y: known(float(x) * float(y)),

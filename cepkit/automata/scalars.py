@@ -11,13 +11,23 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import product
 from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
 from cepkit.automata.events import Binding, Event
-from cepkit.automata.scalar_functions import FLOAT, WHOLE, correlation, held, known, logarithm, root
+from cepkit.automata.scalar_functions import (
+    FLOAT_SIGNS,
+    WHOLE_SIGNS,
+    correlation,
+    held,
+    known,
+    logarithm,
+    root,
+    rounded,
+)
 from cepkit.pattern import functions
 from cepkit.pattern.conditions import (
     Aggregate,
@@ -28,6 +38,7 @@ from cepkit.pattern.conditions import (
     Call,
     Comparison,
     ComparisonOperator,
+    Constant,
     Expression,
     InList,
     IsNull,
@@ -35,6 +46,17 @@ from cepkit.pattern.conditions import (
     Negative,
     walk,
 )
+from cepkit.pattern.durations import in_microseconds
+from cepkit.pattern.kinds import (
+    WHOLE,
+    ValueKind,
+    arithmetic_kind,
+    call_kind,
+    constant_kind,
+    negative_kind,
+    set_function_kind,
+)
+from cepkit.pattern.moments import moment
 from cepkit.pattern.operations import call as call_columns
 from cepkit.pattern.rewrite import without_not
 from cepkit.stream.columns import MISSING_INTEGER, Column, Kind
@@ -45,7 +67,9 @@ Value: TypeAlias = Callable[[Sequence[Any]], Any]
 Truth: TypeAlias = Callable[[Binding], bool]
 """Whether a condition is true for a binding."""
 
-_INTEGERS = ("integer", "timestamp")
+Kinded: TypeAlias = tuple[Value, ValueKind]
+"""A value and what it is; "any" where only a user's function knows."""
+
 _COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -137,8 +161,7 @@ class _Compiler:
             case _:
                 raise AssertionError("not a condition in the form that rewrite.without_not gives")
 
-    def value(self, expression: Expression) -> tuple[Value, str]:
-        """Return the value and its kind; "any" where only a user's function knows."""
+    def value(self, expression: Expression) -> Kinded:
         match expression:
             case Literal(constant):
                 return _constant(constant)
@@ -147,18 +170,17 @@ class _Compiler:
                 place = self._layout.attributes[name]
                 return (lambda b: b[slot].values[place]), self._layout.kinds[name]
             case Negative(operand):
-                return _arithmetic("-", _constant(0), self.value(operand))
-            case Arithmetic(sign, left, right):
-                return _arithmetic(sign, self.value(left), self.value(right))
-            case Call(function, arguments):
-                given = [self.value(argument) for argument in arguments]
-                return _call(function, given, expression)
+                return _negative(expression, self.value(operand))
+            case Arithmetic(_, left, right):
+                return _arithmetic(expression, self.value(left), self.value(right))
+            case Call(_, arguments):
+                return _call(expression, [self.value(argument) for argument in arguments])
             case Aggregate():
                 return self._aggregate(expression)
             case _:
                 raise AssertionError("checks.py lets no condition stand where a value belongs")
 
-    def _aggregate(self, node: Aggregate) -> tuple[Value, str]:
+    def _aggregate(self, node: Aggregate) -> Kinded:
         assert node.variable is not None
         slot = self._layout.slots[node.variable]
         if node.attribute is None:
@@ -169,7 +191,7 @@ class _Compiler:
                 return (lambda b: b[slot][0].values[place]), kind
             case "last":
                 return (lambda b: b[slot][-1].values[place]), kind
-        reduced, result = _reduction(node, kind)
+        reduced, result = _reduction(node, kind), set_function_kind(node, kind)
 
         def over_members(b: Sequence[Any]) -> Any:
             members: tuple[Event, ...] = b[slot]
@@ -179,20 +201,21 @@ class _Compiler:
         return over_members, result
 
 
-def _reduction(node: Aggregate, kind: str) -> tuple[Callable[[list[Any]], Any], str]:
+def _reduction(node: Aggregate, kind: ValueKind) -> Callable[[list[Any]], Any]:
     match node.function:
         case "count":
-            return len, "integer"
-        case "sum" if kind in _INTEGERS:
-            return (lambda given: held(sum(given)) if given else None), "integer"
+            return len
+        case "sum" if kind in WHOLE:
+            return lambda given: held(sum(given)) if given else None
         case "sum":
-            return (lambda given: known(sum(given)) if given else None), "float"
+            return lambda given: known(sum(given)) if given else None
         case "avg":
-            return (lambda given: known(float(sum(given)) / len(given)) if given else None), "float"
+            made = rounded if kind == "duration" else known
+            return lambda given: made(float(sum(given)) / len(given)) if given else None
         case "min":
-            return (lambda given: min(given, default=None)), kind
+            return lambda given: min(given, default=None)
         case "max":
-            return (lambda given: max(given, default=None)), kind
+            return lambda given: max(given, default=None)
         case "first" | "last":
             raise AssertionError("the ends of a set are looked at alone")
         case _:
@@ -200,7 +223,7 @@ def _reduction(node: Aggregate, kind: str) -> tuple[Callable[[list[Any]], Any], 
 
 
 def _comparison(
-    sign: ComparisonOperator, left: tuple[Value, str], right: tuple[Value, str]
+    sign: ComparisonOperator, left: Kinded, right: Kinded
 ) -> Callable[[Sequence[Any]], bool]:
     compare = _COMPARE[sign]
     kinds = (left[1], right[1])
@@ -209,9 +232,9 @@ def _comparison(
     x, y = left[0], right[0]
     if set(kinds) == {"timestamp", "text"}:
         x, y = (_moments(f) if kind == "text" else f for f, kind in (left, right))
-    elif not all(kind in _INTEGERS for kind in kinds):
+    elif kinds[0] != kinds[1]:
         # An integer beside a float is taken as a float, also where Python would know better.
-        x, y = (_as_float(f) if kind in _INTEGERS else f for f, kind in (left, right))
+        x, y = (_as_float(f) if kind == "integer" else f for f, kind in (left, right))
 
     def compared(b: Sequence[Any]) -> bool:
         one, two = x(b), y(b)
@@ -220,23 +243,37 @@ def _comparison(
     return compared
 
 
-def _arithmetic(sign: str, left: tuple[Value, str], right: tuple[Value, str]) -> tuple[Value, str]:
+def _negative(node: Negative, operand: Kinded) -> Kinded:
+    inner, kind = operand
+
+    def negated(b: Sequence[Any]) -> Any:
+        found = inner(b)
+        return None if found is None else held(-found) if isinstance(found, int) else -found
+
+    return negated, negative_kind(node, kind)
+
+
+def _arithmetic(node: Arithmetic, left: Kinded, right: Kinded) -> Kinded:
     x, y = left[0], right[0]
-    whole = sign != "/" and all(kind in _INTEGERS for kind in (left[1], right[1]))
-    compute = (WHOLE if whole else FLOAT)[sign]
+    kind = arithmetic_kind(node, left[1], right[1])
+    whole = node.operator != "/" and left[1] in WHOLE and right[1] in WHOLE
+    plain = (WHOLE_SIGNS if whole else FLOAT_SIGNS)[node.operator]
+    compute = plain if whole or kind != "duration" else lambda one, two: rounded(plain(one, two))
 
     def computed(b: Sequence[Any]) -> Any:
         one, two = x(b), y(b)
         return None if one is None or two is None else compute(one, two)
 
-    return computed, "integer" if whole else "float"
+    return computed, kind
 
 
-def _call(function: str, given: list[tuple[Value, str]], place: Call) -> tuple[Value, str]:
+def _call(node: Call, given: list[Kinded]) -> Kinded:
+    function = node.function
     if function not in functions.BUILTINS:
-        return _registered(given, place), "any"
+        return _registered(given, node), "any"
     arguments = [argument for argument, _ in given]
-    whole = all(kind in _INTEGERS for _, kind in given)
+    result = call_kind(node, [kind for _, kind in given])
+    whole = result in WHOLE
     if function == "corr":
         compute: Callable[..., Any] = correlation
     elif function in ("least", "greatest"):
@@ -253,23 +290,22 @@ def _call(function: str, given: list[tuple[Value, str]], place: Call) -> tuple[V
         values = [argument(b) for argument in arguments]
         return None if any(v is None for v in values) else compute(*values)
 
-    kept = whole and function in ("abs", "least", "greatest")
-    return called, "integer" if kept else "float"
+    return called, result
 
 
-def _registered(given: list[tuple[Value, str]], place: Call) -> Value:
+def _registered(given: list[Kinded], place: Call) -> Value:
     """Return a call of a user's function, which takes columns: of one row here."""
 
     def called(b: Sequence[Any]) -> Any:
         columns = [_column(argument(b), kind) for argument, kind in given]
-        answer = call_columns(place.function, columns, place)
+        answer = call_columns(place, columns)
         found = answer.values[0]
         return bool(found) if answer.kind == "boolean" else known(float(found))
 
     return called
 
 
-def _column(item: Any, kind: str) -> Column:
+def _column(item: Any, kind: ValueKind) -> Column:
     """Return a column of one row with a value, or with what stands for a missing one."""
     match kind:
         case "text":
@@ -280,31 +316,24 @@ def _column(item: Any, kind: str) -> Column:
         case "array":
             row = np.array([np.nan]) if item is None else item.values
             return Column("array", row[None, :], has_missing=item is None)
-        case "integer" | "timestamp":
+        case "integer" | "timestamp" | "duration":
             whole = np.array([MISSING_INTEGER if item is None else item], dtype=np.int64)
-            return Column("integer", whole, has_missing=item is None)
+            return Column(kind, whole, has_missing=item is None)
         case _:
             number = math.nan if item is None else float(item)
             return Column("float", np.array([number]), has_missing=True)
 
 
-def _constant(constant: int | float | str | bool | None) -> tuple[Value, str]:
+def _constant(constant: Constant) -> Kinded:
+    kind = constant_kind(constant)
     found: Any = constant
     match constant:
-        case None:
-            kind = "null"
-        case bool():
-            kind = "boolean"
-        case int() if abs(constant) >= 2**63:
-            kind, found = "float", float(constant)
-        case int():
-            kind = "integer"
+        case int() if kind == "float":
+            found = float(constant)
         case float():
-            kind, found = "float", known(constant)
-        case str():
-            kind = "text"
-        case _:
-            assert_never(constant)
+            found = known(constant)
+        case timedelta():
+            found = in_microseconds(constant)
     return (lambda _: found), kind
 
 
@@ -319,11 +348,8 @@ def _as_float(inner: Value) -> Value:
 def _moments(inner: Value) -> Value:
     """Return the time in microseconds that a text says."""
 
-    def moment(b: Sequence[Any]) -> Any:
+    def of_text(b: Sequence[Any]) -> Any:
         found = inner(b)
-        if found is None:
-            return None
-        time = np.datetime64(found, "us")
-        return None if np.isnat(time) else int(time.astype(np.int64))
+        return None if found is None else moment(found)
 
-    return moment
+    return of_text

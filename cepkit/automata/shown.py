@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from cepkit.automata.events import Binding, History
 from cepkit.automata.scalars import Layout, value
 from cepkit.pattern.conditions import Aggregate, Attribute, Call, Expression, Literal
+from cepkit.pattern.durations import duration_text
 from cepkit.pattern.printer import expression_text
 
 Shown: TypeAlias = Callable[[Binding], str]
@@ -86,6 +87,8 @@ def _plain(item: Any, kind: str) -> str:
             return f"{item:.6g}"
         case int() if kind == "timestamp":
             return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=item)).isoformat()
+        case int() if kind == "duration":
+            return duration_text(item)
         case str():
             return f"'{item}'"
         case _:

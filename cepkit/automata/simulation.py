@@ -12,11 +12,12 @@ from cepkit.automata.contract import Mechanism
 from cepkit.automata.diagram import diagram
 from cepkit.automata.events import Event, History, events_of
 from cepkit.automata.journal import Counts
-from cepkit.automata.kinds import check_kinds
 from cepkit.automata.machine import Machine
 from cepkit.automata.records import EventTable, Step, Totals, TracedMatch, Truncated
 from cepkit.automata.trace import Trace
 from cepkit.pattern.conditions import attributes_of
+from cepkit.pattern.durations import duration_text
+from cepkit.pattern.kind_checks import check_kinds
 from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -49,7 +50,7 @@ def machine_for(
         PatternError: A condition compares what cannot be compared.
     """
     names = attributes_read(query)
-    check_kinds(query, columns)
+    check_kinds(query, columns.kinds)
     kinds = {name: columns.attributes[name].kind for name in names}
     ascending = not isinstance(query.window, CountWindow) or columns.in_order()
     made = Machine(mechanism, query, plan, names, kinds, ascending=ascending)
@@ -144,4 +145,6 @@ def _shown(value: Any, kind: str) -> Any:
         return tuple(None if isnan(v) else v for v in value.values.tolist())
     if kind == "timestamp" and value is not None:
         return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)).isoformat()
+    if kind == "duration" and value is not None:
+        return duration_text(value)
     return value

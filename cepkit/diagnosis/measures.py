@@ -58,7 +58,7 @@ Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 _DRAWN = 2000
-_QUANTITIES = ("float", "integer", "timestamp")
+_QUANTITIES = ("float", "integer", "timestamp", "duration")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.tables import count_text
-from cepkit.stream.columns import EventColumns
+from cepkit.stream.columns import Column, EventColumns
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,12 @@ class Naming:
     Attributes:
         columns: The stream.
         column: The column of ids; None for row numbers.
+        ids: What it holds.
     """
 
     columns: EventColumns
     column: str | None = None
+    ids: Column | None = None
 
     def name(self, event: int) -> str:
         """Return what an event is called in a sentence."""
@@ -45,9 +47,9 @@ class Naming:
 
     def id(self, event: int) -> object:
         """Return the row number of an event, or its id."""
-        if self.column is None:
+        if self.ids is None:
             return int(self.columns.source_rows(np.array([event]))[0])
-        column = self.columns.attributes[self.column].take(np.array([event]))
+        column = self.ids.take(np.array([event]))
         if column.missing()[0]:
             return None
         value = column.values[0]
@@ -59,7 +61,7 @@ class Naming:
         Raises:
             StreamError: There is no such event, or more than one.
         """
-        events = self._rows(wanted) if self.column is None else self._ids(wanted)
+        events = self._rows(wanted) if self.ids is None else self._with_id(self.ids, wanted)
         if len(events) == 1:
             return int(events[0])
         what = f"{self.column or 'row'} {wanted!r}, named as '{variable}',"
@@ -69,9 +71,10 @@ class Naming:
                 expected="a column that tells events apart",
                 hint="without id=, an event is named by the number of its row, from 0",
             )
-        if self.column is not None:
+        if self.ids is not None:
             raise StreamError(
-                f"{what} occurs in no event", hint=self._hint(wanted) or "is it of this stream?"
+                f"{what} occurs in no event",
+                hint=_hint(self.ids, wanted) or "is it of this stream?",
             )
         rows = len(self.columns.source)
         if isinstance(wanted, int | np.integer) and 0 <= wanted < rows:
@@ -97,8 +100,7 @@ class Naming:
             )
         return np.flatnonzero(self._row_numbers == int(wanted))
 
-    def _ids(self, wanted: Any) -> Ints:
-        column = self.columns.attributes[self.column or ""]
+    def _with_id(self, column: Column, wanted: Any) -> Ints:
         if column.kind == "text":
             at = np.flatnonzero(column.dictionary == str(wanted))
             known = isinstance(wanted, str) and len(at)
@@ -111,11 +113,11 @@ class Naming:
             )
         return np.flatnonzero(~column.missing() & (column.values == wanted))
 
-    def _hint(self, wanted: object) -> str | None:
-        column = self.columns.attributes[self.column or ""]
-        if column.kind != "text" or len(column.dictionary) > 10_000:
-            return None
-        return nearest(str(wanted), column.dictionary.tolist())
+
+def _hint(column: Column, wanted: object) -> str | None:
+    if column.kind != "text" or len(column.dictionary) > 10_000:
+        return None
+    return nearest(str(wanted), column.dictionary.tolist())
 
 
 def check_names(query: Query, bindings: Mapping[str, object]) -> None:

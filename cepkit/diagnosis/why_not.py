@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from cepkit.diagnosis.event_table import EventTable
 from cepkit.diagnosis.findings import Binding, Finding
 from cepkit.diagnosis.funnel import BranchFunnel, FunnelRow, branch_funnel
@@ -26,12 +28,16 @@ from cepkit.diagnosis.verdict import Completion, Verdict, consumption, verdict_o
 from cepkit.diagnosis.words import variables_text
 from cepkit.diagnosis.work import Coverage, Work
 from cepkit.errors import PatternError
+from cepkit.pattern.kind_checks import check_kinds
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.statistics.tables import count_text
+from cepkit.stream.columns import Column, EventColumns
+from cepkit.stream.ingest import attribute
+from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
 
 BUDGET = 40_000_000
@@ -72,9 +78,19 @@ def why_not(
     check_names(query, named)
     wanted = sorted(attributes_read(query) | ({id} if id is not None else set()))
     columns = stream.columns(wanted)
+    check_kinds(query, columns.kinds)
     table = EventTable(columns, query.partition_by)
-    question = Question(query, table, Naming(columns, id), plan, violations, limit, budget)
+    naming = Naming(columns, id, _id_column(columns, id, stream.schema))
+    question = Question(query, table, naming, plan, violations, limit, budget)
     return _about_named(question, named) if named else _about_any(question)
+
+
+def _id_column(columns: EventColumns, id: str | None, schema: Schema) -> Column | None:  # noqa: A002
+    """Return what the column of ids holds; a time that is a number there is named by it."""
+    if id != schema.time or id is None:
+        return None if id is None else columns.attributes[id]
+    rows = columns.source_rows(np.arange(len(columns)))
+    return attribute(columns.source.column(id), id, schema).take(rows)
 
 
 def _about_named(question: Question, named: Mapping[str, Any]) -> WhyNot:

@@ -55,6 +55,8 @@ def value_text(column: Column) -> str:
             return "TRUE" if first else "FALSE"
         case "timestamp":
             return moment_text(pd.Timestamp(int(first), unit="us"))
+        case "duration":
+            return f"{'-' if first < 0 else ''}{duration_text(int(first))}"
         case "array":
             return f"an array of {int(np.count_nonzero(~np.isnan(first)))}"
         case "integer":
@@ -105,7 +107,7 @@ def failure(leaf: Expression, read: Read) -> tuple[str, float | None, str]:
     by = min((abs(float(gap.flat[0])) for gap in gaps(leaf, read)), default=None)
     if not by or not np.isfinite(by):
         return (f"{text}: equal" if by == 0 else text), (by if by == 0 else None), ""
-    if isinstance(leaf, Comparison) and value(leaf.left, read).kind == "timestamp":
+    if isinstance(leaf, Comparison) and value(leaf.left, read).kind in ("timestamp", "duration"):
         return f"{text} by {duration_text(int(by))}", by / 1e6, "s"
     return f"{text} by {_amount_text(by)}", by, ""
 

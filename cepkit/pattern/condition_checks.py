@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from datetime import timedelta
+from typing import get_args
 
 from cepkit.errors import PatternError, nearest
 from cepkit.pattern import functions
@@ -16,6 +18,7 @@ from cepkit.pattern.conditions import (
     Call,
     Comparison,
     Complement,
+    Constant,
     Expression,
     InList,
     IsNull,
@@ -24,6 +27,7 @@ from cepkit.pattern.conditions import (
     variables_of,
     walk,
 )
+from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.nodes import Event, Kleene, Not, Or, events_of
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.query import Query
@@ -45,12 +49,14 @@ def check_forms(where: Expression) -> None:
                 )
             case InList(_, choices) if not choices:
                 raise PatternError("IN a list of nothing", span=node.span)
-            case Literal(value) if type(value) not in (int, float, str, bool, type(None)):
+            case Literal(value) if type(value) not in get_args(Constant):
                 raise PatternError(
                     f"a constant of the type {type(value).__name__}",
-                    expected="a number, a text, True, False or None",
+                    expected="a number, a text, a timedelta, True, False or None",
                     span=node.span,
                 )
+            case Literal(timedelta() as value) if not _fits(in_microseconds(value)):
+                raise PatternError("a duration of more than 292,000 years", span=node.span)
             case Literal(float(value)) if not math.isfinite(value):
                 raise PatternError(
                     f"the constant {value}",
@@ -58,13 +64,17 @@ def check_forms(where: Expression) -> None:
                     hint="a missing value is found by IS NULL" if math.isnan(value) else None,
                     span=node.span,
                 )
-            case Literal(int(value)) if not -MAX_INTEGER - 1 <= value <= MAX_INTEGER:
+            case Literal(int(value)) if not _fits(value):
                 raise PatternError(
                     "an integer that does not fit into 64 bits",
                     expected=f"at most {MAX_INTEGER}",
                     hint="as a float, with a decimal point, it may be larger",
                     span=node.span,
                 )
+
+
+def _fits(value: int) -> bool:
+    return -MAX_INTEGER - 1 <= value <= MAX_INTEGER
 
 
 def check_condition(condition: Expression, names: list[str], query: Query) -> None:

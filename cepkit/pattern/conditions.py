@@ -1,18 +1,22 @@
 """Conditions as data: expressions that can be printed, compared, estimated and compiled.
 
-A value is a number, a text, a truth value, a time, an array - or missing. Null and NaN are both
-missing; whatever is computed from a missing value is missing, a comparison with it is neither
-true nor false (SQL's three-valued logic), and a condition holds only where it is true.
+A value is a number, a text, a truth value, a time, a duration, an array - or missing; kinds.py says
+which of them go together. Null and NaN are both missing; whatever is computed from a missing value
+is missing, a comparison with it is neither true nor false (SQL's three-valued logic), and a
+condition holds only where it is true.
 Missing as well: a division by zero, the root of a negative, the logarithm of what is not
 positive, an integer that 64 bits cannot hold. `+`, `-`, `*` and `%` of integers stay integers;
 `/` gives a float; `%` takes the sign of the dividend; an integer beside a float is taken as a
-float. Set functions leave missing values out, as SQL's do.
+float. Times and durations are 64-bit integers of microseconds, so that they are exact; a duration
+times or divided by a number, or a mean of durations, that is none is rounded to one, half to even.
+Set functions leave missing values out, as SQL's do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Literal as OneOf
 from typing import TypeAlias, assert_never, cast
 
@@ -20,6 +24,7 @@ from cepkit.errors import Span
 
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "%"]
 ComparisonOperator: TypeAlias = OneOf["<", "<=", "=", "!=", ">=", ">"]
+Constant: TypeAlias = int | float | str | bool | timedelta | None
 SetFunction: TypeAlias = OneOf["count", "sum", "avg", "min", "max", "first", "last"]
 
 
@@ -43,9 +48,9 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class Literal(_Node):
-    """A constant; None is SQL's NULL."""
+    """A constant; None is SQL's NULL, a timedelta a duration."""
 
-    value: int | float | str | bool | None
+    value: Constant
     span: Span | None = field(default=None, compare=False, repr=False)
 
     # Python holds 1 == 1.0 == True; three different constants of a pattern must differ.

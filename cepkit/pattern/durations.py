@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal, localcontext
 
 from cepkit.errors import PatternSyntaxError, Span, nearest
@@ -27,12 +28,14 @@ _ABBREVIATIONS = {
     "millisecond": ("ms", "msec", "msecs"),
     "microsecond": ("us", "µs", "μs", "usec", "usecs"),
 }
-_UNITS = {
+UNITS = {
     word: size
     for unit, size in MICROSECONDS.items()
     for word in (unit, f"{unit}s", *_ABBREVIATIONS[unit])
 }
-_NOT_UNITS = {
+"""All spellings of the units, and what each is in microseconds."""
+
+NOT_UNITS = {
     "m": "write min for minutes; a month has no fixed length, write 30 days",
     "month": "a month has no fixed length, write 30 days",
     "months": "a month has no fixed length, write 30 days",
@@ -42,6 +45,8 @@ _NOT_UNITS = {
     "nanosecond": "events are timed in microseconds, write us",
     "nanoseconds": "events are timed in microseconds, write us",
 }
+"""What might be taken for a unit, and what to write."""
+
 _EXPECTED = "us, ms, seconds, minutes, hours, days, weeks or EVENTS"
 # Far above what an int64 of microseconds holds; keeps '1e999999999' from filling the memory.
 _MOST_DIGITS = 40
@@ -70,21 +75,47 @@ def read_window(
                 f"a window of {number} events", expected="a whole number", span=number_span
             )
         return CountWindow(events, exclusive)
-    if word not in _UNITS:
+    if word not in UNITS:
         raise PatternSyntaxError(
             f"'{unit}' is no unit of time",
             expected=_EXPECTED,
-            hint=_NOT_UNITS.get(word) or nearest(unit, [*_UNITS, "events"]),
+            hint=NOT_UNITS.get(word) or nearest(unit, [*UNITS, "events"]),
             span=unit_span,
         )
-    microseconds = _whole(number, _UNITS[word])
+    return TimeWindow(read_microseconds(number, unit, number_span), exclusive)
+
+
+def read_microseconds(number: str, unit: str, number_span: Span) -> int:
+    """Return the duration that a number and a unit of `UNITS` write.
+
+    Raises:
+        PatternSyntaxError: It is no whole number of microseconds.
+    """
+    # casefold: the grammar finds units in any case, and re.IGNORECASE knows more than lower().
+    microseconds = _whole(number, UNITS[unit.casefold()])
     if microseconds is None:
         raise PatternSyntaxError(
             f"{number} {unit} is no whole number of microseconds",
             expected="a duration that an event's time, in microseconds, can have",
             span=number_span,
         )
-    return TimeWindow(microseconds, exclusive)
+    return microseconds
+
+
+def read_duration(number: str, unit: str, number_span: Span) -> timedelta:
+    """Return the duration that a number and a unit of `UNITS` write in a condition.
+
+    Raises:
+        PatternSyntaxError: It is no whole number of microseconds, or longer than 64 bits hold.
+    """
+    microseconds = read_microseconds(number, unit, number_span)
+    if microseconds >= 2**63:
+        raise PatternSyntaxError(
+            "a duration of more than 292,000 years",
+            expected="a duration that 64 bits can hold in microseconds",
+            span=number_span,
+        )
+    return timedelta(microseconds=microseconds)
 
 
 def window_text(window: Window) -> str:
@@ -92,13 +123,23 @@ def window_text(window: Window) -> str:
     match window:
         case CountWindow(events):
             text = f"{events} EVENTS"
-        case TimeWindow(0):
-            text = "0 seconds"
         case TimeWindow(microseconds):
-            unit, size = next(u for u in MICROSECONDS.items() if microseconds % u[1] == 0)
-            count = microseconds // size
-            text = f"{count} {unit}{'' if count == 1 else 's'}"
+            text = duration_text(microseconds)
     return f"{text} EXCLUSIVE" if window.exclusive else text
+
+
+def duration_text(microseconds: int) -> str:
+    """Return a duration as it is written in a pattern, in the largest unit that is exact."""
+    if not microseconds:
+        return "0 seconds"
+    unit, size = next(u for u in MICROSECONDS.items() if microseconds % u[1] == 0)
+    count = microseconds // size
+    return f"{count} {unit}{'' if abs(count) == 1 else 's'}"
+
+
+def in_microseconds(duration: timedelta) -> int:
+    """Return a duration as conditions compute with it."""
+    return duration // timedelta(microseconds=1)
 
 
 def _whole(number: str, size: int) -> int | None:

@@ -7,6 +7,7 @@ Cost: one pass over the rows for each node of the expression.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TypeAlias, assert_never
 
 import numpy as np
@@ -21,13 +22,16 @@ from cepkit.pattern.conditions import (
     Call,
     Comparison,
     ComparisonOperator,
+    Constant,
     Expression,
     InList,
     IsNull,
     Literal,
     Negative,
 )
-from cepkit.pattern.operations import Truth, arithmetic, call, compare
+from cepkit.pattern.durations import in_microseconds
+from cepkit.pattern.kinds import constant_kind
+from cepkit.pattern.operations import Truth, arithmetic, call, compare, negative
 from cepkit.stream.columns import Column
 
 Read: TypeAlias = Callable[[str, str], Column]
@@ -93,32 +97,31 @@ def value(expression: Expression, read: Read) -> Column:
         case Attribute(variable, name):
             return read(variable, name)
         case Negative(operand):
-            return arithmetic("-", _constant(0), value(operand, read), expression)
-        case Arithmetic(operator, left, right):
-            return arithmetic(operator, value(left, read), value(right, read), expression)
-        case Call(function, arguments):
-            given = [value(argument, read) for argument in arguments]
-            return call(function, given, expression)
+            return negative(expression, value(operand, read))
+        case Arithmetic(_, left, right):
+            return arithmetic(expression, value(left, read), value(right, read))
+        case Call(_, arguments):
+            return call(expression, [value(argument, read) for argument in arguments])
         case Aggregate(function):
             raise UnsupportedError(f"{function}() of a set of events cannot be evaluated here")
         case _:
             raise PatternError("a condition stands where a value belongs", span=expression.span)
 
 
-def _constant(constant: int | float | str | bool | None) -> Column:
+def _constant(constant: Constant) -> Column:
+    kind = constant_kind(constant)
     match constant:
         case None:
-            return Column("null", np.array([np.nan]), has_missing=True)
+            return Column(kind, np.array([np.nan]), has_missing=True)
         case bool():
-            return Column("boolean", np.array([constant], dtype=np.int8))
-        case int():
-            if abs(constant) >= 2**63:
-                return Column("float", np.array([float(constant)]))
-            return Column("integer", np.array([constant], dtype=np.int64))
-        case float():
-            return Column("float", np.array([constant]))
+            return Column(kind, np.array([constant], dtype=np.int8))
+        case int() | float():
+            dtype = np.int64 if kind == "integer" else np.float64
+            return Column(kind, np.array([constant], dtype=dtype))
         case str():
             texts = np.array([constant], dtype=object)
-            return Column("text", np.zeros(1, dtype=np.int32), texts)
+            return Column(kind, np.zeros(1, dtype=np.int32), texts)
+        case timedelta():
+            return Column(kind, np.array([in_microseconds(constant)], dtype=np.int64))
         case _:
             assert_never(constant)

@@ -43,9 +43,10 @@ def register_function(name: str, function: UserFunction) -> None:
     Args:
         name: An identifier in lower or mixed case that no built-in function has.
         function: Takes NumPy arrays of equal length, one for each argument (floats with NaN for
-            missing values, texts as object arrays with None), and returns an array of that
-            length: of floats, or of truth values where it stands as a condition. It must be
-            vectorised and must not keep state; on Spark it is sent to the workers.
+            missing values, texts as object arrays with None, times as datetime64[us] and
+            durations as timedelta64[us] with NaT), and returns an array of that length: of
+            floats, or of truth values where it stands as a condition. It must be vectorised and
+            must not keep state; on Spark it is sent to the workers.
 
     Raises:
         PatternError: The name is no identifier, or taken by the language.

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from cepkit.errors import PatternError
-from cepkit.pattern.operations import as_floats, common_codes
+from cepkit.pattern.kinds import are_comparable, word
+from cepkit.pattern.operations import as_floats, as_times, common_codes
 from cepkit.stream.columns import Column
 
 Codes = npt.NDArray[np.int32]
@@ -29,14 +30,17 @@ def dense_keys(columns: Sequence[Column]) -> tuple[list[Codes], int]:
         PatternError: The columns hold what cannot be equal, as texts and numbers.
     """
     kinds = {column.kind for column in columns}
+    if kinds == {"text", "timestamp"}:
+        columns = [as_times(column) if column.kind == "text" else column for column in columns]
+        kinds = {"timestamp"}
     if "null" in kinds:  # nothing is equal to a value that is nowhere
         return [np.full(len(column.values), -1, dtype=np.int32) for column in columns], 0
     if kinds == {"text"}:
         return _text_keys(columns)
-    if "text" in kinds or "array" in kinds or ("boolean" in kinds and len(kinds) > 1):
+    if not all(are_comparable(columns[0].kind, kind) for kind in kinds):
         raise PatternError(
-            f"an equality compares {' with '.join(f'{_article(k)} {k}' for k in sorted(kinds))}",
-            expected="two numbers, two texts, two truth values or two times",
+            f"an equality compares {' with '.join(sorted(map(word, kinds)))}",
+            expected="values of one kind: numbers, texts, truth values, times or durations",
         )
     if "float" in kinds:
         floats = np.concatenate([as_floats(column) for column in columns]) + 0.0  # no -0.0
@@ -68,15 +72,7 @@ def partition_keys(columns: Sequence[Column]) -> tuple[Codes, int]:
     """Return a code for each row such that rows agree in all `columns` where codes are equal.
 
     Here missing agrees with missing, as in GROUP BY.
-
-    Raises:
-        PatternError: A column holds arrays.
     """
-    if any(column.kind == "array" for column in columns):
-        raise PatternError(
-            "PARTITION BY an attribute that holds arrays",
-            expected="attributes that hold numbers, texts, truth values or times",
-        )
 
     def with_missing(column: Column) -> tuple[Codes, int]:
         (codes,), number = dense_keys([column])
@@ -88,10 +84,6 @@ def partition_keys(columns: Sequence[Column]) -> tuple[Codes, int]:
         return _hashed(joined)
 
     return reduce(both, map(with_missing, columns))
-
-
-def _article(word: str) -> str:
-    return "an" if word[0] in "aeiou" else "a"
 
 
 def _text_keys(columns: Sequence[Column]) -> tuple[list[Codes], int]:

@@ -13,14 +13,30 @@ import numpy.typing as npt
 
 from cepkit.errors import PatternError
 from cepkit.pattern import functions
-from cepkit.pattern.conditions import ComparisonOperator, Expression
+from cepkit.pattern.conditions import (
+    Arithmetic,
+    Call,
+    Comparison,
+    ComparisonOperator,
+    Expression,
+    InList,
+    Negative,
+)
 from cepkit.pattern.correlation import correlation
-from cepkit.stream.columns import MISSING_INTEGER, Column
+from cepkit.pattern.kinds import (
+    WHOLE,
+    arithmetic_kind,
+    call_kind,
+    check_comparable,
+    column_kind,
+    negative_kind,
+    word,
+)
+from cepkit.pattern.moments import moments
+from cepkit.stream.columns import MISSING_INTEGER, Column, Kind
 
 Truth = npt.NDArray[np.bool_]
 
-_INTEGERS = ("integer", "timestamp")
-_NUMBERS = ("float", *_INTEGERS, "null")
 _COMPARE: dict[ComparisonOperator, Callable[[Any, Any], Any]] = {
     "<": np.less,
     "<=": np.less_equal,
@@ -40,31 +56,42 @@ def as_floats(column: Column, place: Expression | None = None) -> npt.NDArray[np
     match column.kind:
         case "float" | "null":
             return column.values  # type: ignore[return-value]
-        case "integer" | "timestamp" | "boolean":
+        case "integer" | "timestamp" | "duration" | "boolean":
             floats = column.values.astype(np.float64)
             if column.has_missing:
                 floats[column.missing()] = np.nan
             return floats
         case _:
             raise PatternError(
-                f"{'a text' if column.kind == 'text' else 'an array'} where a number belongs",
+                f"{word(column.kind)} stands where a number belongs",
                 span=place.span if place is not None else None,
             )
 
 
-def arithmetic(operator: str, left: Column, right: Column, place: Expression) -> Column:
+def negative(node: Negative, operand: Column) -> Column:
+    """Return minus applied to each row.
+
+    Raises:
+        PatternError: It cannot be; the error points at the place.
+    """
+    kind = column_kind(negative_kind(node, operand.kind))
+    if kind in WHOLE:
+        zero = Column(kind, np.zeros(1, dtype=np.int64))
+        return _whole_arithmetic("-", zero, operand, kind)
+    return Column(kind, 0.0 - as_floats(operand), has_missing=True)
+
+
+def arithmetic(node: Arithmetic, left: Column, right: Column) -> Column:
     """Return `left operator right` for each row.
 
     Raises:
-        PatternError: A side holds no numbers; the error points at `place`.
+        PatternError: The sides do not go together; the error points at the place.
     """
-    for side in (left, right):
-        if side.kind not in _NUMBERS:
-            raise PatternError(
-                f"'{operator}' is applied to a {side.kind}", expected="numbers", span=place.span
-            )
-    if operator != "/" and left.kind in _INTEGERS and right.kind in _INTEGERS:
-        return _integer_arithmetic(operator, left, right)
+    kind, operator = column_kind(arithmetic_kind(node, left.kind, right.kind)), node.operator
+    if kind == "null":
+        return _nothing(left, right)
+    if operator != "/" and left.kind in WHOLE and right.kind in WHOLE:
+        return _whole_arithmetic(operator, left, right, kind)
     x, y = as_floats(left), as_floats(right)
     with np.errstate(all="ignore"):
         match operator:
@@ -78,10 +105,26 @@ def arithmetic(operator: str, left: Column, right: Column, place: Expression) ->
                 result = np.where(y == 0, np.nan, x / y)
             case _:
                 result = np.fmod(x, y)  # of zero: NaN, that is missing
+    if kind == "duration":
+        return rounded(result)
     return Column("float", result, has_missing=True)
 
 
-def _integer_arithmetic(operator: str, left: Column, right: Column) -> Column:
+def _nothing(*given: Column) -> Column:
+    """Return what is computed of a column that has no value at all."""
+    size = max(len(column.values) for column in given)
+    return Column("null", np.full(size, np.nan), has_missing=True)
+
+
+def rounded(microseconds: npt.NDArray[np.float64]) -> Column:
+    """Return durations of whole microseconds, missing where 64 bits cannot hold them."""
+    with np.errstate(invalid="ignore"):
+        gone = ~(np.abs(microseconds) < 2.0**63)
+    whole = np.rint(np.where(gone, 0.0, microseconds)).astype(np.int64)
+    return Column("duration", np.where(gone, MISSING_INTEGER, whole), has_missing=bool(gone.any()))
+
+
+def _whole_arithmetic(operator: str, left: Column, right: Column, kind: Kind) -> Column:
     x: npt.NDArray[np.int64] = left.values  # type: ignore[assignment]
     y: npt.NDArray[np.int64] = right.values  # type: ignore[assignment]
     missing = (left.has_missing and left.missing()) | (right.has_missing and right.missing())
@@ -103,20 +146,24 @@ def _integer_arithmetic(operator: str, left: Column, right: Column) -> Column:
     some = bool(np.any(missing))
     if some:
         result = np.where(missing, MISSING_INTEGER, result)
-    return Column("integer", result, has_missing=some)
+    return Column(kind, result, has_missing=some)
 
 
-def call(function: str, given: list[Column], place: Expression) -> Column:
+def call(node: Call, given: list[Column]) -> Column:
     """Return a built-in or registered function of columns for each row.
 
     Raises:
         PatternError: An argument or the answer is not what it should be.
     """
+    function = node.function
     if function not in functions.BUILTINS:
-        return _call_registered(function, given, place)
+        return _call_registered(node, given)
+    kind = column_kind(call_kind(node, [column.kind for column in given]))
+    if kind == "null":
+        return _nothing(*given)
     if function == "corr":
-        return correlation(given[0], given[1], place)
-    if function in ("abs", "least", "greatest") and all(c.kind in _INTEGERS for c in given):
+        return correlation(given[0], given[1], node)
+    if kind in WHOLE:
         missing: Truth = np.zeros(1, dtype=np.bool_)
         for column in given:
             if column.has_missing:
@@ -130,12 +177,8 @@ def call(function: str, given: list[Column], place: Expression) -> Column:
         some = bool(np.any(missing))
         if some:
             result = np.where(missing, MISSING_INTEGER, result)
-        return Column("integer", result, has_missing=some)
-    for column in given:
-        if column.kind not in _NUMBERS:
-            found = f"{function} of a {column.kind}"
-            raise PatternError(found, expected="numbers", span=place.span)
-    numbers = [as_floats(column, place) for column in given]
+        return Column(kind, result, has_missing=some)
+    numbers = [as_floats(column, node) for column in given]
     with np.errstate(all="ignore"):
         match function:
             case "abs":
@@ -152,7 +195,7 @@ def call(function: str, given: list[Column], place: Expression) -> Column:
     return Column("float", answer, has_missing=True)
 
 
-def _call_registered(function: str, given: list[Column], place: Expression) -> Column:
+def _call_registered(node: Call, given: list[Column]) -> Column:
     size = max((len(column.values) for column in given), default=1)
     arguments: list[npt.NDArray[Any]] = []
     for column in given:
@@ -161,43 +204,42 @@ def _call_registered(function: str, given: list[Column], place: Expression) -> C
             plain: npt.NDArray[Any] = texts[column.values]
         elif column.kind == "array":
             plain = column.values
+        elif column.kind == "timestamp":
+            plain = column.values.view("datetime64[us]")  # the mark of missing values is NaT's
+        elif column.kind == "duration":
+            plain = column.values.view("timedelta64[us]")
         else:
             plain = as_floats(column)
         arguments.append(plain if len(plain) == size else np.repeat(plain, size, axis=0))
-    answer = np.asarray(functions.registered_function(function)(*arguments))
+    answer = np.asarray(functions.registered_function(node.function)(*arguments))
     if answer.shape != (size,) or answer.dtype.kind not in "bifu":
         raise PatternError(
-            f"{function} returned {answer.dtype} of shape {answer.shape}",
+            f"{node.function} returned {answer.dtype} of shape {answer.shape}",
             expected=f"numbers or truth values of shape ({size},)",
-            span=place.span,
+            span=node.span,
         )
     if answer.dtype.kind == "b":
         return Column("boolean", answer.astype(np.int8))
     return Column("float", answer.astype(np.float64), has_missing=True)
 
 
-def compare(operator: ComparisonOperator, left: Column, right: Column, place: Expression) -> Truth:
+def compare(
+    operator: ComparisonOperator, left: Column, right: Column, place: Comparison | InList
+) -> Truth:
     """Return for each row whether `left operator right` is true.
 
     Raises:
         PatternError: The sides hold what cannot be compared.
     """
+    check_comparable(place, left.kind, right.kind)
     if "null" in (left.kind, right.kind):
         return np.zeros(1, dtype=np.bool_)
     if left.kind == "timestamp" and right.kind == "text":
-        right = _as_timestamps(right, place)
+        right = as_times(right, place)
     elif left.kind == "text" and right.kind == "timestamp":
-        left = _as_timestamps(left, place)
+        left = as_times(left, place)
     if left.kind == right.kind == "text":
         left, right = common_codes(left, right)
-    elif not (left.kind in _NUMBERS and right.kind in _NUMBERS) and not (
-        left.kind == right.kind == "boolean"
-    ):
-        raise PatternError(
-            f"a {left.kind} is compared with a {right.kind}",
-            expected="two numbers, two texts, two truth values or two times",
-            span=place.span,
-        )
     if "float" in (left.kind, right.kind):
         x, y = as_floats(left), as_floats(right)
         # NaN differs from everything in NumPy; missing differs from nothing here.
@@ -222,14 +264,12 @@ def common_codes(left: Column, right: Column) -> tuple[Column, Column]:
     return recoded[0], recoded[1]
 
 
-def _as_timestamps(texts: Column, place: Expression) -> Column:
-    try:
-        moments = texts.dictionary.astype("datetime64[us]").astype(np.int64)
-    except ValueError as error:
-        raise PatternError(
-            "a time is compared with a text that is none",
-            expected="a time such as '2024-05-01 09:30:00'",
-            span=place.span,
-        ) from error
-    codes = np.append(moments, MISSING_INTEGER)
-    return Column("timestamp", codes[texts.values], has_missing=texts.has_missing)
+def as_times(texts: Column, place: Expression | None = None) -> Column:
+    """Return the times that texts say.
+
+    Raises:
+        PatternError: A text says none; the error points at `place`.
+    """
+    codes = np.append(moments(texts.dictionary.tolist(), place), MISSING_INTEGER)
+    values = codes[texts.values]
+    return Column("timestamp", values, has_missing=bool((values == MISSING_INTEGER).any()))

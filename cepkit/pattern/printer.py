@@ -5,6 +5,7 @@ Brackets stand only where the grammar needs them to read the same tree again.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import assert_never
 
 from cepkit.pattern.conditions import (
@@ -17,13 +18,14 @@ from cepkit.pattern.conditions import (
     Call,
     Comparison,
     Complement,
+    Constant,
     Expression,
     InList,
     IsNull,
     Literal,
     Negative,
 )
-from cepkit.pattern.durations import window_text
+from cepkit.pattern.durations import duration_text, in_microseconds, window_text
 from cepkit.pattern.names import attribute_text, name_text, string_text
 from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure
 from cepkit.pattern.policies import Strategy
@@ -158,7 +160,7 @@ def _reference_text(aggregate: Aggregate) -> str:
     return f"{variable}.{attribute_text(aggregate.attribute)}"
 
 
-def _literal_text(value: float | str | bool | None) -> str:
+def _literal_text(value: Constant) -> str:
     match value:
         case None:
             return "NULL"
@@ -166,6 +168,8 @@ def _literal_text(value: float | str | bool | None) -> str:
             return str(value).upper()
         case str():
             return string_text(value)
+        case timedelta():
+            return duration_text(in_microseconds(value))
         case _:
             return repr(value)
 

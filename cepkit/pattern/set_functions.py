@@ -11,9 +11,9 @@ from typing import Any, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.errors import PatternError
 from cepkit.pattern.conditions import Aggregate
-from cepkit.pattern.operations import as_floats
+from cepkit.pattern.kinds import WHOLE, column_kind, set_function_kind
+from cepkit.pattern.operations import as_floats, rounded
 from cepkit.stream.columns import MISSING_INTEGER, Column
 
 Starts = npt.NDArray[np.int64]
@@ -33,28 +33,27 @@ def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Col
     begins = starts[:-1]
     if members is None:
         return Column("integer", np.diff(starts))
+    kind = column_kind(set_function_kind(node, members.kind))
     present = ~members.missing()
     counts = _added(present.astype(np.int64), begins)
     match node.function:
         case "count":
             return Column("integer", counts)
         case "sum" | "avg":
-            if members.kind not in ("integer", "float", "null"):
-                raise _refused(node, members, "numbers")
-            floats = _added(np.where(present, as_floats(members), 0.0), begins)
-            if node.function == "sum" and members.kind == "integer":
+            sums = _added(np.where(present, as_floats(members), 0.0), begins)
+            if members.kind in WHOLE:
                 exact = _added(np.where(present, members.values, 0), begins)
-                gone = (counts == 0) | (np.abs(floats) >= 2.0**63)
-                whole = np.where(gone, MISSING_INTEGER, exact)
-                return Column("integer", whole, has_missing=bool(gone.any()))
-            if members.kind == "integer":
-                floats = _added(np.where(present, members.values, 0), begins).astype(np.float64)
+                long = np.abs(sums) >= 2.0**63
+                if node.function == "sum":
+                    gone = (counts == 0) | long
+                    whole = np.where(gone, MISSING_INTEGER, exact)
+                    return Column(members.kind, whole, has_missing=bool(gone.any()))
+                sums = np.where(long, sums, exact.astype(np.float64))
             with np.errstate(invalid="ignore", divide="ignore"):
-                values = floats / counts if node.function == "avg" else floats
-            return Column("float", np.where(counts == 0, np.nan, values), has_missing=True)
+                values = sums / counts if node.function == "avg" else sums
+            values = np.where(counts == 0, np.nan, values)
+            return rounded(values) if kind == "duration" else Column(kind, values, has_missing=True)
         case "min" | "max":
-            if members.kind in ("array", "boolean"):
-                raise _refused(node, members, "numbers, texts or times")
             return _extreme(node.function == "min", members, present, begins)
         case "first" | "last":
             raise AssertionError("the ends of a set are single events")
@@ -85,9 +84,3 @@ def _extreme(
         case _:
             found = np.where(gone, MISSING_INTEGER, found)
     return Column(members.kind, found, members.dictionary, bool(gone.any()))
-
-
-def _refused(node: Aggregate, members: Column, expected: str) -> PatternError:
-    return PatternError(
-        f"{node.function}() of a {members.kind} attribute", expected=expected, span=node.span
-    )

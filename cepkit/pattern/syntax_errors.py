@@ -10,6 +10,7 @@ from typing import Any
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from cepkit.errors import PatternSyntaxError, Span, nearest
+from cepkit.pattern.durations import NOT_UNITS, UNITS
 from cepkit.pattern.names import RESERVED, is_reserved, is_word, unquoted
 
 _EXAMPLE = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 4 hours"
@@ -43,6 +44,7 @@ _WORDS = {
     "VARIABLE": "a variable name",
     "COLUMN": "a column name",
     "UNIT": "a unit of time or EVENTS",
+    "DURATION_UNIT": "a unit of time",
     "FUNCTION": "COUNT, SUM, AVG, MIN or MAX",
     "ATTRIBUTE": "an attribute name",
     "NAME": "a variable name",
@@ -88,7 +90,8 @@ _FOREIGN = {
     "`": "names with unusual characters stand in double quotes",
 }
 _TOKEN = re.compile(
-    r"""(?:--|\#)[^\n\r]* | '(?:[^']|'')*+' | "(?:[^"]|"")*+" | \w+ | [^\s\w]""", re.VERBOSE
+    r"""(?:--|\#)[^\n\r]* | '(?:[^']|'')*+' | "(?:[^"]|"")*+" | \d[\d_]* | \w+ | [^\s\w]""",
+    re.VERBOSE,
 )
 
 
@@ -238,6 +241,7 @@ class _Report:
         yield from self._foreign()
         yield from self._brackets()
         yield from self._misspelled()
+        yield from self._durations()
         yield from self._missing()
         yield from self._places()
 
@@ -283,6 +287,16 @@ class _Report:
             yield from filter(None, [nearest(self.before[-1][0], [c[1:] for c in _CLAUSES])])
         if "_PATTERN" in self.accepts:
             yield f"a pattern begins with PATTERN, as in {_EXAMPLE}"
+
+    def _durations(self) -> Iterator[str]:
+        """A number with what is no unit of time, or a second number behind the unit."""
+        word = self.found.lower()
+        if "DURATION_UNIT" in self.accepts and is_word(word) and word not in UNITS:
+            counted = "only WITHIN counts events" if word in ("event", "events") else None
+            yield from filter(None, [counted, NOT_UNITS.get(word), nearest(word, UNITS)])
+        behind = self.before and self.before[-1][0].casefold() in UNITS
+        if behind and self.found[:1].isdigit() and "PLUS" in self.accepts:
+            yield "a duration is one number and one unit; several are added: 1 hour + 30 minutes"
 
     def _missing(self) -> Iterator[str]:
         begins = is_word(self.found) and not is_reserved(self.found)

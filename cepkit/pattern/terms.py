@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date, timedelta
 from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
 
 from cepkit.errors import PatternError
 from cepkit.pattern.conditions import (
@@ -18,6 +21,7 @@ from cepkit.pattern.conditions import (
     Comparison,
     ComparisonOperator,
     Complement,
+    Constant,
     Expression,
     InList,
     IsNull,
@@ -27,8 +31,6 @@ from cepkit.pattern.conditions import (
 )
 from cepkit.pattern.functions import BUILTINS
 from cepkit.pattern.printer import expression_text
-
-Constant: TypeAlias = int | float | str | bool | None
 
 
 class Term:
@@ -43,6 +45,7 @@ class Term:
     __hash__ = None  # type: ignore[assignment]
     __contains__ = None
     __iter__ = None
+    __array_ufunc__ = None  # what stands beside a constant of NumPy's is asked for the operator
 
     expression: Expression
 
@@ -254,10 +257,10 @@ def last(what: Term) -> Term:
 
 
 def expression_of(value: Operand) -> Expression:
-    """Return the node of a term, or of a Python or NumPy constant.
+    """Return the node of a term, or of a constant of Python, NumPy or pandas.
 
     Raises:
-        PatternError: It is neither.
+        PatternError: It is neither, or a duration that is no whole number of microseconds.
     """
     if isinstance(value, Term):
         return value.expression
@@ -266,14 +269,32 @@ def expression_of(value: Operand) -> Expression:
         raise PatternError(
             f"'{found}' alone is no value", expected=f"an attribute, as in {found}.price"
         )
+    if isinstance(found, timedelta | np.timedelta64):
+        return Literal(_duration(found))
     if type(found).__module__ == "numpy" and hasattr(found, "item") and not hasattr(found, "len"):
         found = found.item()
     if found is None or type(found) in (int, float, str, bool):
         return Literal(found)
+    hint = "a time is written as a text: a.ts > '2024-05-01 09:30:00'"
     raise PatternError(
         f"a constant of the type {type(found).__name__}",
-        expected="a number, a text, True, False or None",
+        expected="a number, a text, a timedelta, True, False or None",
+        hint=hint if isinstance(found, date) else None,
     )
+
+
+def _duration(found: Any) -> timedelta:
+    """Return a duration as Python has it; those of pandas and NumPy may be finer, or none."""
+    if type(found) is timedelta:
+        return found
+    given: np.timedelta64 = found.to_timedelta64() if hasattr(found, "to_timedelta64") else found
+    exact = given.astype("timedelta64[us]")
+    units = np.datetime_data(given.dtype)
+    if np.isnat(given) or units[0] in ("Y", "M", "generic") or exact != given:
+        raise PatternError(
+            f"the duration {found}", expected="a duration of whole microseconds, as events have"
+        )
+    return timedelta(microseconds=int(exact.astype(np.int64)))
 
 
 def _arithmetic(operator: ArithmeticOperator, left: Operand, right: Operand) -> Term:

@@ -13,7 +13,7 @@ from lark.visitors import Transformer_NonRecursive
 from cepkit.errors import PatternSyntaxError, Span, nearest
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
-from cepkit.pattern.durations import read_window
+from cepkit.pattern.durations import read_duration, read_window
 from cepkit.pattern.functions import BUILTINS, SET_FUNCTIONS
 from cepkit.pattern.names import name_text, unquoted
 from cepkit.pattern.policies import Strategy, Window
@@ -259,6 +259,14 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def negative_number(self, meta: Meta, children: Children) -> c.Expression:
         return c.Literal(-self._number(children[1]), self._span(meta))
+
+    def duration(self, meta: Meta, children: Children) -> c.Expression:
+        number, unit = children
+        return c.Literal(read_duration(number, unit, self._span(number)), self._span(meta))
+
+    def negative_duration(self, meta: Meta, children: Children) -> c.Expression:
+        _, number, unit = children
+        return c.Literal(-read_duration(number, unit, self._span(number)), self._span(meta))
 
     def string(self, meta: Meta, children: Children) -> c.Expression:
         return c.Literal(unquoted(str(children[0])), self._span(meta))

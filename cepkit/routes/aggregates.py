@@ -19,6 +19,7 @@ from cepkit.aggregation.sequence.elements import Emit, Method
 from cepkit.aggregation.sequence.operations import operations_of
 from cepkit.columnar.results.matches import report
 from cepkit.errors import UnsupportedError
+from cepkit.pattern.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.routes.asked import attributes_of, carrying
 from cepkit.routes.detected import aggregate_detected
@@ -128,6 +129,7 @@ def aggregate_columns(
         PatternError: An aggregate cannot take the column that it is of.
     """
     assert way.sequence is not None
+    check_kinds(query, columns.kinds)
     moments, group_rows, chosen, reason = aggregate_sequence(
         columns, way.sequence, way.method, functions, emit, interpreted=interpreted
     )

@@ -37,6 +37,7 @@ from cepkit.aggregation.sharing.plan import (
 from cepkit.aggregation.sharing.planner import Rates, Sharing, choose, cost_of
 from cepkit.columnar.results.matches import report
 from cepkit.errors import PlanError
+from cepkit.pattern.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.printing import html_output
 from cepkit.routes.aggregates import aggregate, aggregate_columns, way_of
@@ -204,6 +205,8 @@ def aggregate_several(
     ways = [way_of(query, method) for query in queries]
     found_sequences = {q: way.sequence for q, way in enumerate(ways) if way.sequence is not None}
     columns = stream.columns(sorted(attributes_read(found_sequences, functions)))
+    for q in found_sequences:
+        check_kinds(queries[q], columns.kinds)
     if found_sequences:  # queries whose matches are detected tell of themselves
         report(columns, *(queries[q] for q in sorted(found_sequences)))
     rates = partial(shared.rates_of, columns=columns)

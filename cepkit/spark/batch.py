@@ -8,17 +8,14 @@ Workers need cepkit installed, as they need pyarrow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from cepkit.columnar.compile.program import Program
 from cepkit.columnar.detector import cutting_clock
 from cepkit.columnar.results.matches import programs
-from cepkit.columnar.slices.binding import bind
 from cepkit.errors import UnsupportedError
+from cepkit.pattern.kind_checks import check_kinds
 from cepkit.pattern.nodes import repeated_in
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -40,7 +37,6 @@ from cepkit.spark.results.frame import Telling
 from cepkit.spark.results.matches import SparkMatches
 from cepkit.stream.columns import Dropped
 from cepkit.stream.ingest import event_columns
-from cepkit.stream.schema import Schema
 from cepkit.stream.sessions import check_session
 from cepkit.stream.stream import Stream
 from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
@@ -92,7 +88,8 @@ def detect(
     names, schema = stream.column_names, stream.schema.without_arrival()
     stream.schema.check(names, attributes)
     columns = arrow_columns(frame, names, schema.needed(names, attributes))
-    check_kinds(columns, schema, attributes, compiled)
+    nothing = event_columns(columns.empty_table(), schema, attributes)
+    check_kinds(query, nothing.kinds)
     context = frame.sparkSession.sparkContext
     clock, window = ("time", None) if taken_in_turn(query) else cutting_clock(compiled)
     chosen = Setting(
@@ -181,12 +178,3 @@ def batch_frame(stream: Stream) -> DataFrame:
     if frame.isStreaming:
         raise UnsupportedError("this release cannot detect over a streaming DataFrame yet")
     return frame
-
-
-def check_kinds(
-    columns: pa.Schema, schema: Schema, attributes: Sequence[str], compiled: tuple[Program, ...]
-) -> None:
-    """Let the engine refuse, before any job, what it would refuse in the workers."""
-    nothing = event_columns(columns.empty_table(), schema, attributes)
-    for program in compiled:
-        bind(program, nothing)

@@ -21,6 +21,7 @@ import numpy as np
 
 from cepkit.pattern.conditions import Aggregate, variables_of, walk
 from cepkit.pattern.evaluation import truth
+from cepkit.pattern.kind_checks import check_kinds
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
@@ -38,7 +39,7 @@ from cepkit.statistics.sampling import (
     sampled,
 )
 from cepkit.statistics.selectivity import Equality, Selectivity
-from cepkit.statistics.stream_counts import StreamCounts, count_stream, kinds_of, rows_of
+from cepkit.statistics.stream_counts import StreamCounts, count_stream, rows_of
 from cepkit.stream.columns import EventColumns
 
 SAMPLE = 20_000
@@ -68,7 +69,7 @@ def tally_slice(
     keys = partition_of(columns, query.partition_by)
     for branch in map(_without_set_functions, normal_form(query)):
         sets = {variables_of(c) for c in branch.conditions if variables_of(c)}
-        links = links_of(branch, kinds_of(columns))
+        links = links_of(branch, columns.kinds)
         members: dict[str, Rows] = {}
         part = Slice(columns, branch, members, keys, owned)
         for event in branch.positive + branch.negated:
@@ -157,7 +158,11 @@ def estimate(
         seed: Of the sample.
         details: Whether to count what plans do not need as well: keys, times, what is missing
             and what is late.
+
+    Raises:
+        PatternError: A condition compares what cannot be compared.
     """
+    check_kinds(query, columns.kinds)
     counts = count_stream(columns, query, details=details)
     return combine(query, counts, [tally_slice(columns, query, seed=seed)])
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import StatisticsError
+from cepkit.pattern.durations import duration_text
 from cepkit.stream.columns import Column
 
 MOST_FREQUENT = 10
@@ -121,6 +122,8 @@ def _shown(column: Column, row: int) -> tuple[float, str]:
             return float(value), "true" if value else "false"
         case "timestamp":
             return float(value), str(np.datetime64(int(value), "us"))
+        case "duration":
+            return float(value), duration_text(int(value))
         case "integer":
             return float(value), str(int(value))
         case _:

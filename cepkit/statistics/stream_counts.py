@@ -21,7 +21,7 @@ from cepkit.statistics.links import KeySource, Link, key_sources, link_codes, li
 from cepkit.statistics.over_time import Buckets, OverTime
 from cepkit.statistics.ranges import Rows
 from cepkit.statistics.sampling import partition_of
-from cepkit.stream.columns import Dropped, EventColumns, Kind
+from cepkit.stream.columns import Dropped, EventColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +97,6 @@ def types_of_variables(query: Query, variables: Iterable[str]) -> frozenset[str]
     return frozenset(types)
 
 
-def kinds_of(columns: EventColumns) -> dict[str, Kind]:
-    """Return what the attributes are."""
-    return {name: column.kind for name, column in columns.attributes.items()}
-
-
 def rows_of(columns: EventColumns, event: Event) -> Rows:
     """Return the rows of the types that an event of a pattern may have."""
     return np.flatnonzero(_has_type(columns, event.types))
@@ -132,7 +127,7 @@ def count_stream(columns: EventColumns, query: Query, *, details: bool = True) -
 
 
 def _details(columns: EventColumns, query: Query) -> Details:
-    links = links_in(query, kinds_of(columns))
+    links = links_in(query, columns.kinds)
     missing = {}
     for name, variables in readers(query).items():
         fitting = _has_type(columns, types_of_variables(query, variables))

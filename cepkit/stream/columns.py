@@ -1,7 +1,7 @@
 """A stream as time-sorted NumPy columns: what the profile and the engine read.
 
 Every value has one representation of "missing" (null and NaN are the same thing here):
-NaN in floats, `MISSING_INTEGER` in integers and timestamps, -1 in codes of texts and in
+NaN in floats, `MISSING_INTEGER` in integers, times and durations, -1 in codes of texts and in
 truth values, an all-NaN row in arrays. So no column needs a validity mask.
 """
 
@@ -15,10 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Kind: TypeAlias = Literal["float", "integer", "boolean", "text", "timestamp", "array", "null"]
+Kind: TypeAlias = Literal[
+    "float", "integer", "boolean", "text", "timestamp", "duration", "array", "null"
+]
 
 MISSING_INTEGER = np.iinfo(np.int64).min
-"""Stands for null in integer and timestamp columns."""
+"""Stands for null in columns of integers, times and durations."""
 
 NO_TEXTS: npt.NDArray[np.object_] = np.empty(0, dtype=object)
 
@@ -29,7 +31,8 @@ class Column:
 
     Attributes:
         kind: What the values are.
-        values: float: float64; integer and timestamp (microseconds since 1970): int64;
+        values: float: float64; integer, timestamp (microseconds since 1970) and duration
+            (microseconds): int64;
             boolean: int8 (1, 0); text: int32 codes into `dictionary`; array: float64 with
             a row for each event, all of one length; null (no value at all, so that nothing is
             known of its kind): NaN.
@@ -66,7 +69,7 @@ class Column:
                 return np.asarray(np.isnan(self.values))
             case "array":
                 return np.asarray(np.isnan(self.values).all(axis=1))
-            case "integer" | "timestamp":
+            case "integer" | "timestamp" | "duration":
                 return np.asarray(self.values == MISSING_INTEGER)
             case _:
                 return np.asarray(self.values.astype(np.int32, copy=False) < 0)
@@ -116,6 +119,11 @@ class EventColumns:
 
     def __len__(self) -> int:
         return len(self.ts)
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """What the attributes are."""
+        return {name: column.kind for name, column in self.attributes.items()}
 
     def slice(self, begin: int, end: int) -> EventColumns:
         """Return the events from `begin` up to, not including, `end` (views, nothing copied)."""

@@ -6,7 +6,8 @@
 | floats, decimals, the null type | float: float64 | null, NaN |
 | booleans | boolean: int8 | null |
 | texts, dictionaries of texts | text: int32 codes into the sorted texts | null |
-| timestamps, dates | timestamp: int64 microseconds since 1970 UTC | null |
+| timestamps, dates, the time column | timestamp: int64 microseconds since 1970 UTC | null |
+| durations | duration: int64 microseconds | null |
 | lists of numbers | array: float64, a row for each event, padded with NaN | null, empty |
 
 Lists of unequal length are padded at the end, as wide as the longest; so a NaN at the end of a
@@ -33,7 +34,7 @@ from cepkit.stream.arrow import ArrowColumn, is_text, nulls, raw, single
 from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped, EventColumns
 from cepkit.stream.schema import Schema
 from cepkit.stream.texts import compact, encode, type_codes
-from cepkit.stream.times import microseconds
+from cepkit.stream.times import durations, microseconds
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -74,6 +75,7 @@ def event_columns(
     ts = microseconds(
         table.column(schema.time), schema.time, unit=schema.unit, timezone=schema.timezone
     )
+    known = {schema.time: Column("timestamp", ts, has_missing=bool((ts == MISSING_INTEGER).any()))}
     codes, type_names = type_codes(table.column(schema.type), schema.type)
     events, dropped = _events(ts, codes)
     if schema.arrival is not None and arrivals is None:
@@ -87,7 +89,9 @@ def event_columns(
         arrivals = None if arrivals is None else arrivals[rows]
         places = None if places is None else places[rows]
     codes, type_names = compact(codes, type_names)
-    columns = {name: attribute(table.column(name), name, schema) for name in wanted}
+    columns = {
+        name: known.get(name) or attribute(table.column(name), name, schema) for name in wanted
+    }
     if rows is not None:
         columns = {name: column.take(rows) for name, column in columns.items()}
     carried = schema.carried(names)
@@ -140,19 +144,17 @@ def is_readable(kind: pa.DataType) -> bool:
         or is_text(kind)
         or pa.types.is_timestamp(kind)
         or pa.types.is_date(kind)
+        or pa.types.is_duration(kind)
     )
 
 
 def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
     """Return one attribute of all rows, as conditions read it.
 
-    A time column that holds numbers or texts is read as such here: `schema.unit` says what the
-    numbers count, but `b.ts - a.ts` is a difference of those numbers.
-
     Args:
         column: The values.
         name: The column's name, for error messages.
-        schema: Knows the time zone of timestamps without one.
+        schema: Knows the time zone of times without one.
 
     Raises:
         StreamError: Conditions cannot read values of this type.
@@ -162,7 +164,7 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
     if not is_readable(kind):
         raise StreamError(
             f"the column '{name}' holds {kind}, which conditions cannot read",
-            expected="numbers, texts, truth values, times or lists of numbers",
+            expected="numbers, texts, truth values, times, durations or lists of numbers",
             hint="it can still be carried to the output; or take out the part that you need",
         )
     if pa.types.is_null(kind):
@@ -178,10 +180,14 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
         return Column("boolean", _integers(array.cast(pa.int8()), np.int8, -1), has_missing=missing)
     if pa.types.is_integer(kind) and not _beyond_int64(array):
         integers = _integers(array, np.int64, MISSING_INTEGER)
+        # The mark may be there as a value, too: that must not depend on what else is there.
+        missing = bool((integers == MISSING_INTEGER).any())
         return Column("integer", integers, has_missing=missing)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         times = microseconds(array, name, timezone=schema.timezone)
         return Column("timestamp", times, has_missing=missing)
+    if pa.types.is_duration(kind):
+        return Column("duration", durations(array, name), has_missing=missing)
     if _is_list(kind):
         rows = _padded(array, name)
         return Column("array", rows, has_missing=bool(np.isnan(rows).all(axis=1).any()))

@@ -1,7 +1,8 @@
-"""Times of every kind as int64 microseconds since 1970-01-01 UTC.
+"""Times of every kind as int64 microseconds since 1970-01-01 UTC, and durations as microseconds.
 
 Null and NaN become `MISSING_INTEGER`; nanoseconds are floored. The result stays within 2**62
-microseconds of 1970 (some 146,000 years), so that adding a window cannot overflow.
+microseconds of 1970 (some 146,000 years), so that adding a window cannot overflow; durations stay
+within as many.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from cepkit.stream.time_zones import instants, is_utc
 Integers = npt.NDArray[np.int64]
 
 _LIMIT = 2**62
+_TIME = "a finite time, within 146,000 years of 1970"
+_DURATION = "a duration of less than 146,000 years"
 
 
 def microseconds(
@@ -74,6 +77,26 @@ def microseconds(
     )
 
 
+def durations(array: pa.Array, name: str) -> Integers:
+    """Return the durations of a column.
+
+    Args:
+        array: Durations of any unit.
+        name: The column's name, for error messages.
+
+    Returns:
+        A new int64 array with `MISSING_INTEGER` for null.
+
+    Raises:
+        StreamError: One is out of range; the error shows it and its row.
+    """
+    values = raw(array, np.int64).astype(np.int64)
+    absent = nulls(array)
+    if absent is not None:
+        values[absent] = 0
+    return _without(_scaled(values, name, array.type.unit, _DURATION), absent)
+
+
 def _is_number(kind: pa.DataType) -> bool:
     return bool(
         pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
@@ -117,14 +140,14 @@ def _from_numbers(array: pa.Array, name: str, unit: str) -> Integers:
     return _without(scaled.astype(np.int64), missing)
 
 
-def _scaled(values: Integers, name: str, unit: str) -> Integers:
+def _scaled(values: Integers, name: str, unit: str, expected: str = _TIME) -> Integers:
     """Return whole counts of a unit as microseconds, in place where that can be."""
     if unit == "ns":
         return np.floor_divide(values, 1000, out=values)
     factor = UNITS[unit]
     bound = _LIMIT // factor
     if len(values) and (values.max() >= bound or values.min() <= -bound):
-        _refuse((values >= bound) | (values <= -bound), None, values, name)
+        _refuse((values >= bound) | (values <= -bound), None, values, name, expected)
     return values if factor == 1 else np.multiply(values, factor, out=values)
 
 
@@ -133,15 +156,16 @@ def _refuse(
     absent: npt.NDArray[np.bool_] | None,
     values: npt.NDArray[np.generic],
     name: str,
+    expected: str = _TIME,
 ) -> None:
     found = np.asarray(bad) if absent is None else np.asarray(bad) & ~absent
     if not found.any():
         return
     row = int(np.argmax(found))
     raise StreamError(
-        f"the time column '{name}' holds {values[row]} in row {row} (rows count from 0)",
-        expected="a finite time, within 146,000 years of 1970",
-        hint="check unit=; drop rows without a time",
+        f"the column '{name}' holds {values[row]} in row {row} (rows count from 0)",
+        expected=expected,
+        hint="check unit=; drop rows without a time" if expected == _TIME else None,
     )
 
 

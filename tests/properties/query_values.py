@@ -7,6 +7,7 @@ strategies for queries that are to be detected live in tests/strategies.py.
 from __future__ import annotations
 
 import string
+from datetime import timedelta
 
 from hypothesis import strategies as st
 
@@ -53,6 +54,8 @@ literals = st.one_of(
     st.integers(-_INT64, _INT64 - 1),
     st.integers(-3, 3),
     st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(-_INT64, _INT64 - 1).map(lambda us: timedelta(microseconds=us)),
+    st.integers(-3, 3).map(lambda hours: timedelta(hours=hours)),
     nasty_texts,
 ).map(Literal)
 

@@ -25,7 +25,7 @@ SETS = cases((*OPERATORS, "KL"), strategies=NEXT, unsorted=True)
 SEARCHED = cases(
     OPERATORS,
     strategies=NEXT,
-    condition_kinds=("filter", "comparison", "equality", "truth"),
+    condition_kinds=("filter", "comparison", "equality", "truth", "duration"),
 )
 
 

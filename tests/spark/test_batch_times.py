@@ -47,7 +47,9 @@ KINDS = {
         {"timezone": "Europe/Copenhagen"},
     ),
 }
-QUERY = parse("PATTERN AND(A a, B b) WITHIN 90 minutes")
+QUERY = parse("""PATTERN AND(A a, B b)
+    WHERE abs(b.t - a.t) <= 75 minutes AND (b.t - a.t < 1 hour OR a.t > '1990-01-01')
+    WITHIN 90 minutes""")
 
 
 @pytest.fixture(params=["America/New_York", "Asia/Kolkata"])

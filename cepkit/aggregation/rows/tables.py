@@ -183,5 +183,7 @@ def _type_of(
             assert function.attribute is not None
             source = columns.source.schema.field(function.attribute).type
             return pa.timestamp("us", time_zone(source, schema))
+        case "duration":
+            return pa.duration("us")
         case _:
             return pa.float64()

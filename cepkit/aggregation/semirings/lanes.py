@@ -26,6 +26,7 @@ from cepkit.aggregation.semirings.functions import (
     Sum,
 )
 from cepkit.errors import PatternError
+from cepkit.pattern.kinds import word
 from cepkit.stream.columns import Column, EventColumns
 
 Ints = npt.NDArray[np.int32]
@@ -156,10 +157,11 @@ def attribute_of(function: Function, columns: EventColumns) -> Column | None:
     if counts or numbers or (isinstance(function, Least) and column.kind != "array"):
         return column
     name = {Sum: "SUM", Mean: "AVG", Least: "MIN", Greatest: "MAX"}[type(function)]
-    article = "an" if column.kind == "array" else "a"
     raise PatternError(
-        f"{name}({function.variable}.{function.attribute}), which is {article} {column.kind}",
-        expected="numbers, texts, times or booleans" if isinstance(function, Least) else "numbers",
+        f"{name}({function.variable}.{function.attribute}), which is {word(column.kind)}",
+        expected="numbers, texts, times, durations or truth values"
+        if isinstance(function, Least)
+        else "numbers",
     )
 
 

@@ -28,6 +28,7 @@ from cepkit.aggregation.tracing.records import (
 )
 from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.errors import LimitError
+from cepkit.pattern.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import EventColumns
 
@@ -88,6 +89,7 @@ def trace(
         LimitError: There are too many steps to keep.
     """
     sequence = sequence_of(query)
+    check_kinds(query, columns.kinds)
     cut = pieces_of(sequence, pieces)
     operations = operations_of(sequence, columns).by_key()
     if len(operations) > MOST_STEPS:

@@ -3,15 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
+from datetime import timedelta
 
 from cepkit.columnar.compile.program import Band, Member
-from cepkit.pattern.conditions import Attribute, Comparison, Expression, conjuncts, variables_of
+from cepkit.pattern.conditions import (
+    Arithmetic,
+    Attribute,
+    Call,
+    Comparison,
+    Expression,
+    Literal,
+    conjuncts,
+    variables_of,
+)
+from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.rewrite import MIRRORED, without_not
 
 
 def parts_of(conditions: Iterable[Expression]) -> list[Expression]:
     """Return what stands between the ANDs of conditions, with NOT drawn in."""
-    return [part for c in conditions for part in conjuncts(without_not(c))]
+    return [
+        part for c in conditions for one in conjuncts(without_not(c)) for part in _two_sided(one)
+    ]
+
+
+def _two_sided(part: Expression) -> list[Expression]:
+    """Return `b.ts - a.ts < 5 seconds` as `b.ts < a.ts + 5 seconds`, which can be a band.
+
+    Times and durations are integers below 2^62: beside a constant as small nothing overflows, so
+    that both say the same.
+    """
+    match part:
+        case Comparison(operator, Literal(timedelta()) as constant, gap):
+            return _two_sided(Comparison(MIRRORED[operator], gap, constant, part.span))
+        case Comparison(
+            "<" | "<=" as operator,
+            Call("abs", (Arithmetic("-", Attribute(), Attribute()) as gap,)),
+            Literal(timedelta() as most) as constant,
+        ):
+            above = Comparison(MIRRORED[operator], gap, Literal(-most), part.span)
+            below = Comparison(operator, gap, constant, part.span)
+            return [*_two_sided(above), *_two_sided(below)]
+        case Comparison(
+            operator,
+            Arithmetic("-", Attribute() as own, Attribute() as other),
+            Literal(timedelta() as least) as constant,
+        ) if abs(in_microseconds(least)) <= 2**62:
+            return [Comparison(operator, own, Arithmetic("+", other, constant), part.span)]
+        case _:
+            return [part]
 
 
 def is_link(part: Expression) -> bool:

@@ -32,8 +32,9 @@ from cepkit.pattern.conditions import (
 from cepkit.pattern.correlation import standardised
 from cepkit.pattern.evaluation import Read, truth, value
 from cepkit.pattern.functions import BUILTINS
+from cepkit.pattern.kind_checks import kind_of
+from cepkit.pattern.kinds import ValueKind
 from cepkit.pattern.operations import common_codes
-from cepkit.stream.columns import Column
 
 Numbers = npt.NDArray[np.float64]
 
@@ -178,13 +179,8 @@ class ConditionWriter:
             case _:
                 raise AssertionError("a condition stands where a value belongs")
 
-    def _kind(self, node: Expression) -> str:
-        nothing = np.empty(0, dtype=np.int32)
-
-        def read(variable: str, attribute: str) -> Column:
-            return self._candidates[variable].column(attribute).take(nothing)
-
-        return value(node, read).kind
+    def _kind(self, node: Expression) -> ValueKind:
+        return kind_of(node, lambda v, a: self._candidates[v].column(a).kind)
 
 
 _NAMES = {"abs": "abs", "sqrt": "root", "log": "logarithm"}

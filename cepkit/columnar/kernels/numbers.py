@@ -1,10 +1,14 @@
 """When a float can stand for an integer: inner loops compute in floats alone.
 
 A float holds every integer below 2^53. Where a condition could see a greater one it is left to
-`evaluation`, which computes in 64-bit integers; so no result depends on the inner loop taken.
+`evaluation`, which computes in 64-bit integers; so no result depends on the inner loop taken. So
+is what loops have no words for: durations that are rounded, and texts that are read as times.
 """
 
 from __future__ import annotations
+
+import math
+from datetime import timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +16,17 @@ import numpy.typing as npt
 from cepkit.pattern.conditions import (
     Arithmetic,
     Attribute,
-    Call,
+    Comparison,
     Expression,
+    InList,
     Literal,
     Negative,
     children,
 )
+from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation import Read
+from cepkit.pattern.kind_checks import kind_of
+from cepkit.pattern.kinds import WHOLE, ValueKind
 from cepkit.pattern.operations import as_floats
 from cepkit.stream.columns import Column
 
@@ -45,7 +53,7 @@ def as_exact_floats(column: Column) -> Floats | None:
 
 
 def stays_exact(expression: Expression, read: Read) -> bool:
-    """Whether no integer in the evaluation of `expression` can exceed what floats hold.
+    """Whether loops of floats can evaluate `expression` as `evaluation` does.
 
     Args:
         expression: A condition or a value.
@@ -55,17 +63,22 @@ def stays_exact(expression: Expression, read: Read) -> bool:
 
 
 def _magnitude_of(column: Column, floats: Floats) -> float:
-    if column.kind not in ("integer", "timestamp") or not len(floats):
+    if column.kind not in WHOLE or not len(floats):
         return 0.0
     # The sign bit of missing integers would look like a great number; as floats they are NaN.
     return float(np.nan_to_num(np.abs(floats), nan=0.0).max())
 
 
 def _magnitude(expression: Expression, read: Read) -> float:
-    """Return a bound for the integers that `expression` and its parts can be; 0 for floats."""
+    """Return a bound for the integers that `expression` and its parts can be; 0 for floats.
+
+    Infinite where loops cannot evaluate it whatever the numbers are.
+    """
     match expression:
         case Literal(int(constant)):
             return float(abs(constant))
+        case Literal(timedelta() as constant):
+            return float(abs(in_microseconds(constant)))
         case Attribute(variable, name):
             column = read(variable, name)
             return (
@@ -79,6 +92,8 @@ def _magnitude(expression: Expression, read: Read) -> float:
             parts = _magnitude(left, read), _magnitude(right, read)
             worst = max(parts)
             match operator:
+                case "*" | "/" if _is_rounded(expression, read):
+                    return math.inf
                 case "+" | "-":
                     return parts[0] + parts[1]
                 case "*":
@@ -86,7 +101,23 @@ def _magnitude(expression: Expression, read: Read) -> float:
                     return max(worst, parts[0] * parts[1])
                 case _:
                     return worst
-        case Call(_, arguments):
-            return max((_magnitude(argument, read) for argument in arguments), default=0.0)
+        case Comparison(_, left, right) if _read_as_times(left, right, read):
+            return math.inf
+        case InList(operand, choices) if any(_read_as_times(operand, c, read) for c in choices):
+            return math.inf
         case _:
             return max((_magnitude(child, read) for child in children(expression)), default=0.0)
+
+
+def _is_rounded(node: Arithmetic, read: Read) -> bool:
+    """Whether a product or a quotient is a duration of a number that is not whole."""
+    whole = node.operator == "*" and _kind(node.left, read) in WHOLE
+    return _kind(node, read) == "duration" and not (whole and _kind(node.right, read) in WHOLE)
+
+
+def _read_as_times(left: Expression, right: Expression, read: Read) -> bool:
+    return {_kind(left, read), _kind(right, read)} == {"text", "timestamp"}
+
+
+def _kind(node: Expression, read: Read) -> ValueKind:
+    return kind_of(node, lambda variable, name: read(variable, name).kind)

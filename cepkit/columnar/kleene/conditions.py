@@ -80,16 +80,6 @@ class SetConditions:
         self._join = join
         self._sought: dict[str, StepCounters] = {}
         self._checks = tuple(self._all_checks())
-        listed = bound.program.listed
-        empty = np.empty(0, dtype=np.int32)
-        nothing = Members(np.zeros(1, dtype=np.int64), empty)
-        nobody = Chosen(
-            {v: empty for step in bound.program.steps for v in step.variables},
-            {step.variable: nothing for step in listed},
-            0,
-        )
-        for condition in bound.program.on_sets:
-            self._true(condition, nobody)  # refuses what does not fit, before there is a set
         self.variables = frozenset(v for check in self._checks for v in check.variables)
 
     def hold(self, chosen: Chosen) -> Mask:

@@ -32,6 +32,7 @@ from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.errors import StreamError
 from cepkit.memory import Expected, Room
+from cepkit.pattern.kind_checks import check_kinds
 from cepkit.pattern.nodes import bound_events_of, events_of, repeated_in
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
@@ -86,6 +87,7 @@ class Matches:
         self._programs = programs(query, plan)
         read = {a for p in self._programs for a in p.columns}
         self._columns = stream.columns(sorted(read | set(attributes)))
+        check_kinds(query, self._columns.kinds)
         self._counters: tuple[tuple[StepCounters, ...], ...] | None = None
         self._chosen: Expected | None = None
         report(self._columns, query)

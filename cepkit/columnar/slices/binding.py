@@ -45,15 +45,12 @@ from cepkit.columnar.slices.candidates import (
 )
 from cepkit.columnar.slices.clocks import came_in_order, numbered, owners_of
 from cepkit.pattern.conditions import (
-    Call,
     Comparison,
     ComparisonOperator,
     Expression,
     variables_of,
-    walk,
 )
 from cepkit.pattern.evaluation import Read, truth, value
-from cepkit.pattern.functions import BUILTINS
 from cepkit.pattern.operations import common_codes
 from cepkit.stream.columns import EventColumns
 
@@ -119,9 +116,6 @@ def bind(
     owners = owners_of(program, columns, owned.clock)
     cut = owners[0] if len(owners) == 1 and owners[0] not in uncut else None
     candidates, key_counts = gather(program, columns, owned, cut, known)
-    for step in (*program.work, *program.listed, *program.negated):
-        for condition in (*step.residuals, *map(_comparison, step.bands)):
-            _check_kinds(condition, candidates)
     possible = all(length >= 0 for length, _ in program.windows) and all(
         truth(condition, candidates[program.bound[0]].read, 1)[0] for condition in program.constants
     )
@@ -158,19 +152,6 @@ def bind(
 def _bound(steps: Sequence[AnyStep], number: int) -> tuple[str, ...]:
     """Return the variables that are bound after the step of that number."""
     return tuple(variable for step in steps[: number + 1] for variable in step.variables)
-
-
-def _comparison(band: Band) -> Comparison:
-    return Comparison(band.operator, band.own, band.other, band.own.span)
-
-
-def _check_kinds(condition: Expression, candidates: Mapping[str, Candidates]) -> None:
-    """Let evaluation refuse what does not fit, before there is a row to evaluate."""
-    # What a user's function returns is known only when it is called.
-    if any(isinstance(node, Call) and node.function not in BUILTINS for node in walk(condition)):
-        return
-    nothing = np.empty(0, dtype=np.int32)
-    truth(condition, lambda v, a: candidates[v].column(a).take(nothing), 0)
 
 
 class Binder:
@@ -303,7 +284,7 @@ class Binder:
         for band in step.bands:
             bound = _bind_band(band, new, self._candidates)
             if bound is None:
-                residuals.append(_comparison(band))
+                residuals.append(Comparison(band.operator, band.own, band.other, band.own.span))
             else:
                 same, column, side = bound
                 sides = bands[same].sides if same in bands else ()

@@ -24,6 +24,7 @@ from cepkit.columnar.compile.program import Clock, Program
 from cepkit.columnar.detector import cutting_clock
 from cepkit.columnar.results.matches import programs
 from cepkit.errors import UnsupportedError
+from cepkit.pattern.kind_checks import check_kinds
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
@@ -33,7 +34,6 @@ from cepkit.routes.aggregates import Way
 from cepkit.routes.asked import attributes_of
 from cepkit.routes.detected import without_aggregates
 from cepkit.spark.aggregates.query import Asked
-from cepkit.spark.batch import check_kinds
 from cepkit.spark.cells.delivery import Route, looks_ahead, numbers_for, taken_in_turn
 from cepkit.spark.cells.layout import Key, common_key
 from cepkit.spark.cells.schemas import arrow_columns, nullable
@@ -126,11 +126,10 @@ def prepare(
     stream.schema.check(names, attributes)
     schema = replace(stream.schema, arrival=None, columns=attributes)
     columns = arrow_columns(frame, names, schema.needed(names, ()))
-    if way.sequence is None:
-        check_kinds(columns, schema, attributes, compiled)
     asked = Asked(
         query, dict(functions), way.sequence, way.method, emit, schema, columns, attributes
     )
+    check_kinds(query, asked.nothing.kinds)
     promised, output = _output(asked, frame)
     return Prepared(asked, way, bare, compiled, promised, output, *_cut(asked, bare, compiled))
 

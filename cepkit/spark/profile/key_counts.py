@@ -28,7 +28,7 @@ from cepkit.statistics.stream_counts import share_of_pairs, types_of_variables
 from cepkit.stream.columns import Column as Values
 from cepkit.stream.columns import Kind
 from cepkit.stream.ingest import attribute
-from cepkit.stream.schema import Schema
+from cepkit.stream.schema import UNITS, Schema
 from cepkit.stream.time_zones import is_utc
 
 Counts = npt.NDArray[np.int64]
@@ -38,6 +38,7 @@ _SUMS = "what string, id int, number string, order array<double>, labels array<s
 _ARROW: Mapping[Kind, pa.DataType] = {
     "integer": pa.int64(),
     "timestamp": pa.int64(),
+    "duration": pa.int64(),
     "float": pa.float64(),
     "null": pa.float64(),
     "boolean": pa.bool_(),
@@ -55,13 +56,20 @@ def count_keys(
         written: For each type the values that the type column has for it.
         kinds: What the attributes are.
     """
-    links = links_in(source.query, kinds)
-    keys = key_sources(source.query, links.values())
-    # Of lists there are no keys.
-    keys = tuple(key for key in keys if all(kinds[name] != "array" for name in key.attributes))
+    # Of lists there are no keys, and of times written as texts Spark would read other times.
+    time = source.schema.time
+    left_out = {name for name, kind in kinds.items() if kind == "array"}
+    left_out |= {time} if isinstance(source.kind(time), t.StringType) else set()
+    links = tuple(
+        link
+        for link in links_in(source.query, kinds).values()
+        if left_out.isdisjoint(name for pair in link.attributes for name in pair)
+    )
+    keys = key_sources(source.query, links)
+    keys = tuple(key for key in keys if left_out.isdisjoint(key.attributes))
     if not keys:
         return (), {}
-    counting = _Counting(source, written, kinds, keys, tuple(links.values()))
+    counting = _Counting(source, written, kinds, keys, links)
     sums: dict[tuple[str, int], int] = {}
     frequent: dict[int, list[Frequent]] = {}
     for what, i, number, order, labels in counting.job():
@@ -174,11 +182,26 @@ class _Counting:
         match kind:
             case "float":
                 column = F.nanvl(column.cast("double"), F.lit(None)) + F.lit(0.0)  # no -0.0
+            case "timestamp" if name == self.source.schema.time and isinstance(of, t.NumericType):
+                column = self._counted(column, of)
             case "timestamp":
                 column = self._micros(column, of)
+            case "duration":
+                column = F.unix_micros(F.timestamp_micros(F.lit(0)) + column)
             case _:
                 pass
         return column.cast("string")
+
+    def _counted(self, column: Column, of: t.DataType) -> Column:
+        """Return a time that is a number in microseconds, rounded as it is when it is read."""
+        unit = self.source.schema.unit or "s"
+        whole = isinstance(of, t.IntegralType)
+        column = column.cast("long" if whole else "double")
+        if unit == "ns":
+            column = (column - F.pmod(column, F.lit(1000))) / 1000
+        else:
+            column = column * UNITS[unit]
+        return column if whole and unit != "ns" else F.rint(column).cast("long")
 
     def _micros(self, column: Column, of: t.DataType) -> Column:
         """Return an instant in microseconds; what names no zone is read in the stream's."""
@@ -291,6 +314,8 @@ def _values(texts: pa.Array, kind: Kind, schema: Schema) -> Values:
     values = texts.cast(_ARROW[kind])
     if kind == "timestamp":
         values = values.cast(pa.timestamp("us", "UTC"))
+    if kind == "duration":
+        values = values.cast(pa.duration("us"))
     return attribute(values, "key", schema)
 
 

@@ -23,6 +23,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
+from cepkit.pattern.kind_checks import check_kinds
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.progress import Progress
@@ -38,7 +39,7 @@ from cepkit.spark.session.progress import run_with_progress
 from cepkit.statistics.estimate import SAMPLE, combine, tally_slice
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.sampling import Tally
-from cepkit.statistics.stream_counts import StreamCounts, attributes_read, kinds_of
+from cepkit.statistics.stream_counts import StreamCounts, attributes_read
 from cepkit.stream.columns import Dropped
 from cepkit.stream.ingest import event_columns
 from cepkit.stream.stream import Stream
@@ -88,6 +89,7 @@ def profile(
     columns = arrow_columns(frame, names, wanted)
     schema = stream.schema.without_arrival()
     nothing = event_columns(columns.empty_table(), schema, attributes_read(query))
+    check_kinds(query, nothing.kinds)
     source = Source(stream, frame, query, columns)
     first = run_with_progress(
         lambda: count(source, details=details), "counting events", progress=progress
@@ -95,7 +97,7 @@ def profile(
     counts = first.counts
     if details:
         counts = run_with_progress(
-            lambda: detailed(source, first, kinds_of(nothing)),
+            lambda: detailed(source, first, nothing.kinds),
             "counting keys and times",
             progress=progress,
         )

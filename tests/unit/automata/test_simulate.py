@@ -66,7 +66,7 @@ def test_limit_takes_the_first_events():
 def test_what_cannot_be_compared_is_refused_with_its_place():
     frame = pd.DataFrame({"ts": [1.0], "type": ["a"], "s": ["x"], "p": [1.0]})
     events = ck.events(frame, time="ts", type="type", unit="s")
-    with pytest.raises(PatternError, match="a text is compared with a float"):
+    with pytest.raises(PatternError, match="a text is compared with a number"):
         ck.simulate(events, "PATTERN SEQ(a, b) WHERE a.s < b.p", "eager-nfa")
     with pytest.raises(PatternError, match="sum"):
         ck.simulate(events, "PATTERN KL(a) WHERE sum(a.s) > 1", "eager-nfa")

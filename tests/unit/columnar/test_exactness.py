@@ -97,6 +97,82 @@ def test_texts_of_two_columns_compare_as_texts(query: str, matches: int, way: Wa
     assert found(query, way, **texts) == matches
 
 
+@pytest.mark.parametrize("order", ["ab", "ba"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("query", "matches"),
+    [
+        # Read as texts, "1970-1-2" comes after "1970-01-03".
+        ("a.said < b.moment", 1),
+        ("b.moment < a.said", 0),
+        ("a.said < b.moment AND (a.said < b.moment OR a.moment > b.moment)", 1),
+        ("b.moment IN (a.said, b.said)", 0),
+        ("a.said = b.moment", 0),
+        ("b.said = a.moment", 1),
+    ],
+)
+def test_texts_beside_times_compare_as_times(
+    query: str, matches: int, way: Way, order: str
+) -> None:
+    day = 86_400_000_000
+    said = pa.array(["1970-01-02T00:00:00.000000", "1970-01-01 12:00"])
+    moment = pa.array([day // 2, 2 * day], pa.timestamp("us"))
+    assert found(query, way, order, said=said, moment=moment) == matches
+
+
+@pytest.mark.parametrize("order", ["ab", "ba"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("query", "matches"),
+    [
+        ("b.t - a.t = 1 s", 1),
+        ("b.t - a.t > 999_999 us", 1),
+        ("b.t - a.t > 1 s", 0),
+        ("abs(a.t - b.t) < 1000001 us", 1),
+        ("abs(a.t - b.t) < 1 s", 0),
+        ("abs(b.t - a.t) < -1 s", 0),
+        ("NOT b.t - a.t <= 1 s", 0),
+        ("b.t - a.t BETWEEN 1 s AND 1 min", 1),
+        ("1 s < b.t - a.t OR b.t - a.t IN (2 s, 1000 ms)", 1),
+        # Beyond what floats hold, and at the ends of 64 bits.
+        ("b.d - a.d = 1 us", 1),
+        ("b.d - a.d < 1 us", 0),
+        ("abs(b.d - a.d) <= 1 us", 1),
+        ("b.d - a.d > -9223372036854775807 us", 1),
+        ("b.d - a.d < 9223372036854775807 us", 1),
+        ("abs(b.d - a.d) < 9223372036854775807 us", 1),
+        ("b.d * 4 IS NULL AND a.d + a.d + b.d IS NULL", 1),
+        # A third of a microsecond is none.
+        ("(b.t - a.t) / a.n = 333333 us", 1),
+        ("(b.t - a.t) * a.half = b.t - a.t", 0),
+        ("(b.t - a.t) * a.half = 500 ms OR b.d < a.d", 1),
+        ("(b.t - a.t) / 1 s = 1 AND (a.t - b.t) / (b.t - a.t) = -1", 1),
+        ("b.u - a.t > 0 s", 0),
+        ("(b.u - a.t) IS NULL", 1),
+    ],
+)
+def test_durations_are_exact_whatever_computes_them(
+    query: str, matches: int, way: Way, order: str
+) -> None:
+    columns = {
+        "d": pa.array([2**62 - 2, 2**62 - 1], pa.duration("us")),
+        "u": pa.array([0, None], pa.timestamp("ms")),
+        "n": pa.array([3, 3]),
+        "half": pa.array([0.5, 0.5]),
+    }
+    assert found(query, way, order, **columns) == matches
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_mark_of_missing_integers_is_missing_whatever_stands_beside_it(
+    way: Way,
+) -> None:
+    for other in (5, None):
+        x = pa.array([MISSING_INTEGER, other], pa.int64())
+        assert found("a.x < 0 OR a.x >= 0", way, x=x) == 0
+        assert found("a.x IS NULL", way, x=x) == 1
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_more_bands_than_an_inner_loop_takes(way: Way) -> None:
     names = "uvwxyz"

@@ -148,7 +148,7 @@ def test_a_text_is_not_compared_with_a_number_even_on_an_empty_stream() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             query = "PATTERN SEQ(A a, B b) WHERE a.kind < b.x"
-            with pytest.raises(PatternError, match=r"a float is compared with a text"):
+            with pytest.raises(PatternError, match="a text is compared with a number"):
                 ck.detect(stream((0, "Z", 0), *rows), query, ["a", "b"]).count()
 
 
@@ -318,5 +318,5 @@ def test_a_partition_by_arrays_is_refused() -> None:
     events = ck.events(rows, time="t", type="kind", unit="s")
     text = "PATTERN SEQ(A a, B b) PARTITION BY h"
     for ask in (ck.detect, ck.profile, ck.why_not):
-        with pytest.raises(PatternError, match="PARTITION BY an attribute that holds arrays"):
+        with pytest.raises(PatternError, match="PARTITION BY 'h', which holds arrays"):
             ask(events, text)

@@ -8,6 +8,7 @@ from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Bound, Program
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
+from cepkit.pattern.printer import expression_text
 
 
 def program(text: str, *order: str) -> Program:
@@ -62,6 +63,22 @@ def test_a_condition_goes_to_the_first_step_that_has_its_variables() -> None:
     steps = program(text, "a", "b", "c").steps
     assert [len(s.bands) for s in steps] == [0, 1, 1]
     assert [len(s.residuals) for s in steps] == [0, 0, 1]
+
+
+def test_a_difference_of_times_is_compared_by_bands() -> None:
+    text = """PATTERN SEQ(A a, B b)
+              WHERE b.t - a.t > 5 s AND abs(b.u - a.t) <= 1 min AND NOT 2 h <= b.t - a.u"""
+    (_, step) = program(text, "a", "b").steps
+    assert not step.residues
+    assert [
+        f"{expression_text(band.own)} {band.operator} {expression_text(band.other)}"
+        for band in step.bands
+    ] == [
+        "b.t > a.t + 5 seconds",
+        "b.u >= a.t + -1 minute",
+        "b.u <= a.t + 1 minute",
+        "b.t < a.u + 2 hours",
+    ]
 
 
 def test_only_unordered_variables_of_common_types_must_be_told_apart() -> None:

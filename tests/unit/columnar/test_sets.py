@@ -119,7 +119,7 @@ def test_contiguous_sets_have_no_holes() -> None:
 def test_what_cannot_be_asked_is_refused() -> None:
     with pytest.raises(StreamError, match="sets='all'"):
         ck.detect(stream("AB"), "PATTERN SEQ(A a, KL(B b))", sets="all")
-    with pytest.raises(PatternError, match=r"sum\(\) of a text attribute"):
+    with pytest.raises(PatternError, match="sum of a text"):
         ck.detect(
             stream("ABC"), "PATTERN SEQ(A a, KL(B b)) WHERE sum(b.kind) > 1 WITHIN 9 s"
         ).count()

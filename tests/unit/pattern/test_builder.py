@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import pickle
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cepkit.errors import PatternError
@@ -78,6 +79,13 @@ def test_nesting():
         (a.x < np.float64(0.5), "a.x < 0.5"),
         (a.x < np.int32(7), "a.x < 7"),
         (a.x > 7, "a.x > 7"),
+        (b.ts - a.ts > timedelta(seconds=5), "b.ts - a.ts > 5 seconds"),
+        (timedelta(0) < b.ts - a.ts, "b.ts - a.ts > 0 s"),
+        (a.ts - timedelta(hours=1.5) < b.ts, "a.ts - 90 min < b.ts"),
+        (2 * (b.ts - a.ts) < a.x * pd.Timedelta("3 ms"), "2 * (b.ts - a.ts) < a.x * 3 ms"),
+        ((b.ts - a.ts) / np.timedelta64(1, "s") < 3, "(b.ts - a.ts) / 1 second < 3"),
+        (np.timedelta64(5000, "ns") < b.ts - a.ts, "b.ts - a.ts > 5 us"),
+        ((b.ts - a.ts).between(-timedelta(1), timedelta(1)), "b.ts - a.ts BETWEEN -1 d AND 1 d"),
     ],
 )
 def test_conditions(term, text):
@@ -116,7 +124,11 @@ def test_nothing_is_changed_by_a_further_step():
         (lambda: a.x < 3 & b.x, "bracket each comparison"),
         (lambda: a.x == None, "is_null"),  # noqa: E711
         (lambda: a.x < b, "'b' alone is no value"),
-        (lambda: a.x < timedelta(1), "constant of the type timedelta"),
+        (lambda: a.ts < datetime(2024, 5, 1, tzinfo=UTC), "a time is written as a text"),
+        (lambda: a.d < pd.Timedelta(5, "ns"), "a duration of whole microseconds"),
+        (lambda: a.d < np.timedelta64(1, "M"), "a duration of whole microseconds"),
+        (lambda: a.d < np.timedelta64("NaT"), "a duration of whole microseconds"),
+        (lambda: PAIR.where(a.d < timedelta(weeks=10**8)).query, "292,000 years"),
         (lambda: a.x.is_in("abc"), "list of values"),
         (lambda: a[0], "a column's name"),
         (lambda: sum_(a.x + 1), "attribute of a variable"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from cepkit.pattern.kind_checks import kind_of
 from cepkit.pattern.names import RESERVED
 from cepkit.pattern.parser import parse, parse_condition
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "pattern-language.md").read_text("utf-8")
 GOLDEN = (ROOT / "tests" / "golden" / "pattern_errors.txt").read_text("utf-8")
+OF_KINDS = (ROOT / "tests" / "golden" / "kind_errors.txt").read_text("utf-8")
 
 
 def test_the_first_example_parses():
@@ -33,16 +35,34 @@ def test_the_errors_are_the_ones_that_are_shown():
         assert f"PatternSyntaxError: {message}" in GOLDEN
 
 
+def test_the_error_of_a_number_beside_a_duration_is_the_one_that_is_shown():
+    (shown,) = re.findall(r"```\n(PatternError: .*?)```", PAGE, re.S)
+    assert shown in OF_KINDS
+
+
+def test_what_is_said_of_times_and_durations_holds():
+    held = {"ts": "timestamp", "delay": "duration", "n": "integer"}
+    words = {"a duration": "duration", "a time": "timestamp", "a number": "float"}
+    section = PAGE.split("| | gives |")[1].split("\n\n")[0]
+    rows = re.findall(r"^\| (`[^|]+`) \| (a \w+) \|$", section, re.M)
+    assert len(rows) == 5
+    for examples, kind in rows:
+        for example in re.findall(r"`([^`]+)`", examples):
+            condition = parse_condition(f"{example} = NULL")
+            assert kind_of(condition.left, lambda _, name: held[name]) == words[kind], example
+
+
 def test_the_reserved_words_are_all_listed():
     assert set(re.findall(r"[A-Z]{2,}", PAGE.split("Reserved words")[1])) - {"EVENTS"} == set(
         RESERVED
     )
 
 
-def test_the_python_example_runs():
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+def test_the_python_examples_run():
+    of_times, of_builder = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+    exec(of_times, {})
     scope = {}
-    exec(code, scope)
+    exec(of_builder, scope)
     assert scope["pattern"].query.where == parse_condition(
         "a.price < b.price AND NOT a.exchange IN ('X', 'Y')"
     )

@@ -199,12 +199,37 @@ def test_times_as_attributes_know_the_zone():
     assert column([dt.date(1970, 1, 2)], pa.date32()).values.tolist() == [86_400_000_000]
 
 
-def test_a_numeric_time_column_is_a_number_in_conditions():
-    rows = pa.table({"ts": [1, 2], "kind": ["A", "A"]})
-    got = event_columns(rows, Schema("ts", "kind", unit="s"), ["ts", "kind"])
-    assert got.attributes["ts"].values.tolist() == [1, 2]
-    assert got.ts.tolist() == [1_000_000, 2_000_000]
-    assert got.attributes["kind"].kind == "text"
+@pytest.mark.parametrize(
+    ("times", "unit"),
+    [
+        ([1, 2], "s"),
+        ([1000.0, 2000.0], "ms"),
+        (["1970-01-01T00:00:01", "1970-01-01 00:00:02Z"], None),
+    ],
+)
+def test_the_time_column_is_a_time_in_conditions_whatever_it_holds(times, unit):
+    rows = pa.table({"ts": times, "kind": ["A", "A"]})
+    got = event_columns(rows, Schema("ts", "kind", unit=unit), ["ts", "kind"])
+    assert got.kinds == {"ts": "timestamp", "kind": "text"}
+    assert got.attributes["ts"].values.tolist() == got.ts.tolist() == [1_000_000, 2_000_000]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_durations_are_microseconds(unit):
+    values = pa.array([np.timedelta64(2, "s").astype(f"timedelta64[{unit}]"), None])
+    got = column(values, pa.duration(unit))
+    assert (got.kind, got.values.tolist()) == ("duration", [2_000_000, MISSING_INTEGER])
+    assert got.has_missing
+
+
+def test_durations_of_nanoseconds_are_floored_as_times_are():
+    got = column([np.timedelta64(-1, "ns"), np.timedelta64(1999, "ns")], pa.duration("ns"))
+    assert got.values.tolist() == [-1, 1]
+
+
+def test_a_duration_beyond_what_is_computed_with_is_refused():
+    with pytest.raises(StreamError, match="146,000 years"):
+        column([np.timedelta64(2**62, "us")], pa.duration("us"))
 
 
 @pytest.mark.parametrize(
@@ -253,7 +278,6 @@ def test_lists_that_would_be_padded_to_gigabytes_are_refused():
     "kind",
     [
         pa.struct([("a", pa.int64())]),
-        pa.duration("us"),
         pa.list_(pa.string()),
         pa.binary(),
         pa.time64("us"),

@@ -1,0 +1,38 @@
+"""Times that texts in conditions say, read as those of streams; in UTC where they name no zone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepkit.errors import PatternError, StreamError
+from cepkit.pattern.conditions import Expression
+from cepkit.stream.columns import MISSING_INTEGER
+from cepkit.stream.time_texts import parse_times
+
+
+def moments(texts: Sequence[str], place: Expression | None = None) -> npt.NDArray[np.int64]:
+    """Return the times of texts in microseconds, missing for texts that stand for null.
+
+    Raises:
+        PatternError: One says no time; the error points at `place`.
+    """
+    try:
+        return parse_times(pa.array(texts, pa.string()), "", None)
+    except StreamError as error:
+        raise PatternError(
+            "a time is compared with a text that is none",
+            expected="a time such as '2024-05-01 09:30:00'",
+            span=None if place is None else place.span,
+        ) from error
+
+
+@lru_cache(maxsize=10_000)
+def moment(text: str) -> int | None:
+    """Return the time of one text, None where it stands for null."""
+    found = int(moments([text])[0])
+    return None if found == MISSING_INTEGER else found

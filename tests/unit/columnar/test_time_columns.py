@@ -1,0 +1,151 @@
+"""The time column is a time in conditions, whatever it holds and counts."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import cepkit as ck
+from cepkit.errors import PatternError
+from cepkit.pattern import functions
+
+SECONDS = np.array([0, 3, 12, 20])
+KINDS = ["A", "B", "B", "A"]
+MOMENTS = np.datetime64("2024-05-01T09:30:00", "s") + SECONDS
+EPOCH = MOMENTS.astype("datetime64[s]").astype(np.int64)
+FORMS: dict[str, tuple[Any, dict[str, str]]] = {
+    "nanoseconds": (pd.Series(MOMENTS.astype("datetime64[ns]")), {}),
+    "seconds": (pa.array(MOMENTS), {}),
+    "with a zone": (pd.Series(MOMENTS).dt.tz_localize("Asia/Kolkata"), {}),
+    "in a zone": (pd.Series(MOMENTS), {"timezone": "Asia/Kolkata"}),
+    "unit s": (EPOCH, {"unit": "s"}),
+    "unit ms": (EPOCH * 1_000, {"unit": "ms"}),
+    "unit us": (EPOCH * 1_000_000, {"unit": "us"}),
+    "unit ns": (EPOCH * 1_000_000_000, {"unit": "ns"}),
+    "unit min": (EPOCH / 60, {"unit": "min"}),
+    "unit h": ([Decimal(int(second)) / 3600 for second in EPOCH], {"unit": "h"}),
+    "floats": (EPOCH.astype(float), {"unit": "s"}),
+    "texts": ([str(moment) for moment in MOMENTS], {}),
+    "categories": (pd.Series([str(moment) for moment in MOMENTS], dtype="category"), {}),
+}
+LONG = "b.ts - a.ts > 8 seconds"
+
+
+def stream(form: str, suffix: str | None = None, folder: Path | None = None) -> Any:
+    """Return four events whose times are given in a form, in memory or in a file."""
+    times, options = FORMS[form]
+    frame = pd.DataFrame({"ts": times, "kind": KINDS, "id": range(4)})
+    source: Any = frame
+    if suffix is not None and folder is not None:
+        source = folder / f"events.{suffix}"
+        if suffix == "csv":
+            frame.to_csv(source, index=False)
+        else:
+            pq.write_table(pa.Table.from_pandas(frame), source)
+    return ck.events(source, time="ts", type="kind", **options)
+
+
+def pairs(matches: Any) -> list[tuple[int, int]]:
+    """Return the ids of a and b."""
+    return sorted((row["a"]["id"], row["b"]["id"]) for row in matches.to_arrow().to_pylist())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_difference_of_times_is_a_duration_whatever_the_column_holds(form: str) -> None:
+    events = stream(form)
+    assert pairs(ck.detect(events, f"PATTERN SEQ(A a, B b) WHERE {LONG}")) == [(0, 2)]
+    assert pairs(ck.detect(events, "PATTERN SEQ(A a, B b) WHERE b.ts - a.ts < 8 s")) == [(0, 1)]
+    # A text says a time in UTC.
+    zoned = form in ("with a zone", "in a zone")
+    moment = "2024-05-01 04:00:01" if zoned else "2024-05-01 09:30:01"
+    for text, found in ((f"b.ts > '{moment}'", [1, 2]), (f"b.ts < '{moment}'", [])):
+        matches = ck.detect(events, f"PATTERN SEQ(A a, B b) WHERE {text}")
+        assert [b for _, b in pairs(matches)] == found
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("form", FORMS)
+def test_files_say_the_same(form: str, suffix: str, tmp_path: Path) -> None:
+    events = stream(form, suffix, tmp_path)
+    assert pairs(ck.detect(events, f"PATTERN SEQ(A a, B b) WHERE {LONG}")) == [(0, 2)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_verb_takes_the_time_column_for_a_time(form: str) -> None:
+    events = stream(form)
+    pattern = f"PATTERN SEQ(A a, B b) WHERE {LONG} WITHIN 1 min"
+    trace = ck.simulate(events, pattern, "eager-nfa")
+    assert [dict(match.events) for match in trace.matches] == [{"a": 0, "b": 2}]
+    assert ck.profile(events, pattern).selectivities
+    (row,) = (
+        ck.aggregate(events, f"{pattern} AGG COUNT, MAX(b.ts)", emit="total").to_pandas().values
+    )
+    assert row[0] == 1
+    why = ck.why_not(events, pattern, a=0, b=1)
+    assert "3 s > 8 s fails by 5 s" in str(why)
+    taken = ck.detect(events, f"{pattern} STRATEGY skip-till-next-match")
+    assert pairs(taken) == [(0, 2)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_difference_of_times_beside_a_number_is_refused_with_what_to_write(form: str) -> None:
+    events = stream(form)
+    pattern = "PATTERN SEQ(A a, B b) WHERE b.ts - a.ts > 8"
+    for verb in (
+        ck.detect,
+        ck.profile,
+        ck.why_not,
+        lambda *given: ck.simulate(*given, "eager-nfa"),
+        lambda given, text: ck.aggregate(given, f"{text} AGG COUNT"),
+    ):
+        with pytest.raises(PatternError) as caught:
+            verb(events, pattern)
+        assert str(caught.value).splitlines()[2].strip() == "^" * len("b.ts - a.ts > 8")
+        assert caught.value.hint == "a duration is a number with its unit: b.ts - a.ts > 8 seconds"
+
+
+def test_what_is_compared_is_looked_at_even_where_nothing_could_match() -> None:
+    frame = pd.DataFrame({"ts": [0], "kind": ["Z"]})
+    events = ck.events(frame, time="ts", type="kind", unit="s")
+    for text in ("SEQ(A a, B b) WHERE b.ts - a.ts > 8", "SEQ(A a, KL(B b)) WHERE max(b.ts) > 8"):
+        with pytest.raises(PatternError, match="compared with a number"):
+            ck.detect(events, f"PATTERN {text}")
+
+
+def test_a_function_of_the_users_is_given_times_and_durations(monkeypatch) -> None:
+    monkeypatch.setattr(functions, "_registered", {})
+    seen = []
+
+    def long(moments: Any, gaps: Any) -> Any:
+        seen.append((moments.dtype, gaps.dtype))
+        return gaps > np.timedelta64(8, "s")
+
+    ck.register_function("long", long)
+    events = stream("unit s")
+    pattern = "PATTERN SEQ(A a, B b) WHERE long(a.ts, b.ts - a.ts)"
+    assert pairs(ck.detect(events, pattern)) == [(0, 2)]
+    assert len(ck.simulate(events, pattern, "eager-nfa").matches) == 1
+    assert set(seen) == {(np.dtype("datetime64[us]"), np.dtype("timedelta64[us]"))}
+
+
+def test_columns_of_durations() -> None:
+    gaps = [1.5, 9.0, 8.0, np.nan]
+    frame = pd.DataFrame(
+        {"ts": MOMENTS, "kind": KINDS, "id": range(4), "gap": pd.to_timedelta(gaps, "s")}
+    )
+    events = ck.events(frame, time="ts", type="kind")
+    pattern = "PATTERN SEQ(A a, B b) WHERE b.gap - a.gap > 7 s AND b.gap != a.gap * 2 WITHIN 1 h"
+    assert pairs(ck.detect(events, pattern)) == [(0, 1)]
+    found = ck.aggregate(events, f"{pattern} AGG MIN(b.gap), MAX(a.gap)", emit="total").to_pandas()
+    assert found.iloc[0].tolist() == [pd.Timedelta("9 s"), pd.Timedelta("1.5 s")]
+    trace = ck.simulate(events, pattern, "eager-nfa")
+    assert trace.events.attributes["gap"] == ("1500 milliseconds", "9 seconds", "8 seconds", None)
+    keys = ck.profile(events, f"{pattern} PARTITION BY gap").keys[0]
+    assert ("1500 milliseconds", 1) in keys.most_frequent
