@@ -11,6 +11,8 @@ LOCK_VENV := .lock-venv
 # Your own Python: make test PYTHON=/path/to/python
 PYTHON ?=
 TEST_ARGS ?=
+SEED ?=
+SEEDS ?= 1
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 
@@ -66,6 +68,22 @@ test: $(READY) ## Run the tests (TEST_ARGS="-k pattern -x")
 .PHONY: test-long
 test-long: $(READY) ## Run the property tests with many more examples
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest tests/properties $(TEST_ARGS)
+
+# One seed after the other, up to the first that fails.
+.PHONY: test-random
+test-random: $(READY) ## Run the tests that draw with new examples (SEEDS=20), or again (SEED=123)
+	@seed="$(SEED)"; \
+	[ -n "$$seed" ] || seed=$$($(BIN)/python -c 'import secrets; print(secrets.randbelow(10**9))'); \
+	last=$$((seed + $(SEEDS) - 1)); \
+	while [ "$$seed" -le "$$last" ]; do \
+		echo "Seed $$seed of $$last"; \
+		HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest -q -m hypothesis \
+			--hypothesis-seed="$$seed" $(TEST_ARGS) || { \
+			echo "Seed $$seed fails. Again: make test-random SEED=$$seed" >&2; \
+			exit 1; \
+		}; \
+		seed=$$((seed + 1)); \
+	done
 
 # The browser is the system's: Debian's is installed where that may be done without asking.
 .PHONY: test-browser

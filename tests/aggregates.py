@@ -1,16 +1,20 @@
 """What aggregating a query's matches must give: the judge's matches, looked at one by one.
 
 The definition of `cepkit.aggregate` taken literally. It shares with the package the node classes
-of queries alone.
+of queries alone; `rows_in` also the names of columns.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from cepkit.pattern import conditions as c
 from cepkit.pattern.policies import CountWindow, TimeWindow
+from cepkit.routes.asked import functions_of
 from tests.judge import Event, Match, _choices, _Condition, _conjuncts, _precedes, judge
 from tests.judge_values import known, value
 
@@ -57,6 +61,28 @@ def rows_of(query: Query, events: Collection[Event], emit: str) -> list[Row]:
         for ts, group in expiries - moments:
             rows.append(row(ts, "expiry", group, live(ts, group), 0))
     return rows
+
+
+def rows_in(table: pa.Table, query: Query) -> Counter[Row]:
+    """Return the rows of a result as `rows_of` writes them, equal aggregates once."""
+    total = "ts" not in table.column_names
+    columns = []
+    for name in ("ts", "cause", *query.group_by, *functions_of(query, {}), "new_matches"):
+        if name not in table.column_names:
+            missing = "trigger" if name == "cause" and not total else None
+            columns.append([missing] * len(table))
+            continue
+        column = table.column(name)
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+        columns.append([plain(item) for item in column.to_pylist()])
+    return Counter(zip(*columns, strict=True))
+
+
+def plain(item: Any) -> Any:
+    """Return a value such that equal ones compare as equal: what is missing, sums of floats."""
+    item = known(item)
+    return round(item, 9) + 0.0 if isinstance(item, float) else item
 
 
 class _Found:

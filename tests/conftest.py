@@ -14,13 +14,18 @@ from cepkit.pattern import functions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# No deadline: kernels compile, and machines are shared. "ci" draws the same examples every time,
-# so that a change is not blamed for what it did not do.
+# The same examples every time, so that a change is not blamed for what it did not do. No deadline:
+# kernels compile, and machines are shared.
 settings.register_profile(
-    "default", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "default",
+    max_examples=60,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
 settings.register_profile("long", settings.get_profile("default"), max_examples=3000)
+# For make test-random: what is drawn follows from --hypothesis-seed alone.
+settings.register_profile("random", settings.get_profile("default"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 

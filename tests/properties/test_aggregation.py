@@ -26,8 +26,7 @@ from cepkit.routes import detected
 from cepkit.routes.aggregates import EMITS, aggregate
 from cepkit.routes.asked import functions_of
 from cepkit.stream.stream import events
-from tests.aggregates import Row, rows_of
-from tests.judge_values import known
+from tests.aggregates import Row, plain, rows_in, rows_of
 from tests.strategies import Case, as_table, cases
 
 AGGREGATED = ("x", "y", "z", "k", "s")
@@ -126,16 +125,7 @@ def found(case: Case, method: str, emit: Any, **options: Any) -> Counter[Row]:
     if emit != "total":
         times = table.column("ts").cast("int64").to_pylist()
         assert times == sorted(times)
-    rows: Counter[Row] = Counter()
-    for row in table.to_pylist():
-        ts = row.pop("ts", None)
-        cause = row.pop("cause", None if emit == "total" else "trigger")
-        new = row.pop("new_matches", None)
-        moment = None if ts is None else round(ts.timestamp() * 1e6)
-        asked = functions_of(case.query, {})
-        values = [row[name] for name in (*case.query.group_by, *asked)]
-        rows[tuple(map(_plain, (moment, cause, *values, new)))] += 1
-    return rows
+    return rows_in(table, case.query)
 
 
 def expected(case: Case, emit: str) -> Counter[Row]:
@@ -144,14 +134,9 @@ def expected(case: Case, emit: str) -> Counter[Row]:
     kept = list(dict.fromkeys(case.query.aggregates))
     at = [case.query.aggregates.index(a) for a in kept]
     return Counter(
-        tuple(map(_plain, (*row[: 2 + groups], *(row[2 + groups + i] for i in at), row[-1])))
+        tuple(map(plain, (*row[: 2 + groups], *(row[2 + groups + i] for i in at), row[-1])))
         for row in rows_of(case.query, case.events, emit)
     )
-
-
-def _plain(item: Any) -> Any:
-    item = known(item)
-    return round(item, 9) + 0.0 if isinstance(item, float) else item
 
 
 @pytest.mark.parametrize("interpreted", [False, True], ids=["compiled", "interpreted"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import random
 import warnings
 from collections import Counter
@@ -21,7 +20,8 @@ from cepkit.routes.aggregates import EMITS
 from cepkit.routes.asked import functions_of
 from cepkit.spark.aggregates.aggregate import aggregate
 from cepkit.stream.stream import events
-from tests.properties.test_aggregation import ANYTHING, SEQUENCES, _plain, expected
+from tests.aggregates import plain, rows_in
+from tests.properties.test_aggregation import ANYTHING, SEQUENCES, expected
 from tests.strategies import as_table
 
 FEW = settings(
@@ -29,7 +29,6 @@ FEW = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-UTC = dt.UTC
 
 
 def found(spark, case, data, method) -> tuple[str, Counter[tuple[Any, ...]]]:
@@ -44,15 +43,7 @@ def found(spark, case, data, method) -> tuple[str, Counter[tuple[Any, ...]]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rows that are no events
         result = aggregate(stream, case.query, asked, method, emit, slice_seconds=seconds)
-        table = result.toArrow()
-    rows: Counter[tuple[Any, ...]] = Counter()
-    for row in table.to_pylist():
-        ts = row.get("ts")
-        moment = None if ts is None else round(ts.replace(tzinfo=UTC).timestamp() * 1e6)
-        cause = row.get("cause", None if emit == "total" else "trigger")
-        values = [row[name] for name in (*case.query.group_by, *asked)]
-        rows[tuple(map(_plain, (moment, cause, *values, row.get("new_matches"))))] += 1
-    return emit, rows
+        return emit, rows_in(result.toArrow(), case.query)
 
 
 @FEW
@@ -92,7 +83,7 @@ EVERYTHING = "COUNT, SUM(b.n), AVG(b.x), MIN(b.word), MAX(a.ts), COUNT(b.x)"
 
 def rows_of(frame: pd.DataFrame) -> Counter[tuple[Any, ...]]:
     rows = frame.astype(object).itertuples(index=False)
-    return Counter(tuple(None if pd.isna(v) else _plain(v) for v in row) for row in rows)
+    return Counter(tuple(None if pd.isna(v) else plain(v) for v in row) for row in rows)
 
 
 def both(spark, frame, pattern, **options) -> tuple[Any, Any]:
@@ -126,6 +117,20 @@ def test_all_emits_and_types_are_those_of_a_local_stream(spark, emit, clauses, r
         there[name] = there[name].dt.tz_localize(None)
     assert rows_of(there) == rows_of(local)
     assert len(local) > 0
+
+
+@pytest.mark.parametrize("emit", EMITS)
+@pytest.mark.parametrize(("structure", "matches"), [("SEQ", 7), ("AND", 15)])
+def test_a_set_that_ends_in_a_later_slice_is_new_there(spark, structure, matches, emit):
+    a, b = (0, 3, 11, 12, 15, 18, 21, 24, 25), (1, 3, 4, 7, 13, 16, 19, 22, 28, 29)
+    rows = sorted([*((second, "A") for second in a), *((second, "B") for second in b)])
+    frame = pd.DataFrame(rows, columns=["ts", "kind"]).astype({"ts": "datetime64[s]"})
+    pattern = f"PATTERN {structure}(A p, KL(B q)) WITHIN 2 s AGG COUNT"
+    for seconds in (2, 13):
+        local, on_spark = both(spark, frame, pattern, emit=emit, slice_seconds=seconds)
+        there = on_spark.toPandas()
+        assert rows_of(there) == rows_of(local)
+        assert there["count" if emit == "total" else "new_matches"].sum() == matches
 
 
 def test_keys_and_groups_are_dealt_out_by_bucket(spark, monkeypatch):

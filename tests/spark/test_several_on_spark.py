@@ -15,16 +15,13 @@ from hypothesis import strategies as st
 
 import cepkit as ck
 from cepkit.errors import PatternError, PlanError, StreamError, UnsupportedError
-from cepkit.pattern.parser import parse
-from cepkit.pattern.query import Query
 from cepkit.routes.aggregates import EMITS
 from cepkit.routes.aggregates import aggregate as aggregate_locally
 from cepkit.routes.asked import functions_of
-from cepkit.routes.several import SHARINGS, Shared
 from cepkit.spark.aggregates.aggregate import aggregate_several
 from cepkit.stream.stream import events
-from tests.properties.test_aggregation import _plain
-from tests.properties.test_sharing import cuts, sequences
+from tests.aggregates import plain
+from tests.properties.test_aggregation_in_cells import workloads
 from tests.spark.test_aggregate_on_spark import clicks
 from tests.strategies import as_table, streams
 
@@ -49,36 +46,11 @@ def rows_of(table: Any) -> Counter[tuple[Any, ...]]:
             tuple(
                 round(v.replace(tzinfo=v.tzinfo or dt.UTC).timestamp() * 1e6)
                 if isinstance(v, dt.datetime)
-                else _plain(v)
+                else plain(v)
                 for v in row.values()
             )
         ] += 1
     return found
-
-
-@st.composite
-def workloads(draw: st.DrawFn) -> tuple[list[Query], Shared]:
-    """Draw queries, most of which have something in common, and what they share."""
-    window = draw(st.sampled_from((" ", " ", " EXCLUSIVE", "")))
-    rest = draw(st.sampled_from(("", "", " GROUP BY k", " PARTITION BY z")))
-    key = draw(st.sampled_from((None, None, ("k", "k"), ("z", "z"), ("k", "z"))))
-    alike = draw(st.lists(sequences(window, rest, key), min_size=1, max_size=3))
-    others = st.one_of(
-        sequences(" ", " GROUP BY z", None),
-        sequences("", "", ("k", "k")),
-        st.sampled_from(
-            (
-                parse("PATTERN SEQ(A p, B q) WITHIN 5 s AGG SUM(p.x), MAX(q.k) GROUP BY s"),
-                parse("PATTERN SEQ(A p, KL(B q)) WITHIN 2 s AGG COUNT"),
-                parse("PATTERN SEQ(A p, B q) WHERE p.x < q.x WITHIN 6 s AGG COUNT, MIN(p.x)"),
-            )
-        ),
-    )
-    further = draw(st.lists(others, max_size=2))
-    sharing: Shared = draw(st.sampled_from(SHARINGS))
-    if draw(st.booleans()):
-        sharing = [draw(cuts(query)) for query in alike] + [None] * len(further)
-    return alike + further, sharing
 
 
 @FEW

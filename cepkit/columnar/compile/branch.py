@@ -93,7 +93,7 @@ def compile_branch(
     if branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         single += [r.last for r in repeated if r.last is not None]
     single = single or [next(end for r in repeated for end in r.ends)]
-    # What follows the owners: what must be absent, and sets with nothing single behind them.
+    # Sets with nothing single behind them; what must be absent can follow the owners as well.
     followed = any(not branch.after(variable) & set(single) for variable in listed)
     return Program(
         variables=branch.variables,
@@ -109,6 +109,7 @@ def compile_branch(
         linked=compiler.linked,
         owners=tuple(v for v in single if not compiler.core.after(v) & set(single)),
         looks_ahead=bool(absences or any(otherwise)) or followed,
+        followed=followed,
         window=window_length(branch),
         windows=windows_of(branch),
         attributes=frozenset(name for c in conditions for _, name in attributes_of(c)),

@@ -189,6 +189,7 @@ class Program:
         linked: How many classes hold in every match.
         owners: The variables of which the latest event decides to which slice a match belongs.
         looks_ahead: Whether a slice needs events after those of its owners.
+        followed: Whether sets may have members after all owners.
         window: Microseconds between first and last event, None for any.
         windows: How far apart any two events may be, in each clock that matters.
         attributes: All attributes that conditions read.
@@ -209,6 +210,7 @@ class Program:
     linked: int
     owners: tuple[str, ...]
     looks_ahead: bool
+    followed: bool
     window: int | None
     windows: Windows
     attributes: frozenset[str]

@@ -114,7 +114,7 @@ def aggregate_several(
     rates = sampled_rates(stream, frame) if sharing in ("auto", "chop-connect") else unknown_rates
     plan = plan_sharing(sequences, functions, reasons, rates, sharing)
     passes: list[StartedPass] = []
-    for members in _passes(prepared, plan):
+    for members in passes_of(prepared, plan):
         known = plans.get(min(members))
         passes.append(
             start(
@@ -131,7 +131,7 @@ def aggregate_several(
     return SeveralSparkAggregates.of(passes, plan)
 
 
-def _passes(prepared: Mapping[int, Prepared], plan: SharingPlan) -> list[set[int]]:
+def passes_of(prepared: Mapping[int, Prepared], plan: SharingPlan) -> list[set[int]]:
     """Return which queries go together, in the order of the first of each."""
     keys = {q: one.key for q, one in prepared.items()}
     for cluster in plan.clusters:

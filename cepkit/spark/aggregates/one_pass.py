@@ -88,41 +88,13 @@ def start(
         route: How the events reach the workers; None: chosen.
         told: Whether the user has been told of rows that are no events.
     """
-    each = list(queries.values())
-    first = each[0]
-    emit, names = first.asked.emit, stream.column_names
-    attributes = tuple(sorted({name for one in each for name in one.asked.attributes}))
-    schema = replace(stream.schema, columns=attributes)
-    needed = schema.without_arrival().needed(names, ())
-    windows = [one.window for one in each if one.window is not None]
-    window = max(windows) if len(windows) == len(each) else None
-    key = first.key if all(one.key == first.key for one in each) else None
-    context = frame.sparkSession.sparkContext
-    setting = Setting(
-        Stream(frame, schema, names),
-        frame,
-        first.bare,
-        statistics,
-        first.programs if first.way.sequence is None else (),
-        arrow_columns(frame, names, needed),
-        attributes,
-        context.defaultParallelism,
-        first.clock,
-        window,
-        first.ahead,
-        key,
-        first.numbers,
-        slice_seconds,
-        beside=tuple(one.bare for one in each[1:]),
-        every_type=any(one.every_type for one in each),
-    )
-    chosen = setting.choose(route_for(emit, window, key, route))
-    reports = new_reports(context)
-    rows, output = one_table({q: (one.promised, one.output.fields) for q, one in queries.items()})
-    asked = {q: one.asked for q, one in queries.items()}
-    if emit == "total":
-        sums, between = one_table({q: _sums(one) for q, one in queries.items()})
-        work = Pass(asked, tuple(clusters), rows, sums)
+    setting = setting_of(stream, frame, queries, statistics, slice_seconds)
+    work, output, between = pass_of(queries, clusters)
+    asked, sums = work.asked, work.sums
+    emit = next(iter(asked.values())).emit
+    chosen = setting.choose(route_for(emit, setting.window, setting.key, route))
+    reports = new_reports(frame.sparkSession.sparkContext)
+    if sums is not None and between is not None:
         summed = chosen.source.mapInArrow(working(work, chosen, reports), between)
         # Where there are no events at all Spark may run no task, and yet there is a total.
         zeros = [
@@ -136,14 +108,59 @@ def start(
         parts = summed.repartition(chosen.tasks, QUERY, *groups)
         found = parts.mapInArrow(joining(work), output)
     else:
-        work = Pass(asked, tuple(clusters), rows, None)
         found = chosen.source.mapInArrow(working(work, chosen, reports), output)
     known = told or chosen.dropped is not None
-    patterns = tuple(one.asked.query for one in each)
+    patterns = tuple(one.asked.query for one in queries.values())
     if chosen.dropped is not None and not told:
         warn_of_dropped(chosen.dropped, *patterns)
     telling = Telling(reports, chosen.tasks, patterns, told=known)
-    return StartedPass(queries, work.clusters, found, rows, chosen.text, telling)
+    return StartedPass(queries, work.clusters, found, work.rows, chosen.text, telling)
+
+
+def setting_of(
+    stream: Stream,
+    frame: DataFrame,
+    queries: Mapping[int, Prepared],
+    statistics: Statistics | None,
+    slice_seconds: float | None,
+) -> Setting:
+    """Return what cells for some queries must hold, and how the stream may be cut into them."""
+    each = list(queries.values())
+    first, names = each[0], stream.column_names
+    attributes = tuple(sorted({name for one in each for name in one.asked.attributes}))
+    schema = replace(stream.schema, columns=attributes)
+    needed = schema.without_arrival().needed(names, ())
+    windows = [one.window for one in each if one.window is not None]
+    return Setting(
+        Stream(frame, schema, names),
+        frame,
+        first.bare,
+        statistics,
+        first.programs if first.way.sequence is None else (),
+        arrow_columns(frame, names, needed),
+        attributes,
+        frame.sparkSession.sparkContext.defaultParallelism,
+        first.clock,
+        max(windows) if len(windows) == len(each) else None,
+        first.ahead,
+        first.key if all(one.key == first.key for one in each) else None,
+        first.numbers,
+        slice_seconds,
+        beside=tuple(one.bare for one in each[1:]),
+        every_type=any(one.every_type for one in each),
+    )
+
+
+def pass_of(
+    queries: Mapping[int, Prepared], clusters: Iterable[Cluster]
+) -> tuple[Pass, t.StructType, t.StructType | None]:
+    """Return what workers must know, and for Spark the columns of rows, and of sums if any."""
+    rows, output = one_table({q: (one.promised, one.output.fields) for q, one in queries.items()})
+    asked = {q: one.asked for q, one in queries.items()}
+    if any(one.emit != "total" for one in asked.values()):
+        return Pass(asked, tuple(clusters), rows, None), output, None
+    sums, between = one_table({q: _sums(one) for q, one in queries.items()})
+    return Pass(asked, tuple(clusters), rows, sums), output, between
 
 
 def _sums(prepared: Prepared) -> tuple[pa.Schema, Sequence[t.StructField]]:

@@ -152,11 +152,12 @@ def _cut(
     clock, window = ("time", None) if taken_in_turn(bare) else cutting_clock(compiled)
     if asked.emit != "total" and clock != "time":
         clock, window = "time", None  # rows are about moments
-    ahead = detects and looks_ahead(compiled, clock)
+    absent = detects and any(branch.negated for branch in normal_form(bare))
+    # What ends after a cell's own moments is not what its rows are about.
+    ahead = detects and looks_ahead(compiled, clock) if asked.emit == "total" else absent
     key = common_key(compiled)
     if asked.emit in ("trigger", "changes"):
         if window is not None:
-            absent = detects and any(branch.negated for branch in normal_form(bare))
             window = max(window, 0) * (1 + absent) + (asked.emit == "changes")
         group_by = asked.query.group_by
         key = Key(group_by, missing_agree=True) if group_by else None

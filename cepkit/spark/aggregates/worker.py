@@ -6,14 +6,16 @@ The sums of a group, few and small, are joined in a second round, by `joining`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from cepkit.aggregation.rows.moments import Moments
+from cepkit.aggregation.sequence.elements import Emit
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
@@ -63,26 +65,34 @@ def working(asked: Pass, chosen: Chosen, reports: Accumulator[Reports]) -> Work:
         from pyspark import TaskContext
 
         job.register()
-        dropped = Dropped()
-        totals = {} if asked.sums is None else {query: asked.totals(query) for query in asked.asked}
-        for item in cells(batches):
-            if isinstance(item, Dropped):
-                dropped += item
-                continue
-            cell, table = item
-            columns = worker.columns_of(job, table)
-            if totals:
-                _add(asked, totals, job, job.layout.owned(cell), columns)
-            else:
-                yield from _rows(asked, job, job.layout.owned(cell), columns)
-        if asked.sums is not None:
-            for query, total in totals.items():
-                yield asked.sums.widened(query, total.packed())
+        dropped = yield from aggregated(asked, job, cells(batches))
         task = TaskContext.get()
         assert task is not None
         reports.add({task.partitionId(): TaskReport((), dropped)})
 
     return run
+
+
+def aggregated(
+    asked: Pass, job: worker.Job, cells: Iterable[tuple[int, pa.Table] | Dropped]
+) -> Generator[pa.RecordBatch, None, Dropped]:
+    """Yield the rows of some cells, or their sums; return how many rows were no events."""
+    dropped = Dropped()
+    totals = {} if asked.sums is None else {query: asked.totals(query) for query in asked.asked}
+    for item in cells:
+        if isinstance(item, Dropped):
+            dropped += item
+            continue
+        cell, table = item
+        columns = worker.columns_of(job, table)
+        if totals:
+            _add(asked, totals, job, job.layout.owned(cell), columns)
+        else:
+            yield from _rows(asked, job, job.layout.owned(cell), columns)
+    if asked.sums is not None:
+        for query, total in totals.items():
+            yield asked.sums.widened(query, total.packed())
+    return dropped
 
 
 def joining(asked: Pass) -> Work:
@@ -149,8 +159,21 @@ def _found(asked: Pass, job: worker.Job, owned: Owned, columns: EventColumns) ->
                 yield query, moments, group_rows
     for query, each in asked.asked.items():
         if query not in shared:
-            seen = owned if each.emit in ("new", "total") else EVERYTHING
-            yield query, *each.moments(columns, _finder(job, columns, seen))
+            wanted = _wanted(each.emit, job, owned)
+            yield query, *each.moments(columns, _finder(job, columns, wanted))
+
+
+def _wanted(emit: Emit, job: worker.Job, owned: Owned) -> Owned:
+    """Return matches among which are all that the rows of a cell, or its sums, are about."""
+    match emit:
+        case "trigger" | "changes":
+            return EVERYTHING
+        case "new" if owned.since is not None and any(p.followed for p in job.programs):
+            # A row is about matches that end at its moment; a set may end up to a window after
+            # what says whose a match is.
+            return replace(owned, since=owned.since - (job.layout.window or 0))
+        case _:
+            return owned
 
 
 def _finder(

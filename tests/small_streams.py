@@ -1,0 +1,105 @@
+"""All small streams, and patterns of every kind for them.
+
+These are all streams of some few events at five moments that begin at the first moment and have
+each type of the pattern; what lacks a type, or begins later, is what a slice of these sees. They
+are told apart by a column `g`, and so one run is about all of them, by GROUP BY or PARTITION BY.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations_with_replacement, product
+
+import pyarrow as pa
+
+from cepkit.aggregation.sequence.elements import Emit
+from cepkit.pattern.parser import parse
+from cepkit.routes.aggregates import aggregate
+from cepkit.routes.asked import functions_of
+from cepkit.stream.stream import events
+from tests.aggregates import Row, rows_in
+
+MOMENTS = range(5)
+
+STRUCTURES = (
+    "SEQ(A p, B q)",
+    "AND(A p, B q)",
+    "OR(A q, SEQ(A p, B r))",
+    "SEQ(NOT(C n), A p, B q)",
+    "SEQ(A p, NOT(C n), B q)",
+    "SEQ(A p, B q, NOT(C n))",
+    "AND(A q, NOT(C n))",
+    "SEQ(A p, OR(NOT(C n), NOT(B m)), B q)",
+    "KL(A q)",
+    "SEQ(A p, KL(B q))",
+    "SEQ(KL(A p), B q)",
+    "AND(A p, KL(B q))",
+    "SEQ(A p, KL(B q){2,2})",
+    "SEQ(KL(A p), KL(B q))",
+    "AND(KL(A p), KL(B q))",
+    "SEQ(A p, AND(B q, KL(C r)))",
+    "SEQ(A p, KL(B q), NOT(C n))",
+    "SEQ(NOT(C n), A p, KL(B q))",
+    "SEQ(KL(A p), NOT(C n), B q)",
+    "OR(SEQ(A p, KL(B q)), SEQ(KL(C r), A s))",
+)
+
+
+def types_in(structure: str) -> str:
+    """Return the types that a pattern is about."""
+    return "".join(kind for kind in "ABC" if f"{kind} " in structure)
+
+
+def small_streams(
+    types: str, most: int, *, late: bool = False
+) -> Iterator[Sequence[tuple[int, str]]]:
+    """Yield the moments and types of events in the order in which they came.
+
+    Args:
+        types: All of which are there.
+        most: The most events.
+        late: Whether events may come later than what happened after them.
+    """
+    for size in range(len(types), most + 1):
+        orders = product(MOMENTS, repeat=size)
+        if not late:
+            orders = combinations_with_replacement(MOMENTS, size)
+        for times in orders:
+            for kinds in product(types, repeat=size):
+                if not min(times) and len(set(kinds)) == len(types):
+                    yield tuple(zip(times, kinds, strict=True))
+
+
+def side_by_side(streams: Iterator[Sequence[tuple[int, str]]]) -> pa.Table:
+    """Return streams as one, each a group; `x` is a power of two for each event of a group."""
+    rows = [
+        (place, moment * 1_000_000, kind, group, 1 << place)
+        for group, stream in enumerate(streams)
+        for place, (moment, kind) in enumerate(stream)
+    ]
+    _, ts, kinds, groups, x = zip(*sorted(rows), strict=True)
+    return pa.table({"ts": ts, "kind": kinds, "g": groups, "x": x})
+
+
+def de_bruijn(types: str, size: int) -> list[str]:
+    """Return types in a row in which each sequence of so many of them is somewhere, once."""
+    found, seen = list(types[0] * (size - 1)), set()
+    while True:  # the last type that gives a sequence that is not there yet
+        for kind in reversed(types):
+            if (one := (*found[len(found) - size + 1 :], kind)) not in seen:
+                seen.add(one)
+                found.append(kind)
+                break
+        else:
+            return found
+
+
+def aggregate_whole(
+    table: pa.Table, pattern: str, emit: Emit, method: str = "auto"
+) -> Counter[Row]:
+    """Return the rows of a local stream."""
+    query = parse(pattern)
+    stream = events(table, time="ts", type="kind", unit="us")
+    asked = functions_of(query, {})
+    return rows_in(aggregate(stream, query, asked, method, emit).to_arrow(), query)

@@ -1,0 +1,30 @@
+"""Aggregates of a local stream are the same whatever slices its matches are detected in."""
+
+from __future__ import annotations
+
+import pytest
+
+from cepkit.columnar import detector as detection
+from cepkit.routes.aggregates import EMITS
+from tests.small_streams import STRUCTURES, aggregate_whole, side_by_side, small_streams, types_in
+
+
+@pytest.mark.parametrize("window", ["2 s", "2 s EXCLUSIVE"])
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_slices_do_not_show_in_any_rows(structure, window, monkeypatch):
+    table = side_by_side(small_streams(types_in(structure), 4))
+    pattern = f"PATTERN {structure} WITHIN {window} AGG COUNT, SUM(q.x) GROUP BY g"
+    whole = [aggregate_whole(table, pattern, emit, "detect") for emit in EMITS]
+    monkeypatch.setattr(detection, "SLICE_ROWS", 1)
+    monkeypatch.setattr(detection, "WINDOWS_PER_SLICE", 0)
+    numbers = set()
+    slices = detection.slices
+
+    def counted(*given):
+        found = list(slices(*given))
+        numbers.add(len(found))
+        return found
+
+    monkeypatch.setattr(detection, "slices", counted)
+    assert [aggregate_whole(table, pattern, emit, "detect") for emit in EMITS] == whole
+    assert numbers == {5}
