@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from cepkit.errors import PatternError, nearest
-from cepkit.pattern.condition_checks import MAX_INTEGER, check_condition, check_forms
-from cepkit.pattern.conditions import Aggregate, Attribute, Expression, children, conjuncts, walk
+from cepkit.pattern.condition_checks import Events, check_condition, check_forms
+from cepkit.pattern.conditions import Aggregate, Attribute, conjuncts, walk
+from cepkit.pattern.limits import refuse_too_deep, refuse_too_large, refuse_too_long
 from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure, events_of
 from cepkit.pattern.nodes import walk as walk_structure
-from cepkit.pattern.normal_form import count_branches
-from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
-
-# Functions over nodes are recursive; this keeps all of them far from Python's limit.
-MAX_DEPTH = 100
-MAX_BRANCHES = 10_000
 
 
 def check(query: Query) -> Query:
@@ -27,18 +22,17 @@ def check(query: Query) -> Query:
     Raises:
         PatternError: It does not; the error says where, and what would.
     """
-    for part in (query.structure, query.where):
-        error = too_deep(part)
-        if error is not None:
-            raise error
+    refuse_too_deep(query.structure)
+    refuse_too_deep(query.where)
     _check_structure(query.structure)
     _check_names(query.structure)
     _check_policies(query)
     names = [event.variable for event in events_of(query.structure)]
     if query.where is not None:
         check_forms(query.where)
-    for condition in conjuncts(query.where):
-        check_condition(condition, names, query)
+        events = Events.of(query.structure)
+        for condition in conjuncts(query.where):
+            check_condition(condition, events)
     _check_aggregates(query, names)
     absent = _may_be_all(query.structure)
     if absent is not None:
@@ -48,33 +42,6 @@ def check(query: Query) -> Query:
             span=absent.span,
         )
     return query
-
-
-def too_deep(part: Structure | Expression | None) -> PatternError | None:
-    """Return the error for a part that is nested too deeply for recursive functions, or None."""
-    level: list[Structure | Expression] = [] if part is None else [part]
-    for _ in range(MAX_DEPTH):
-        level = [below for node in level for below in _below(node)]
-        if not level:
-            return None
-    return PatternError(
-        f"nested more than {MAX_DEPTH} levels deep",
-        expected=f"at most {MAX_DEPTH} levels of operators around and beside each other",
-        hint="a long sum or product counts one level for each of its operators",
-        span=level[0].span,
-    )
-
-
-def _below(node: Structure | Expression) -> tuple[Structure | Expression, ...]:
-    match node:
-        case Event():
-            return ()
-        case Seq(items) | And(items) | Or(items):
-            return items
-        case Not(item) | Kleene(item):
-            return (item,)
-        case _:
-            return children(node)
 
 
 def _may_be_all(structure: Structure) -> Event | None:
@@ -151,44 +118,23 @@ def _check_structure(structure: Structure) -> None:
                     raise PatternError("an event without a variable", span=node.span)
                 if types is not None and not types:
                     raise PatternError(f"'{variable}' may have none of no types", span=node.span)
-    branches = count_branches(structure)
-    if branches > MAX_BRANCHES:
-        raise PatternError(
-            f"the choices at the ORs multiply to {branches} patterns",
-            expected=f"at most {MAX_BRANCHES}",
-            hint="where the choice is only one of types, write a IN (A, B)",
-            span=structure.span,
-        )
+    refuse_too_large(structure)
 
 
 def _check_names(structure: Structure) -> None:
-    events = events_of(structure)
-    counts = Counter(event.variable for event in events)
-    for position, event in enumerate(events):
-        earlier = any(e.variable == event.variable for e in events[:position])
-        if counts[event.variable] > 1 and earlier:
+    known: set[str] = set()
+    for event in events_of(structure):
+        if event.variable in known:
             raise PatternError(
                 f"the variable '{event.variable}' is named twice",
                 expected="a name of its own for each event",
                 span=event.span,
             )
+        known.add(event.variable)
 
 
 def _check_policies(query: Query) -> None:
-    match query.window:
-        case TimeWindow(microseconds) if microseconds < 0:
-            raise PatternError(f"a window of {microseconds} microseconds")
-        case TimeWindow(microseconds) if microseconds > MAX_INTEGER:
-            raise PatternError(
-                "a window of more than 292,000 years", hint="for no limit leave WITHIN out"
-            )
-        case CountWindow(events) if events < 1:
-            raise PatternError(f"a window of {events} events", expected="at least one event")
-        case CountWindow(events) if events > MAX_INTEGER:
-            raise PatternError(
-                "a window of more events than can be counted",
-                hint="for no limit leave WITHIN out",
-            )
+    refuse_too_long(query.window)
     if query.strategy is Strategy.PARTITION_CONTIGUITY and not query.partition_by:
         raise PatternError(
             "partition-contiguity without partitions",

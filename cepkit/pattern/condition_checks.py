@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import get_args
 
@@ -24,13 +25,12 @@ from cepkit.pattern.conditions import (
     IsNull,
     Literal,
     Negative,
-    variables_of,
+    children,
     walk,
 )
 from cepkit.pattern.durations import in_microseconds
-from cepkit.pattern.nodes import Event, Kleene, Not, Or, events_of
+from cepkit.pattern.nodes import Event, Not, Or, Structure, events_of, repeated_in
 from cepkit.pattern.nodes import walk as walk_structure
-from cepkit.pattern.query import Query
 
 MAX_INTEGER = 2**63 - 1
 """The greatest that a column of integers, or of times, can hold."""
@@ -77,53 +77,88 @@ def _fits(value: int) -> bool:
     return -MAX_INTEGER - 1 <= value <= MAX_INTEGER
 
 
-def check_condition(condition: Expression, names: list[str], query: Query) -> None:
+@dataclass(frozen=True, slots=True)
+class Events:
+    """What conditions must know of a pattern's events.
+
+    Attributes:
+        names: All variables.
+        repeated: Those under KL.
+        absent: Those under NOT.
+        choices: For each OR the variables of each of its items.
+    """
+
+    names: tuple[str, ...]
+    repeated: frozenset[str]
+    absent: frozenset[str]
+    choices: tuple[tuple[frozenset[str], ...], ...]
+
+    @classmethod
+    def of(cls, structure: Structure) -> Events:
+        """Return them."""
+        nodes = tuple(walk_structure(structure))
+        absent = (node.item for node in nodes if isinstance(node, Not))
+        return cls(
+            tuple(event.variable for event in events_of(structure)),
+            repeated_in(structure),
+            frozenset(item.variable for item in absent if isinstance(item, Event)),
+            tuple(
+                tuple(frozenset(e.variable for e in events_of(item)) for item in node.items)
+                for node in nodes
+                if isinstance(node, Or)
+            ),
+        )
+
+
+def check_condition(condition: Expression, events: Events) -> None:
     """Check one of the conditions that stand between the ANDs of WHERE.
 
     Args:
         condition: The condition.
-        names: The variables of the query.
-        query: The query.
+        events: Those of the query.
 
     Raises:
         PatternError: It means nothing.
     """
-    repeated = {
-        node.item.variable
-        for node in walk_structure(query.structure)
-        if isinstance(node, Kleene) and isinstance(node.item, Event)
-    }
+    mentioned: set[str] = set()
+    _check_is_truth(condition)
     for node in walk(condition):
+        if not isinstance(node, _CONNECTIVES):
+            for part in children(node):
+                if isinstance(part, _TRUTHS):
+                    raise PatternError("a condition stands where a value belongs", span=part.span)
         match node:
             case Attribute(variable) | Aggregate(variable=str(variable)):
-                if variable not in names:
-                    found = f"'{variable}' is no variable of the pattern"
-                    raise PatternError.unknown(found, variable, names, span=node.span)
-                if isinstance(node, Aggregate) and variable not in repeated:
-                    raise PatternError(
-                        f"{node.function}({variable}...) of a single event",
-                        expected="a variable under KL",
-                        hint=f"'{variable}' is one event: write {variable}.{node.attribute}"
-                        if node.attribute
-                        else None,
-                        span=node.span,
-                    )
-                if (
-                    isinstance(node, Aggregate)
-                    and node.attribute is None
-                    and node.function != "count"
-                ):
-                    raise PatternError(
-                        f"{node.function} of whole events",
-                        expected=f"an attribute, as in {node.function}({variable}.price)",
-                        span=node.span,
-                    )
+                _check_variable(node, variable, events)
+                mentioned.add(variable)
             case Aggregate():
                 raise PatternError(f"{node.function}() of nothing", span=node.span)
             case Call(function, arguments):
                 _check_call(node, function, len(arguments))
-    _check_kinds(condition)
-    _check_together(condition, query)
+    _check_together(condition, mentioned, events)
+
+
+def _check_variable(node: Attribute | Aggregate, variable: str, events: Events) -> None:
+    if variable not in events.names:
+        found = f"'{variable}' is no variable of the pattern"
+        raise PatternError.unknown(found, variable, events.names, span=node.span)
+    if isinstance(node, Attribute):
+        return
+    if variable not in events.repeated:
+        raise PatternError(
+            f"{node.function}({variable}...) of a single event",
+            expected="a variable under KL",
+            hint=f"'{variable}' is one event: write {variable}.{node.attribute}"
+            if node.attribute
+            else None,
+            span=node.span,
+        )
+    if node.attribute is None and node.function != "count":
+        raise PatternError(
+            f"{node.function} of whole events",
+            expected=f"an attribute, as in {node.function}({variable}.price)",
+            span=node.span,
+        )
 
 
 def _check_call(node: Call, function: str, given: int) -> None:
@@ -147,45 +182,22 @@ def _check_call(node: Call, function: str, given: int) -> None:
         )
 
 
-_TRUTHS = (Comparison, InList, Between, IsNull, AllOf, AnyOf, Complement)
+_CONNECTIVES = (AllOf, AnyOf, Complement)
+_TRUTHS = (Comparison, InList, Between, IsNull, *_CONNECTIVES)
 
 
-def _check_kinds(condition: Expression) -> None:
-    """Check what can be seen without a stream: a truth value where one belongs, and only there."""
+def _check_is_truth(condition: Expression) -> None:
+    """Check what can be seen without a stream: that it is true or false."""
     match condition:
-        case AllOf(items) | AnyOf(items):
-            for item in items:
-                _check_kinds(item)
-            return
-        case Complement(item):
-            _check_kinds(item)
-            return
+        case AllOf() | AnyOf() | Complement():
+            for item in children(condition):
+                _check_is_truth(item)
         case Literal(value) if not isinstance(value, bool) and value is not None:
             raise _not_a_condition(condition)
         case Arithmetic() | Negative() | Aggregate():
             raise _not_a_condition(condition)
         case Call(function) if function in functions.BUILTINS:
             raise _not_a_condition(condition)
-    for node in walk(condition):
-        inside: tuple[Expression, ...] = ()
-        match node:
-            case Arithmetic(_, left, right):
-                inside = (left, right)
-            case Negative(operand):
-                inside = (operand,)
-            case Call(_, arguments):
-                inside = arguments
-            case Comparison(_, left, right):
-                inside = (left, right)
-            case InList(operand, choices):
-                inside = (operand, *choices)
-            case Between(operand, low, high):
-                inside = (operand, low, high)
-            case IsNull(operand):
-                inside = (operand,)
-        for part in inside:
-            if isinstance(part, _TRUTHS):
-                raise PatternError("a condition stands where a value belongs", span=part.span)
 
 
 def _not_a_condition(node: Expression) -> PatternError:
@@ -196,26 +208,17 @@ def _not_a_condition(node: Expression) -> PatternError:
     )
 
 
-def _check_together(condition: Expression, query: Query) -> None:
+def _check_together(condition: Expression, mentioned: set[str], events: Events) -> None:
     """Refuse a condition over events that no match has together."""
-    mentioned = variables_of(condition)
-    negated = [
-        node.item.variable
-        for node in walk_structure(query.structure)
-        if isinstance(node, Not) and isinstance(node.item, Event)
-    ]
-    absent = sorted(mentioned & set(negated))
+    absent = sorted(mentioned & events.absent)
     if len(absent) > 1:
         raise PatternError(
             f"one condition is about two absent events, '{absent[0]}' and '{absent[1]}'",
             expected="at most one variable under NOT in a condition",
             span=condition.span,
         )
-    for node in walk_structure(query.structure):
-        if not isinstance(node, Or):
-            continue
-        sides = [mentioned & {event.variable for event in events_of(item)} for item in node.items]
-        touched = [sorted(side)[0] for side in sides if side]
+    for sides in events.choices:
+        touched = [min(side & mentioned) for side in sides if side & mentioned]
         if len(touched) > 1:
             raise PatternError(
                 f"one condition is about '{touched[0]}' and '{touched[1]}', "

@@ -218,9 +218,11 @@ def children(expression: Expression) -> tuple[Expression, ...]:
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """Yield `expression` and all expressions below it, in the order of the text."""
-    yield expression
-    for child in children(expression):
-        yield from walk(child)
+    pending = [expression]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(reversed(children(node)))
 
 
 def variables_of(expression: Expression) -> frozenset[str]:

@@ -74,7 +74,7 @@ def read_window(
             raise PatternSyntaxError(
                 f"a window of {number} events", expected="a whole number", span=number_span
             )
-        return CountWindow(events, exclusive)
+        return CountWindow(events, exclusive, number_span)
     if word not in UNITS:
         raise PatternSyntaxError(
             f"'{unit}' is no unit of time",
@@ -82,7 +82,7 @@ def read_window(
             hint=NOT_UNITS.get(word) or nearest(unit, [*UNITS, "events"]),
             span=unit_span,
         )
-    return TimeWindow(read_microseconds(number, unit, number_span), exclusive)
+    return TimeWindow(read_microseconds(number, unit, number_span), exclusive, number_span)
 
 
 def read_microseconds(number: str, unit: str, number_span: Span) -> int:

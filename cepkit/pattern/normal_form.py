@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from math import prod
 from typing import assert_never
 
 from cepkit.pattern.conditions import Expression, conjuncts, variables_of
@@ -111,19 +110,6 @@ def _choices(structure: Structure) -> tuple[_Choice, ...]:
             return tuple(joined)
         case Not() | Kleene():
             raise AssertionError("checks.py lets NOT and KL stand around single events only")
-        case _:
-            assert_never(structure)
-
-
-def count_branches(structure: Structure) -> int:
-    """Return how many branches `structure` has, without making them."""
-    match structure:
-        case Event() | Not() | Kleene():
-            return 1
-        case Or(items):
-            return sum(map(count_branches, items))
-        case Seq(items) | And(items):
-            return prod(map(count_branches, items))
         case _:
             assert_never(structure)
 

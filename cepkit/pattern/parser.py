@@ -14,9 +14,10 @@ from typing import Any
 from lark import Lark
 from lark.exceptions import UnexpectedInput, VisitError
 
-from cepkit.errors import PatternError, PatternSyntaxError
-from cepkit.pattern.checks import check, too_deep
+from cepkit.errors import PatternError
+from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, Expression
+from cepkit.pattern.limits import refuse_too_deep, refuse_too_much_text
 from cepkit.pattern.policies import Window
 from cepkit.pattern.query import Query
 from cepkit.pattern.syntax_errors import syntax_error
@@ -41,8 +42,6 @@ def parse(text: str) -> Query:
         TimeWindow(microseconds=14400000000, exclusive=False)
     """
     query: Query = _read(text, "query")
-    for part in (query.structure, query.where):
-        _refuse_too_deep(part)
     return check(query)
 
 
@@ -53,7 +52,7 @@ def parse_condition(text: str) -> Expression:
         PatternSyntaxError: The text does not follow the grammar.
     """
     condition: Expression = _read(text, "condition")
-    _refuse_too_deep(condition)
+    refuse_too_deep(condition)
     return condition
 
 
@@ -95,6 +94,7 @@ def _read(text: str, start: str) -> Any:
         raise PatternError(
             f"a pattern of the type {type(text).__name__}", expected="a text, as in 'PATTERN ...'"
         )
+    refuse_too_much_text(text)
     try:
         tree = _lark().parse(text, start=start)
         return NodeBuilder(text).transform(tree)
@@ -102,11 +102,3 @@ def _read(text: str, start: str) -> Any:
         raise syntax_error(text, start, error) from None
     except VisitError as error:
         raise error.orig_exc from None
-
-
-def _refuse_too_deep(part: Any) -> None:
-    error = too_deep(part)
-    if error is not None:
-        raise PatternSyntaxError(
-            error.found, expected=error.expected, hint=error.hint, span=error.span
-        )

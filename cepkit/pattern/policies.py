@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
+
+from cepkit.errors import Span
 
 
 class Strategy(StrEnum):
@@ -22,6 +24,7 @@ class TimeWindow:
 
     microseconds: int
     exclusive: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class CountWindow:
 
     events: int
     exclusive: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 Window: TypeAlias = TimeWindow | CountWindow

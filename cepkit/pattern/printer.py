@@ -26,6 +26,7 @@ from cepkit.pattern.conditions import (
     Negative,
 )
 from cepkit.pattern.durations import duration_text, in_microseconds, window_text
+from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.names import attribute_text, name_text, string_text
 from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure
 from cepkit.pattern.policies import Strategy
@@ -43,6 +44,9 @@ def to_text(query: Query) -> str:
     Args:
         query: A query that passed `checks.check`.
 
+    Raises:
+        PatternError: It did not, and is nested too deeply.
+
     Example:
         >>> from cepkit.pattern.parser import parse
         >>> print(to_text(parse("pattern seq(A a, B b) within 90 min where a.x=b.x")))
@@ -50,6 +54,8 @@ def to_text(query: Query) -> str:
         WHERE a.x = b.x
         WITHIN 90 minutes
     """
+    for part in (query.structure, query.where):
+        refuse_too_deep(part)
     lines = [f"PATTERN {structure_text(query.structure)}"]
     if query.where is not None:
         lines.append(f"WHERE {_where_text(query.where)}")

@@ -30,6 +30,7 @@ from cepkit.pattern.conditions import (
     SetFunction,
 )
 from cepkit.pattern.functions import BUILTINS
+from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.printer import expression_text
 
 
@@ -61,6 +62,7 @@ class Term:
         )
 
     def __str__(self) -> str:
+        refuse_too_deep(self.expression)
         return expression_text(self.expression)
 
     def __repr__(self) -> str:

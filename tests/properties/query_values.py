@@ -26,6 +26,7 @@ from cepkit.pattern.conditions import (
     Literal,
     Negative,
 )
+from cepkit.pattern.limits import LONGEST_WINDOW, MOST_IN_WINDOW
 from cepkit.pattern.names import RESERVED
 from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq
 from cepkit.pattern.normal_form import normal_form
@@ -146,11 +147,11 @@ def _conditions_about(single: list[str], repeated: list[str]) -> st.SearchStrate
 
 windows = st.one_of(
     st.none(),
-    st.builds(TimeWindow, st.integers(0, _INT64 - 1), st.booleans()),
+    st.builds(TimeWindow, st.integers(0, LONGEST_WINDOW), st.booleans()),
     st.builds(
         TimeWindow, st.sampled_from([0, 1, 1000, 3_600_000_000, 604_800_000_000]), st.booleans()
     ),
-    st.builds(CountWindow, st.integers(1, _INT64 - 1), st.booleans()),
+    st.builds(CountWindow, st.integers(1, MOST_IN_WINDOW), st.booleans()),
 )
 
 

@@ -13,7 +13,7 @@ from cepkit.automata import MECHANISMS
 from cepkit.automata.operations import Create, Discard, Evaluate, Forget, Match, Store
 from cepkit.automata.simulation import attributes_read, simulate
 from cepkit.automata.trace import Trace
-from cepkit.pattern.normal_form import count_branches
+from cepkit.pattern.limits import count_branches
 from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan

@@ -163,3 +163,16 @@ def test_patterns_and_variables_can_be_copied_and_pickled():
     assert pickle.loads(pickle.dumps(pattern)) == pattern
     assert copy.deepcopy(pattern) == pattern
     assert str(copy.copy(a).x) == "a.x"
+
+
+def test_what_is_built_too_deep_is_refused_wherever_it_is_looked_at():
+    total, part = var("a").x, event("a", "A")
+    for _ in range(20_000):
+        total, part = total + 1, seq(part)
+    pattern = event("a", "A").where(total < 1)
+    for use in (str, repr, lambda it: it.query, as_query):
+        for deep in (pattern, part):
+            with pytest.raises(PatternError, match="100 levels"):
+                use(deep)
+    with pytest.raises(PatternError, match="100 levels"):
+        bool(total)

@@ -16,9 +16,10 @@ from cepkit.pattern.conditions import (
     InList,
     Literal,
 )
+from cepkit.pattern.limits import LONGEST_WINDOW
 from cepkit.pattern.nodes import Event, Kleene, Seq
 from cepkit.pattern.parser import parse
-from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.pattern.query import Query
 
 A = Event("a", frozenset({"A"}))
@@ -50,7 +51,9 @@ def _long_sum(terms: int) -> Arithmetic:
         (Query(A, aggregates=(Aggregate("sum", None, "x"),)), "of no variable"),
         (Query(A, aggregates=(Aggregate("first", "a", "x"),)), "AGG FIRST"),
         (Query(A, window=TimeWindow(-1)), "-1 microseconds"),
-        (Query(A, window=TimeWindow(2**63)), "292,000 years"),
+        (Query(A, window=TimeWindow(LONGEST_WINDOW + 1)), "10,000 years"),
+        (Query(A, window=CountWindow(0)), "window of 0 events"),
+        (Query(A, window=CountWindow(10**16)), "1,000,000,000,000,000 events"),
         (Query(Event("", None)), "without a variable"),
         (Query(Event("a", frozenset())), "no types"),
         (Query(Kleene(A, 0)), "bounds"),
@@ -75,6 +78,30 @@ def test_ors_that_multiply_are_refused_before_they_are_multiplied():
     ors = ", ".join(f"OR(A a{i}, B b{i})" for i in range(200))
     with pytest.raises(PatternError, match="choices at the ORs multiply"):
         parse(f"PATTERN AND({ors})")
+
+
+def test_a_number_of_choices_too_long_to_write_out_is_told_by_its_digits():
+    ors = ", ".join(f"OR(A a{i}, B b{i})" for i in range(3_000))
+    with pytest.raises(PatternError, match=r"multiply to about 10\^903 patterns"):
+        parse(f"PATTERN AND({ors})")
+
+
+def test_more_events_than_planners_can_hold_are_refused_at_the_first_too_many():
+    def text(n):
+        return f"PATTERN SEQ({', '.join(f'A a{i}' for i in range(n))})"
+
+    assert len(parse(text(63)).structure.items) == 63
+    with pytest.raises(PatternError, match="64 events") as caught:
+        parse(text(64))
+    assert text(64)[caught.value.span.start :] == "A a63)"
+    # Those of one choice are not in one match with those of another.
+    half = text(40)[8:], text(80).split("A a40, ")[1].join(("SEQ(", ""))
+    assert parse(f"PATTERN OR({', '.join(half)})")
+
+
+def test_a_file_of_data_where_a_pattern_belongs():
+    with pytest.raises(PatternError, match="1,200,000 characters"):
+        parse("ts,type,x\n1,A,2" * 80_000)
 
 
 def test_an_unknown_attribute_is_refused_at_its_place():

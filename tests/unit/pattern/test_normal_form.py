@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from cepkit.pattern.conditions import variables_of
-from cepkit.pattern.normal_form import count_branches, normal_form
+from cepkit.pattern.limits import count_branches
+from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 from cepkit.pattern.printer import expression_text
 

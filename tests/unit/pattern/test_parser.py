@@ -218,7 +218,7 @@ def test_deep_nesting_parses_or_is_refused(shape, depth):
 
 @pytest.mark.parametrize("operator", ["SEQ", "AND", "OR", "NOT", "KL"])
 def test_deeply_nested_structures_are_refused(operator):
-    with pytest.raises(PatternSyntaxError, match="100 levels"):
+    with pytest.raises(PatternError, match="100 levels"):
         parse("PATTERN " + f"{operator}(" * 1000 + "A a" + ")" * 1000)
 
 

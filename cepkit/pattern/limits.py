@@ -1,0 +1,153 @@
+"""How large a pattern may be, so that nothing that is done with it overflows or takes for ever."""
+
+from __future__ import annotations
+
+from itertools import chain
+from math import log10, prod
+from typing import assert_never
+
+from cepkit.errors import PatternError
+from cepkit.pattern.conditions import Expression, children
+from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure, walk
+from cepkit.pattern.policies import CountWindow, TimeWindow, Window
+
+# So much, some 4,000 conditions, is parsed in about a second.
+MAX_CHARACTERS = 100_000
+# Functions over nodes are recursive; this keeps all of them far from Python's limit.
+MAX_DEPTH = 100
+# Each is planned and compiled by itself, which takes some 30 ms.
+MAX_BRANCHES = 1_000
+# Planners hold sets of variables as masks of 64 bits with a sign.
+MAX_EVENTS = 63
+
+# Times lie within 2**62 microseconds of 1970; ten windows more, as many as a slice is long, are
+# still far from 2**63.
+_YEAR = 31_557_600_000_000
+LONGEST_WINDOW = 10_000 * _YEAR
+MOST_IN_WINDOW = 10**15
+
+
+def refuse_too_much_text(text: str) -> None:
+    """Refuse a text that is far longer than patterns are.
+
+    Raises:
+        PatternError: It is.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise PatternError(
+            f"a text of {len(text):,} characters where a pattern belongs",
+            expected=f"at most {MAX_CHARACTERS:,}",
+            hint="data are read by events(...); many constants are better looked up in a column",
+        )
+
+
+def refuse_too_deep(part: Structure | Expression | None) -> None:
+    """Refuse a part that is nested too deeply for recursive functions.
+
+    Raises:
+        PatternError: It is.
+    """
+    level: list[Structure | Expression] = [] if part is None else [part]
+    for _ in range(MAX_DEPTH):
+        level = list(chain.from_iterable(map(_below, level)))
+        if not level:
+            return
+    raise PatternError(
+        f"nested more than {MAX_DEPTH} levels deep",
+        expected=f"at most {MAX_DEPTH} levels of operators around and beside each other",
+        hint="a long sum or product counts one level for each of its operators",
+        span=level[0].span,
+    )
+
+
+def _below(node: Structure | Expression) -> tuple[Structure | Expression, ...]:
+    match node:
+        case Event():
+            return ()
+        case Seq(items) | And(items) | Or(items):
+            return items
+        case Not(item) | Kleene(item):
+            return (item,)
+        case _:
+            return children(node)
+
+
+def refuse_too_large(structure: Structure) -> None:
+    """Refuse a structure with too many choices, or too many events that belong together.
+
+    Raises:
+        PatternError: It has.
+    """
+    branches = count_branches(structure)
+    if branches > MAX_BRANCHES:
+        # Python refuses to write out an integer of thousands of digits.
+        number = f"{branches:,}" if branches < 10**12 else f"about 10^{log10(branches):.0f}"
+        raise PatternError(
+            f"the choices at the ORs multiply to {number} patterns",
+            expected=f"at most {MAX_BRANCHES:,}",
+            hint="where the choice is only one of types, write a IN (A, B)",
+            span=next(node.span for node in walk(structure) if isinstance(node, Or)),
+        )
+    together = _largest(structure)
+    if len(together) > MAX_EVENTS:
+        raise PatternError(
+            f"{len(together):,} events in one pattern",
+            expected=f"at most {MAX_EVENTS}, those under NOT included",
+            hint="a repeated event is written KL(A a)",
+            span=together[MAX_EVENTS].span,
+        )
+
+
+def count_branches(structure: Structure) -> int:
+    """Return how many branches `structure` has, without making them."""
+    match structure:
+        case Event() | Not() | Kleene():
+            return 1
+        case Or(items):
+            return sum(map(count_branches, items))
+        case Seq(items) | And(items):
+            return prod(map(count_branches, items))
+        case _:
+            assert_never(structure)
+
+
+def _largest(structure: Structure) -> list[Structure]:
+    """Return the events of the largest branch."""
+    match structure:
+        case Event() | Not() | Kleene():
+            return [structure]
+        case Or(items):
+            return max(map(_largest, items), key=len)
+        case Seq(items) | And(items):
+            return list(chain.from_iterable(map(_largest, items)))
+        case _:
+            assert_never(structure)
+
+
+def refuse_too_long(window: Window | None) -> None:
+    """Refuse a window that is negative, empty, or so long that sums with it would overflow.
+
+    Raises:
+        PatternError: It is.
+    """
+    match window:
+        case TimeWindow(microseconds) if microseconds < 0:
+            raise PatternError(
+                f"a window of {microseconds} microseconds", expected="0 or more", span=window.span
+            )
+        case TimeWindow(microseconds) if microseconds > LONGEST_WINDOW:
+            raise PatternError(
+                "a window of more than 10,000 years",
+                hint="for no limit leave WITHIN out",
+                span=window.span,
+            )
+        case CountWindow(events) if events < 1:
+            raise PatternError(
+                f"a window of {events} events", expected="at least one event", span=window.span
+            )
+        case CountWindow(events) if events > MOST_IN_WINDOW:
+            raise PatternError(
+                f"a window of more than {MOST_IN_WINDOW:,} events",
+                hint="for no limit leave WITHIN out",
+                span=window.span,
+            )
