@@ -5,7 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
+from reprlib import Repr
 from typing import Self
+
+_LONGEST_NAME, _MOST_NAMES = 100, 5_000
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -18,12 +22,28 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     Returns:
         ``"did you mean 'price'?"``, or None where nothing is near.
     """
-    by_folded = {candidate.casefold(): candidate for candidate in known}
+    # Comparing is quadratic in the length, and a folder may hold a million names.
+    few = (candidate for candidate in islice(known, _MOST_NAMES) if len(candidate) <= _LONGEST_NAME)
+    by_folded = {candidate.casefold(): candidate for candidate in few}
+    if len(name) > _LONGEST_NAME:
+        return None
     folded = name.casefold()
     close = difflib.get_close_matches(folded, by_folded, n=1, cutoff=0.6)
     if not close and len(folded) > 2:  # fewer letters begin many names
         close = [each for each in by_folded if each.startswith(folded)]
     return f"did you mean '{by_folded[close[0]]}'?" if close else None
+
+
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
+
+
+def shown(value: object) -> str:
+    """Return a value as a message can show it: short, whatever it is."""
+    try:
+        return _SHORT.repr(value)
+    except Exception:  # noqa: BLE001 - as of integers of thousands of digits; the message matters
+        return f"a very large {type(value).__name__}"
 
 
 _LONGEST_LINE = 160

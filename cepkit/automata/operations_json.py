@@ -11,7 +11,6 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from cepkit.automata.operations import OPERATIONS, Checked, Operation, name_of
-from cepkit.errors import TraceError
 
 
 def encode_operation(operation: Operation) -> list[Any]:
@@ -24,15 +23,9 @@ def encode_operation(operation: Operation) -> list[Any]:
 
 
 def decode_operation(row: list[Any]) -> Operation:
-    """Return the operation that `encode_operation` made a list of.
-
-    Raises:
-        TraceError: There is no operation of that name with so many fields.
-    """
+    """Return the operation that `encode_operation` made a list of."""
     name, *values = row
-    form = _FORMS.get(name)
-    if form is None or not 0 <= len(form.fields) - len(values) <= form.may_lack:
-        raise TraceError(f"an operation {row!r} that is not known")
+    form = _FORMS[name]
     read = [
         _READERS[field](value) if field in _READERS else value
         for field, value in zip(form.fields, values, strict=False)

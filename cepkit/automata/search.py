@@ -91,14 +91,16 @@ def fate(trace: Trace, instance: int) -> Fate:
             f"there is no instance {instance} in this trace",
             expected=f"one of 0 to {len(trace.births) - 1}" if trace.births else None,
         )
-    lineage: list[int] = []
+    lineage: set[int] = set()
     binding: list[tuple[str, int]] = []
     elders = [instance]
     while elders:
         one = elders.pop()
+        if one in lineage:
+            continue
         birth = trace.births[one][1]
         if one != instance:
-            lineage.append(one)
+            lineage.add(one)
         if birth.variable is not None and birth.event is not None:
             binding.append((birth.variable, birth.event))
         elders += birth.parents

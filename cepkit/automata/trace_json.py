@@ -15,6 +15,7 @@ from cepkit.automata.journal import Counts
 from cepkit.automata.operations_json import decode_operation, encode_operation
 from cepkit.automata.records import EventTable, Step, Totals, TracedMatch, Truncated
 from cepkit.automata.trace import Trace
+from cepkit.automata.trace_shape import check_trace
 from cepkit.stream.json_text import decode_columns, encode_columns
 
 SCHEMA = "cepkit.trace/1"
@@ -62,7 +63,12 @@ def encode(trace: Trace) -> dict[str, Any]:
 
 
 def decode(data: dict[str, Any]) -> Trace:
-    """Return the trace that `encode` made an object of."""
+    """Return the trace that `encode` made an object of.
+
+    Raises:
+        ShapeError: It is none.
+    """
+    check_trace(data)
     events = data["events"]
     count = len(events["id"])
     steps = tuple(
@@ -72,7 +78,7 @@ def decode(data: dict[str, Any]) -> Trace:
     totals = data["totals"]
     return Trace(
         data["pattern"],
-        tuple(Clause(**clause) for clause in data["clauses"]),
+        tuple(Clause(c["kind"], c["begin"], c["end"], c["text"]) for c in data["clauses"]),
         EventTable(
             tuple(events["id"]),
             tuple(events["time"]),
@@ -101,7 +107,7 @@ def decode(data: dict[str, Any]) -> Trace:
             totals["peak_stored"],
             totals["events"],
         ),
-        data["truncated"] and Truncated(**data["truncated"]),
+        data["truncated"] and Truncated(data["truncated"]["shown"], data["truncated"]["of"]),
         tuple(data["variables"]),
     )
 

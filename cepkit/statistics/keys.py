@@ -41,6 +41,11 @@ class KeyCounts:
         if self.events < 0 or self.distinct < 0:
             raise StatisticsError("a negative number of keys", expected="0 or more")
         counts = tuple((str(key), int(number)) for key, number in self.most_frequent)
+        if sum(number for _, number in counts) > self.events or len(counts) > self.distinct:
+            raise StatisticsError(
+                "the most frequent keys have more events than all",
+                expected=f"{self.events:,} events of {self.distinct:,} keys at most",
+            )
         object.__setattr__(self, "attributes", tuple(self.attributes))
         object.__setattr__(self, "most_frequent", counts)
 

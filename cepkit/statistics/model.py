@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
-from cepkit.errors import StatisticsError
+from cepkit.errors import StatisticsError, shown
 from cepkit.printing import WithPrinter
 from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.keys import KeyCounts
@@ -75,6 +76,7 @@ class Statistics(WithPrinter):
     forecast: Forecast | None = None
 
     def __post_init__(self) -> None:
+        _check_kinds(self)
         rates = {v: not_negative(r, f"the rate of '{v}'") for v, r in self.rates.items()}
         filters = {v: checked_share(s, f"the filter of '{v}'") for v, s in self.filters.items()}
         shares = {frozenset(names): s for names, s in self.selectivities.items()}
@@ -122,15 +124,16 @@ class Statistics(WithPrinter):
             same_key: The share of pairs of events in one partition.
             span_seconds: How long a stream to imagine, for expected totals.
         """
-        last = round(span_seconds * 1e6)
+        seconds = not_negative(span_seconds, "the length of the stream")
+        total = sum(not_negative(rate, f"the rate of '{v}'") for v, rate in rates.items())
         return cls(
             rates,
             filters or {},
             {frozenset(v): Selectivity(s) for v, s in (selectivities or {}).items()},
             same_key,
-            events=round(sum(rates.values()) * span_seconds),
+            events=_rounded(total * seconds),
             first=0,
-            last=last,
+            last=_rounded(seconds * 1e6),
         )
 
     @property
@@ -202,6 +205,11 @@ class Statistics(WithPrinter):
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
+def _rounded(number: float) -> int:
+    """Return the nearest integer; one out of all bounds for infinity, which has none."""
+    return round(min(number, 1e300))
+
+
 def _alone(variable: str) -> frozenset[str]:
     return frozenset((variable,))
 
@@ -214,10 +222,38 @@ def _check_known(variable: str, known: Iterable[str]) -> None:
         )
 
 
+def _check_kinds(statistics: Statistics) -> None:
+    """Check what else would fail somewhere behind, in words that say nothing of statistics."""
+    for name in ("rates", "filters", "selectivities", "equalities", "missing"):
+        table = getattr(statistics, name)
+        if not isinstance(table, Mapping):
+            raise StatisticsError(
+                f"{name}= is of the type {type(table).__name__}",
+                expected="a dict with a value for each variable, or for each set of variables",
+            )
+    for variable in (*statistics.rates, *chain.from_iterable(statistics.selectivities)):
+        if not isinstance(variable, str):
+            raise StatisticsError(
+                f"a variable of the type {type(variable).__name__}", expected="its name, a text"
+            )
+    for name in ("events", "first", "last"):
+        number = getattr(statistics, name)
+        if not isinstance(number, int) and (number is not None or name == "events"):
+            raise StatisticsError(
+                f"{name}= is of the type {type(number).__name__}", expected="a whole number"
+            )
+
+
 def _check_stream(statistics: Statistics) -> None:
     first, last = statistics.first, statistics.last
-    if statistics.events < 0:
-        raise StatisticsError(f"a stream of {statistics.events} events", expected="0 or more")
+    if not 0 <= statistics.events < 2**63:
+        raise StatisticsError(
+            f"a stream of {shown(statistics.events)} events", expected="0 or more, below 2^63"
+        )
+    if any(time is not None and abs(time) >= 2**62 for time in (first, last)):
+        raise StatisticsError(
+            "an event 146,000 years or more from 1970", hint="times are in microseconds"
+        )
     if (first is None) != (last is None):
         raise StatisticsError("only one of the times of the first and the last event is given")
     if first is not None and last is not None and last < first:

@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, TypedDict
 
 from cepkit.errors import StatisticsError
 from cepkit.statistics.forecast import Forecast
@@ -18,6 +18,8 @@ from cepkit.statistics.lateness import Lateness
 from cepkit.statistics.over_time import OverTime
 from cepkit.statistics.selectivity import Equality, Selectivity
 from cepkit.stream.columns import Dropped
+from cepkit.stream.json_text import parse_object
+from cepkit.stream.shapes import Number, ShapeError, Time, check
 
 FORMAT = "cepkit statistics 2"
 _OLDER = "cepkit statistics 1"
@@ -75,42 +77,115 @@ def _forecast(forecast: Forecast) -> dict[str, Any]:
     return {name: n if math.isfinite(n) else None for name, n in asdict(forecast).items()}
 
 
+class _Selectivity(TypedDict):
+    share: float
+    pairs: Number | None
+    standard_error: float
+
+
+class _OfVariables(_Selectivity):
+    variables: list[str]
+
+
+class _Equality(TypedDict):
+    variables: list[str]
+    by_frequency: float | None
+    in_window: _Selectivity
+
+
+class _Dropped(TypedDict):
+    null_time: Number
+    null_type: Number
+
+
+class _OverTime(TypedDict):
+    begin: Time
+    bucket_seconds: float
+    counts: dict[str, list[Number]]
+
+
+class _Keys(TypedDict):
+    attributes: list[str]
+    events: Number
+    distinct: Number
+    most_frequent: list[tuple[str, Number]]
+
+
+class _Lateness(TypedDict):
+    late: Number
+    events: Number
+    longest_seconds: float
+    percentile_99_seconds: float
+
+
+class _ForecastShape(TypedDict):
+    matches: float | None
+    low: float | None
+    high: float | None
+    candidates: float | None
+    partial_matches: float | None
+    alive: float | None
+
+
+class _Older(TypedDict):
+    rates: dict[str, float]
+    filters: dict[str, float]
+    selectivities: list[_OfVariables]
+    same_key: float
+    events: Number
+    dropped: _Dropped
+    first: Time | None
+    last: Time | None
+    never_occurring: list[str]
+
+
+class _Saved(_Older):
+    equalities: list[_Equality]
+    missing: dict[str, float]
+    over_time: _OverTime | None
+    keys: list[_Keys]
+    lateness: _Lateness | None
+    forecast: _ForecastShape | None
+
+
 def from_json(text: str) -> dict[str, Any]:
     """Return the value of each field that `to_json` wrote, now or in format 1.
 
     Raises:
-        StatisticsError: The text is no JSON, of another format, or has values that cannot be.
+        StatisticsError: The text is no JSON, of another format, or has values that cannot be; the
+            error says where.
     """
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as problem:
-        raise StatisticsError(f"the statistics are no JSON: {problem}") from problem
-    if not isinstance(data, dict) or data.get("format") not in (FORMAT, _OLDER):
+    if not isinstance(text, str):
         raise StatisticsError(
-            "this JSON holds no statistics", expected=f"an object of format '{FORMAT}'"
+            f"statistics from a {type(text).__name__}",
+            expected="a JSON text, as to_json() gives it",
+            hint="Path(...).read_text() gives that of a file",
         )
     try:
+        data = parse_object(text, "format", FORMAT, _OLDER)
+        check(data, _Older if data["format"] == _OLDER else _Saved)
         return _read(data)
-    except StatisticsError:
-        raise
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as problem:
+    except ShapeError as problem:
         raise StatisticsError(
-            f"the statistics are damaged ({type(problem).__name__}: {problem})",
+            f"these saved statistics are damaged: {problem}",
+            expected=problem.expected,
             hint="save them again with to_json()",
-        ) from problem
+        ) from None
 
 
 def _read(data: dict[str, Any]) -> dict[str, Any]:
     return {
         "rates": _floats(data["rates"]),
         "filters": _floats(data["filters"]),
-        "selectivities": {_names(s): _read_selectivity(s) for s in data["selectivities"]},
+        "selectivities": {
+            frozenset(s["variables"]): _read_selectivity(s) for s in data["selectivities"]
+        },
         "same_key": float(data["same_key"]),
-        "events": int(data["events"]),
-        "dropped": Dropped(int(data["dropped"]["null_time"]), int(data["dropped"]["null_type"])),
-        "first": None if data["first"] is None else int(data["first"]),
-        "last": None if data["last"] is None else int(data["last"]),
-        "never_occurring": tuple(str(name) for name in data["never_occurring"]),
+        "events": data["events"],
+        "dropped": Dropped(data["dropped"]["null_time"], data["dropped"]["null_type"]),
+        "first": data["first"],
+        "last": data["last"],
+        "never_occurring": tuple(data["never_occurring"]),
         **({} if data["format"] == _OLDER else _read_details(data)),
     }
 
@@ -119,37 +194,27 @@ def _read_details(data: dict[str, Any]) -> dict[str, Any]:
     over_time, lateness, forecast = (data[name] for name in _MAY_BE_NONE)
     return {
         "equalities": {
-            _names(e): Equality(
-                None if e["by_frequency"] is None else float(e["by_frequency"]),
-                _read_selectivity(e["in_window"]),
+            frozenset(e["variables"]): Equality(
+                e["by_frequency"], _read_selectivity(e["in_window"])
             )
             for e in data["equalities"]
         },
         "missing": _floats(data["missing"]),
         "over_time": None
         if over_time is None
-        else OverTime(
-            int(over_time["begin"]),
-            float(over_time["bucket_seconds"]),
-            {str(v): tuple(map(int, numbers)) for v, numbers in over_time["counts"].items()},
-        ),
+        else OverTime(over_time["begin"], float(over_time["bucket_seconds"]), over_time["counts"]),
         "keys": tuple(
             KeyCounts(
-                tuple(map(str, k["attributes"])),
-                int(k["events"]),
-                int(k["distinct"]),
-                tuple((str(key), int(number)) for key, number in k["most_frequent"]),
+                tuple(k["attributes"]),
+                k["events"],
+                k["distinct"],
+                tuple((key, number) for key, number in k["most_frequent"]),
             )
             for k in data["keys"]
         ),
         "lateness": None
         if lateness is None
-        else Lateness(
-            int(lateness["late"]),
-            int(lateness["events"]),
-            float(lateness["longest_seconds"]),
-            float(lateness["percentile_99_seconds"]),
-        ),
+        else Lateness(*(lateness[name] for name in _Lateness.__annotations__)),
         "forecast": None
         if forecast is None
         else Forecast(
@@ -158,17 +223,9 @@ def _read_details(data: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _names(data: dict[str, Any]) -> frozenset[str]:
-    return frozenset(map(str, data["variables"]))
-
-
-def _floats(data: dict[str, Any]) -> dict[str, float]:
-    return {str(name): float(value) for name, value in data.items()}
+def _floats(data: dict[str, float]) -> dict[str, float]:
+    return {name: float(value) for name, value in data.items()}
 
 
 def _read_selectivity(data: dict[str, Any]) -> Selectivity:
-    return Selectivity(
-        float(data["share"]),
-        None if data["pairs"] is None else int(data["pairs"]),
-        float(data["standard_error"]),
-    )
+    return Selectivity(float(data["share"]), data["pairs"], float(data["standard_error"]))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
-from cepkit.errors import StatisticsError
+from cepkit.errors import StatisticsError, shown
 
 _Z95 = 1.959963984540054
 
@@ -80,8 +81,8 @@ def not_negative(value: float, what: str) -> float:
     Raises:
         StatisticsError: It is not.
     """
-    if not (math.isfinite(value) and value >= 0):
-        raise StatisticsError(f"{what} is {value}", expected="a finite number, 0 or more")
+    if not (_is_number(value) and math.isfinite(value) and value >= 0):
+        raise StatisticsError(f"{what} is {shown(value)}", expected="a finite number, 0 or more")
     return float(value)
 
 
@@ -91,6 +92,13 @@ def checked_share(value: float, what: str) -> float:
     Raises:
         StatisticsError: It is not.
     """
-    if not 0 <= value <= 1:
-        raise StatisticsError(f"{what} is {value}", expected="a share between 0 and 1")
+    if not (_is_number(value) and 0 <= value <= 1):
+        raise StatisticsError(f"{what} is {shown(value)}", expected="a share between 0 and 1")
     return float(value)
+
+
+def _is_number(value: object) -> bool:
+    try:
+        return isinstance(value, Real) and float(value) is not None
+    except OverflowError:  # an integer that no float holds
+        return False

@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cepkit.errors import TraceError
+from cepkit.stream.paths import path_of, read_text
+from cepkit.stream.shapes import ShapeError, shown
+
+_LARGEST_FILE = 1 << 30
 
 T = TypeVar("T")
 
@@ -30,34 +34,58 @@ def read_json(
     Args:
         source: The text, which begins with a brace, or a path.
         schema: What its object should be.
-        decode: Makes of that object what is returned.
+        decode: Makes of that object what is returned; raises a ShapeError where it cannot.
 
     Raises:
-        TraceError: The file cannot be read, holds no object of that schema, or one that lacks
-            something.
+        TraceError: The file cannot be read, or holds no such object; the error says where.
     """
-    found = _object(source, schema)
-    try:
-        return decode(found)
-    except TraceError:
-        raise
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-        raise TraceError(f"this trace lacks something: {error}") from error
-
-
-def _object(source: str | os.PathLike[str], schema: str) -> dict[str, Any]:
+    if not isinstance(source, str | os.PathLike):
+        raise TraceError(
+            f"a trace from a {type(source).__name__}", expected="a JSON text, or the path of a file"
+        )
     text = source if isinstance(source, str) and source.lstrip().startswith("{") else None
+    if text is None:
+        text = read_text(path_of(source, TraceError), _LARGEST_FILE, TraceError)
     try:
-        found = json.loads(Path(source).read_text(encoding="utf-8") if text is None else text)
-    except OSError as error:
-        raise TraceError(f"'{source}' cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise TraceError(f"this is no JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise TraceError("this is JSON, but no trace", expected=f"an object with schema {schema}")
-    if found.get("schema") != schema:
-        raise TraceError(f"the schema {found.get('schema')!r}", expected=f"'{schema}'")
-    return found
+        return decode(parse_object(text, "schema", schema))
+    except ShapeError as error:
+        raise TraceError(f"this is no trace: {error}", expected=error.expected) from None
+
+
+def parse_object(text: str, tag: str, *known: str) -> dict[str, Any]:
+    """Return the object that a JSON text holds.
+
+    Args:
+        text: The text.
+        tag: The key under which the object says what it is.
+        known: What it may be.
+
+    Raises:
+        ShapeError: It is no JSON, no object, or something else.
+    """
+    data = _parsed(text)
+    if not isinstance(data, dict):
+        raise ShapeError("JSON, but no object", f"an object of {tag} '{known[0]}'")
+    if data.get(tag) not in known:
+        raise ShapeError(f"an object of {tag} {shown(data.get(tag))}", f"'{known[0]}'")
+    return data
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ShapeError("nested too deeply", "some levels of lists and objects") from None
+    except json.JSONDecodeError as error:
+        raise ShapeError(f"no JSON: {error}", "JSON") from None
+    except ShapeError:
+        raise
+    except ValueError:  # Python reads no integers of more than 4,300 digits
+        raise ShapeError("a number of thousands of digits", "a number of fewer digits") from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ShapeError(name, "a finite number")
 
 
 def encode_columns(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:

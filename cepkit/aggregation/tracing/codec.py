@@ -5,6 +5,7 @@ A trace has all counters after each step; the JSON has what each step changed, a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from cepkit.aggregation.tracing.records import (
@@ -14,8 +15,10 @@ from cepkit.aggregation.tracing.records import (
     StartCounters,
     Step,
 )
+from cepkit.aggregation.tracing.shape import check_counter_trace
 from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.stream.json_text import decode_columns, encode_columns
+from cepkit.stream.shapes import ShapeError, check_below
 
 SCHEMA = "cepkit.counters/1"
 
@@ -109,7 +112,12 @@ def _changed(
 
 
 def decode(data: dict[str, Any]) -> CounterTrace:
-    """Return the trace that `encode` made an object of."""
+    """Return the trace that `encode` made an object of.
+
+    Raises:
+        ShapeError: It is none.
+    """
+    check_counter_trace(data)
     given = data["events"]
     events = CountedEvents(
         tuple(given["row"]),
@@ -139,15 +147,20 @@ def _steps(data: dict[str, Any], events: CountedEvents, sizes: list[int]) -> lis
     steps: list[Step] = []
     updates = 0
     for i, changes in enumerate(data["steps"]):
-        closed = [rows.pop(change[1]).start for change in changes if change[0] == "close"]
+        closed = [_row(rows, change[1], i).start for change in changes if change[0] == "close"]
         for name, number, *rest in changes:
-            if name == "open":
-                key, piece, event, expires = rest
-                start = "" if event is None else events.name[event]
-                rows[number] = StartCounters(key, piece, start, expires, (0,) * sizes[piece], ())
-                opened[number] = rows[number]
-            elif name != "close":
-                rows[number] = _done(rows[number], opened, name, rest)
+            match name:
+                case "open":
+                    key, piece, event, expires = rest
+                    start = "" if event is None else events.name[event]
+                    rows[number] = StartCounters(
+                        key, piece, start, expires, (0,) * sizes[piece], ()
+                    )
+                    opened[number] = rows[number]
+                case "close":
+                    del rows[number]
+                case _:
+                    rows[number] = _done(_row(rows, number, i), opened, name, rest, i)
         event = moments["event"][i]
         steps.append(
             Step(
@@ -169,19 +182,32 @@ def _steps(data: dict[str, Any], events: CountedEvents, sizes: list[int]) -> lis
     return steps
 
 
+def _row(rows: Mapping[int, StartCounters], number: int, step: int) -> StartCounters:
+    """Return a row by its number.
+
+    Raises:
+        ShapeError: There is none.
+    """
+    if number not in rows:
+        raise ShapeError(
+            f"about a row {number} that is not there", "one opened before", f"steps[{step}]"
+        )
+    return rows[number]
+
+
 def _done(
-    row: StartCounters, opened: dict[int, StartCounters], name: str, rest: list[Any]
+    row: StartCounters, opened: Mapping[int, StartCounters], name: str, rest: list[int], step: int
 ) -> StartCounters:
-    """Return a row after a change; one whose name is not known changes nothing."""
+    """Return a row after a change."""
     counts, snapshot = list(row.counts), row.snapshot
-    match name, rest:
-        case "add", (place, before, added):
-            counts[place] = before + added
-        case "clear", (place, _):
-            counts[place] = 0
-        case "save", (whole, count):
-            began = opened[whole]
-            snapshot = (*snapshot, Saved(began.start, began.expires, count))
-        case "drop", (whole,):
-            snapshot = tuple(one for one in snapshot if one.start != opened[whole].start)
+    if name in ("add", "clear"):
+        place, before, *added = rest
+        check_below(place, len(counts), "counts", f"steps[{step}]")
+        counts[place] = before + added[0] if added else 0
+    else:
+        began = _row(opened, rest[0], step)
+        if name == "save":
+            snapshot = (*snapshot, Saved(began.start, began.expires, rest[1]))
+        else:
+            snapshot = tuple(one for one in snapshot if one.start != began.start)
     return StartCounters(row.key, row.piece, row.start, row.expires, tuple(counts), snapshot)

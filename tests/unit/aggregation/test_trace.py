@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -156,20 +157,60 @@ def test_json_tells_what_each_step_changes(tmp_path) -> None:
     assert CounterTrace.from_json(tmp_path / "run.json") == found
 
 
-def test_json_that_is_no_trace_is_refused(tmp_path) -> None:
-    whole = json.loads(ck.aggregate_trace(stream("a b"), "PATTERN SEQ(A a, B b)").to_json())
-    for text, reason in (
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
         ("{", "no JSON"),
-        ("[]", "cannot be read"),
-        (json.dumps({**whole, "schema": "cepkit.trace/1"}), "schema 'cepkit.trace/1'"),
-        (json.dumps({k: v for k, v in whole.items() if k != "pieces"}), "lacks something"),
-    ):
-        with pytest.raises(TraceError, match=reason):
-            CounterTrace.from_json(text)
+        ("[]", "there is no file '[]'"),
+        ('{"schema": "cepkit.trace/1"}', "schema 'cepkit.trace/1'"),
+        ('{"schema": "cepkit.counters/1"}', "pattern is missing"),
+        ('{"a": ' * 100_000, "nested too deeply"),
+        ('{"a": ' + "1" * 5_000 + "}", "thousands of digits"),
+        ("/dev/zero", "is a device"),
+    ],
+)
+def test_what_is_no_trace_is_refused(source, said):
+    with pytest.raises(TraceError, match=re.escape(said)):
+        CounterTrace.from_json(source)
+
+
+def test_json_that_is_no_object_is_refused(tmp_path):
     path = tmp_path / "list.json"
     path.write_text("[]")
-    with pytest.raises(TraceError, match="JSON, but no trace"):
+    with pytest.raises(TraceError, match="JSON, but no object"):
         CounterTrace.from_json(path)
+
+
+_CHANGED = {
+    "a text for a number": (("looked_at",), "3", "looked_at is '3'"),
+    "a text for a truth value": (("moments", "trigger", 0), "yes", "true or false"),
+    "an unknown action": (("moments", "action", 0), "begin", "'begin'"),
+    "a column that is shorter": (("moments", "key"), [], "moments.key"),
+    "an event beyond": (("moments", "event", 0), 9, "moments.event[0] is 9"),
+    "a key beyond": (("moments", "key", 0), 9, "moments.key[0] is 9"),
+    "a position beyond": (("moments", "position", 0), 0, "moments.position[0] is 0"),
+    "a piece of nothing": (("pieces",), [[]], "pieces is empty"),
+    "an absence without a name": (("absent",), [[1]], "absent[0]"),
+    "an unknown change": (("steps", 0), [["fly"]], "'fly' that is not known"),
+    "a change of a row to come": (("steps", 0), [["add", 7, 0, 0, 1]], "row 7 that is not there"),
+    "a close of a row to come": (("steps", 0), [["close", 7]], "row 7 that is not there"),
+    "a count beyond": (("steps", 1), [["add", 0, 9, 0, 1]], "is 9"),
+    "a count cut short": (("steps", 1), [["add", 0]], "a list of 5"),
+    "a piece beyond": (("steps", 0), [["open", 0, 0, 3, None, None]], "steps[0][0][3] is 3"),
+    "a snapshot of nobody": (("steps", 1), [["save", 0, 5, 1]], "row 5 that is not there"),
+}
+
+
+@pytest.mark.parametrize("change", _CHANGED)
+def test_a_trace_whose_parts_do_not_fit_is_refused_with_the_place(change):
+    (*path, last), value, said = _CHANGED[change]
+    found = ck.aggregate_trace(stream("a b"), "PATTERN SEQ(A a, B b) WITHIN 5 s")
+    part = whole = json.loads(found.to_json())
+    for name in path:
+        part = part[name]
+    part[last] = value
+    with pytest.raises(TraceError, match=re.escape(said)):
+        CounterTrace.from_json(json.dumps(whole))
 
 
 def test_keys_have_the_names_of_what_is_equal() -> None:

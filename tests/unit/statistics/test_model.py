@@ -2,6 +2,7 @@ import copy
 import json
 import math
 import pickle
+import re
 
 import pytest
 from hypothesis import given
@@ -142,6 +143,76 @@ def test_json_round_trip(rates, share, pairs):
 def test_damaged_json_is_refused(text):
     with pytest.raises(StatisticsError):
         Statistics.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": ' * 100_000, "nested too deeply"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a": ' + "1" * 5_000 + "}", "thousands of digits"),
+        ("-" + "1" * 5_000, "thousands of digits"),
+        ("{'a': 1}", "no JSON"),
+        (None, "statistics from a NoneType"),
+        (b"{}", "statistics from a bytes"),
+    ],
+)
+def test_what_is_no_json_of_statistics_is_refused(text, said):
+    with pytest.raises(StatisticsError, match=said):
+        Statistics.from_json(text)
+
+
+_CHANGES = {
+    "a text for a rate": (("rates", "a"), "5", "rates.'a' is '5'"),
+    "a rate beyond floats": (("rates", "a"), 10**400, "rates.'a'"),
+    "a truth value for a number": (("events",), True, "events is true"),
+    "a fraction of an event": (("events",), 0.5, "events is 0.5"),
+    "a list for an object": (("rates",), [1], "rates is a list of 1 value"),
+    "an object for a list": (("never_occurring",), {}, "never_occurring is an object"),
+    "a number for a type": (("never_occurring",), [3], "never_occurring[0] is 3"),
+    "a part that is missing": (("dropped",), {}, "dropped.null_time is missing"),
+    "a time out of range": (("last",), 2**70, "last is 1180591620717411303424"),
+    "a text for a count": (("over_time", "counts", "a"), ["1"], "over_time.counts.'a'[0] is '1'"),
+    "keys that are too many": (("keys", 0, "events"), 0, "most frequent keys have more"),
+    "a key of three parts": (("keys", 0, "most_frequent"), [["x", 1, 2]], "a list of 2"),
+    "a variable that is none": (("selectivities", 0, "variables"), ["a", "z"], "variable 'z'"),
+}
+
+
+@pytest.mark.parametrize("change", _CHANGES)
+def test_damage_is_told_with_its_place(change):
+    (*path, last), value, said = _CHANGES[change]
+    part = whole = json.loads(MEASURED.to_json())
+    for name in path:
+        part = part[name]
+    part[last] = value
+    with pytest.raises(StatisticsError, match=re.escape(said)):
+        Statistics.from_json(json.dumps(whole))
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: Statistics(3), "rates= is of the type int"),
+        (lambda: Statistics({"a": "x"}), "the rate of 'a' is 'x'"),
+        (lambda: Statistics({"a": None}), "the rate of 'a' is None"),
+        (lambda: Statistics({"a": 10**400}), "the rate of 'a' is 1000"),
+        (lambda: Statistics({"a": 10**5000}), "the rate of 'a' is a very large int"),
+        (lambda: Statistics({3: 1.0}), "a variable of the type int"),
+        (lambda: Statistics({"a": 1.0}, events="x"), "events= is of the type str"),
+        (lambda: Statistics({"a": 1.0}, events=10**5000), "a very large int events"),
+        (lambda: Statistics({"a": 1.0}, first=10**5000, last=10**5000), "146,000 years"),
+        (lambda: Statistics.assumed({"a": 1e308, "b": 1e308}), "below 2^63"),
+        (lambda: Statistics.assumed({"a": "x"}), "the rate of 'a' is 'x'"),
+        (lambda: Statistics.assumed({"a": 1.0}, span_seconds=math.inf), "length of the stream"),
+        (lambda: Statistics.assumed({"a": 0.0}, span_seconds=1e300), "146,000 years"),
+        (lambda: MEASURED.with_rate("a", "fast"), "the rate of 'a' is 'fast'"),
+        (lambda: Selectivity("x"), "a selectivity is 'x'"),
+    ],
+)
+def test_values_that_cannot_be_measured_ones_are_refused(made, said):
+    with pytest.raises(StatisticsError, match=re.escape(said)):
+        made()
 
 
 def test_json_is_standard():

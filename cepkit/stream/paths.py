@@ -1,0 +1,151 @@
+"""Paths that users give, and what may be wrong with them: told, not found out by waiting."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from cepkit.errors import CepkitError, nearest
+
+_SHOWN = 200
+
+
+def path_of(given: str | os.PathLike[str], kind: type[CepkitError] = CepkitError) -> Path:
+    """Return the path that a user gave, ``~`` expanded; there need not be anything.
+
+    Args:
+        given: The path.
+        kind: The error to raise.
+
+    Raises:
+        CepkitError: No file can have that path.
+    """
+    text = os.fspath(given)
+    if not isinstance(text, str):
+        raise kind(f"a path of the type {type(text).__name__}", expected="a text, or a Path")
+    if not text:
+        raise kind("an empty path", hint="the folder where Python runs is '.'")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise kind(
+            f"the path {shown(text)}", expected="characters that a file's name can have"
+        ) from None
+    if "\0" in text:
+        raise kind(f"the path {shown(text)}", expected="a path without NUL characters")
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        user = text.split("/")[0]
+        raise kind(
+            f"the path {shown(text)}",
+            expected="after ~ the name of a user of this computer",
+            hint=f"a file that is called so is './{user}'",
+        ) from None
+
+
+def status_of(path: Path, kind: type[CepkitError] = CepkitError) -> os.stat_result:
+    """Return what there is at a path.
+
+    Raises:
+        CepkitError: There is nothing, or it cannot be looked at.
+    """
+    try:
+        return path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise _missing(path, kind) from None
+    except OSError as error:
+        raise cannot_read(path, error, kind) from None
+
+
+def check_file(path: Path, status: os.stat_result, kind: type[CepkitError] = CepkitError) -> None:
+    """Check that what there is at a path is a file: a pipe would be waited for, for ever.
+
+    Raises:
+        CepkitError: It is something else.
+    """
+    what = _what(status.st_mode)
+    if what is not None:
+        raise kind(
+            f"{shown(path)} is {what}",
+            expected="a file",
+            hint=None if what == "a folder" else "write what comes from it to a file first",
+        )
+
+
+def read_text(path: Path, most: int, kind: type[CepkitError] = CepkitError) -> str:
+    """Return the text of a file in UTF-8.
+
+    Args:
+        path: The file.
+        most: Its bytes at most.
+        kind: The error to raise.
+
+    Raises:
+        CepkitError: There is none, it is larger, or no text.
+    """
+    check_file(path, status_of(path, kind), kind)
+    try:
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise cannot_read(path, error, kind) from None
+    return decoded(content, most, shown(path), kind)
+
+
+def decoded(content: bytes, most: int, name: str, kind: type[CepkitError] = CepkitError) -> str:
+    """Return bytes as a text in UTF-8.
+
+    Args:
+        content: The first `most` + 1 bytes, or all of fewer.
+        most: How many there may be.
+        name: What they were read from.
+        kind: The error to raise.
+
+    Raises:
+        CepkitError: They are more, or no text.
+    """
+    if len(content) > most:
+        raise kind(f"{name} is larger than {most:,} bytes", hint="is it the right file?")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise kind(f"{name} is no text in UTF-8") from None
+
+
+def cannot_read(path: Path, error: OSError, kind: type[CepkitError] = CepkitError) -> CepkitError:
+    """Return the error for a file that the operating system does not let us read."""
+    return kind(f"{shown(path)} cannot be read: {error.strerror or error}")
+
+
+def shown(path: str | Path) -> str:
+    """Return a path in quotes, as a message can show it: a long one shortened in the middle."""
+    text = str(path)
+    if len(text) > _SHOWN:
+        text = f"{text[: _SHOWN // 2]}...{text[-_SHOWN // 2 :]}"
+    return f"'{text}'" if text.isprintable() else ascii(text)
+
+
+def _what(mode: int) -> str | None:
+    """Return what is no file; None for a file."""
+    if stat.S_ISREG(mode):
+        return None
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
+
+
+def _missing(path: Path, kind: type[CepkitError]) -> CepkitError:
+    """Return the error for a path where nothing is."""
+    if path.is_symlink():
+        return kind(f"{shown(path)} is a link to '{path.readlink()}', which is not there")
+    folder = path.parent
+    try:
+        hint = nearest(path.name, (file.name for file in folder.iterdir()))
+    except NotADirectoryError:
+        hint = f"{shown(folder)} is a file"
+    except FileNotFoundError:
+        hint = f"there is no folder {shown(folder)} either"
+    except OSError:
+        hint = None
+    return kind(f"there is no file {shown(path)}", hint=hint)
