@@ -5,18 +5,19 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from pathlib import Path
 
 import cepkit as ck
 from cepkit.cli.spark_files import read_on_spark
 from cepkit.cli.terminal import working
-from cepkit.errors import CepkitError, StatisticsError, nearest
+from cepkit.errors import CepkitError, StatisticsError
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.statistics.model import Statistics
+from cepkit.stream.paths import decoded, path_of, read_text
 from cepkit.stream.stream import Stream
 
-_LARGEST_TEXT = 1 << 20
+# Some bytes for each of the characters that a pattern may have.
+_LARGEST_PATTERN, _LARGEST_STATISTICS = 400_000, 100_000_000
 
 
 def read_pattern(arguments: argparse.Namespace) -> Query:
@@ -24,8 +25,14 @@ def read_pattern(arguments: argparse.Namespace) -> Query:
     if arguments.pattern_text is not None:
         return ck.parse(arguments.pattern_text)
     if arguments.pattern == "-":
-        return ck.parse(_decoded(sys.stdin.buffer.read(_LARGEST_TEXT), "standard input"))
-    return ck.parse(_read_text(arguments.pattern, "to give the pattern itself, use --pattern-text"))
+        content = sys.stdin.buffer.read(_LARGEST_PATTERN + 1)
+        return ck.parse(decoded(content, _LARGEST_PATTERN, "standard input"))
+    try:
+        text = read_text(path_of(arguments.pattern), _LARGEST_PATTERN, waits=True)
+    except CepkitError as error:
+        error.hint = error.hint or "to give the pattern itself, use --pattern-text"
+        raise
+    return ck.parse(text)
 
 
 def open_stream(arguments: argparse.Namespace) -> Stream:
@@ -55,7 +62,7 @@ def read_statistics(path: str, query: Query) -> Statistics:
         path: The file.
         query: The pattern that they must be about.
     """
-    statistics = ck.Statistics.from_json(_read_text(path))
+    statistics = ck.Statistics.from_json(read_text(path_of(path), _LARGEST_STATISTICS, waits=True))
     missing = [e.variable for e in events_of(query.structure) if e.variable not in statistics.rates]
     if missing:
         raise StatisticsError(
@@ -63,24 +70,3 @@ def read_statistics(path: str, query: Query) -> Statistics:
             expected="statistics of the same pattern",
         )
     return statistics
-
-
-def _read_text(path: str, hint: str | None = None) -> str:
-    file = Path(path)
-    try:
-        with file.open("rb") as opened:
-            return _decoded(opened.read(_LARGEST_TEXT), f"'{path}'")
-    except FileNotFoundError:
-        near = None
-        if file.parent.is_dir():
-            near = nearest(file.name, (other.name for other in file.parent.iterdir()))
-        raise CepkitError(f"there is no file '{path}'", hint=near or hint) from None
-    except OSError as error:
-        raise CepkitError(f"'{path}' cannot be read: {error.strerror}") from None
-
-
-def _decoded(content: bytes, name: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise CepkitError(f"{name} is no text in UTF-8") from None

@@ -73,13 +73,16 @@ def json_option(command: argparse._ActionsContainer, what: str) -> None:
 
 
 def count(text: str) -> int:
-    """Return the whole number, 0 or more, that an argument is."""
+    """Return the count that an option gives, for argparse."""
+    quoted = text if len(text) <= 40 else f"{text[:37]}..."
     try:
         number = int(text.replace("_", ""))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is no whole number") from None
+    except ValueError:  # also of thousands of digits
+        raise argparse.ArgumentTypeError(f"'{quoted}' is no whole number below 2^63") from None
     if number < 0:
-        raise argparse.ArgumentTypeError(f"{number} is negative")
+        raise argparse.ArgumentTypeError(f"{quoted} is negative")
+    if number >= 2**63:
+        raise argparse.ArgumentTypeError(f"{quoted} does not fit into 64 bits")
     return number
 
 

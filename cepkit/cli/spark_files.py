@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as pa_dataset
 
 import cepkit as ck
+from cepkit.stream.paths import path_of
+from cepkit.stream.readers import data_at
 
 _GLOB = re.compile(r"[\\\[\]{}*?,]")
 
@@ -37,10 +38,9 @@ def read_on_spark(name: str) -> Any:
         is_csv = name.casefold().endswith((".csv", ".csv.gz"))
         return _csv(session, name) if is_csv else session.read.parquet(name)
     # From the root, as Spark may have been started in another folder; and not as a glob.
-    path = Path(name).expanduser().resolve()
+    path = path_of(name).resolve()
     place = _GLOB.sub(r"\\\g<0>", str(path))
-    files = path.rglob("*") if path.is_dir() else [path]
-    if any(file.name.casefold().endswith((".csv", ".csv.gz")) for file in files):
+    if data_at(path).format == "csv":
         return _csv(session, place)
     return _parquet(session, place, pa_dataset.dataset(path, format="parquet").schema)
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import TypeVar
 
 from cepkit.errors import CepkitError, nearest
+
+Error = TypeVar("Error", bound=CepkitError)
 
 _SHOWN = 200
 
@@ -74,18 +77,23 @@ def check_file(path: Path, status: os.stat_result, kind: type[CepkitError] = Cep
         )
 
 
-def read_text(path: Path, most: int, kind: type[CepkitError] = CepkitError) -> str:
+def read_text(
+    path: Path, most: int, kind: type[CepkitError] = CepkitError, *, waits: bool = False
+) -> str:
     """Return the text of a file in UTF-8.
 
     Args:
         path: The file.
         most: Its bytes at most.
         kind: The error to raise.
+        waits: Whether it may be a pipe or a device as well, as `<(...)` in a shell is.
 
     Raises:
         CepkitError: There is none, it is larger, or no text.
     """
-    check_file(path, status_of(path, kind), kind)
+    status = status_of(path, kind)
+    if not waits or stat.S_ISDIR(status.st_mode):
+        check_file(path, status, kind)
     try:
         with path.open("rb") as file:
             content = file.read(most + 1)
@@ -114,7 +122,7 @@ def decoded(content: bytes, most: int, name: str, kind: type[CepkitError] = Cepk
         raise kind(f"{name} is no text in UTF-8") from None
 
 
-def cannot_read(path: Path, error: OSError, kind: type[CepkitError] = CepkitError) -> CepkitError:
+def cannot_read(path: Path, error: OSError, kind: type[Error]) -> Error:
     """Return the error for a file that the operating system does not let us read."""
     return kind(f"{shown(path)} cannot be read: {error.strerror or error}")
 

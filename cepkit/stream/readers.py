@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import csv
 import gzip
+import os
+import stat
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TextIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.dataset as pa_dataset
 
-from cepkit.errors import StreamError, nearest
+from cepkit.errors import StreamError
+from cepkit.stream.paths import cannot_read, check_file, shown, status_of
 
 Format = Literal["csv", "parquet"]
 
@@ -31,6 +35,11 @@ _SUFFIXES: dict[str, Format] = {
     ".pq": "parquet",
 }
 _EXPECTED = f"a file that ends in {', '.join(_SUFFIXES)}, or a folder of such files"
+
+MOST_ENTRIES = 100_000
+"""Of a folder and those below it: a second or two of looking."""
+
+_LONGEST_LINE = 1 << 20
 
 # The reader guesses a column's type from its first block; the whole file is the second try.
 _BEGINNING = 1 << 16
@@ -44,9 +53,8 @@ def column_names(path: Path) -> tuple[str, ...]:
     Raises:
         StreamError: There is no such file, or it is not what its suffix says.
     """
-    if _format(path) == "csv":
-        return _csv_names(_csv_files(path)[0])
-    return tuple(_parquet(path).schema.names)
+    data = data_at(path)
+    return _csv_names(data.files[0]) if data.format == "csv" else tuple(_parquet(data).schema.names)
 
 
 def read_table(path: Path, columns: Sequence[str], *, limit: int | None = None) -> pa.Table:
@@ -60,9 +68,10 @@ def read_table(path: Path, columns: Sequence[str], *, limit: int | None = None) 
     Raises:
         StreamError: There is no such file, it is not what its suffix says, or it is broken.
     """
-    if _format(path) == "csv":
-        return _read_csv_files(path, list(columns), limit)
-    dataset = _parquet(path)
+    data = data_at(path)
+    if data.format == "csv":
+        return _read_csv_files(data, list(columns), limit)
+    dataset = _parquet(data)
     try:
         if limit is not None:
             return dataset.head(limit, columns=list(columns))
@@ -73,88 +82,148 @@ def read_table(path: Path, columns: Sequence[str], *, limit: int | None = None) 
 
 def row_count(path: Path) -> int | None:
     """Return the number of a file's rows where the file says it (Parquet), else None."""
-    return int(_parquet(path).count_rows()) if _format(path) == "parquet" else None
+    data = data_at(path)
+    return int(_parquet(data).count_rows()) if data.format == "parquet" else None
 
 
-def _format(path: Path) -> Format:
-    _check_exists(path)
-    if not path.is_dir():
-        return _suffix_format(path) or _unknown(path)
-    kinds = {_suffix_format(file) for file in path.rglob("*") if _is_data(file, path)}
-    found = kinds - {None}
-    if len(found) == 1:
-        return "csv" if "csv" in found else "parquet"
-    what = "both CSV and Parquet files" if found else "no file of events"
-    raise StreamError(f"the folder '{path}' holds {what}", expected=_EXPECTED)
+@dataclass(frozen=True, slots=True)
+class Data:
+    """The files that a path stands for.
+
+    Attributes:
+        path: The path.
+        format: What they are, all of them.
+        files: The files, in the order of their names.
+    """
+
+    path: Path
+    format: Format
+    files: tuple[Path, ...]
 
 
-def _suffix_format(path: Path) -> Format | None:
-    name = path.name.casefold()
-    return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), None)
+def data_at(path: Path) -> Data:
+    """Return the files of events at a path.
+
+    Raises:
+        StreamError: There is none, they are of several formats, or too many to look at.
+    """
+    try:
+        status = status_of(path, StreamError)
+    except StreamError as error:
+        if ":/" in str(path)[2:]:  # s3://..., of which a path keeps one slash
+            error.hint = "read it with Spark and pass the DataFrame"
+        raise
+    if not stat.S_ISDIR(status.st_mode):
+        kind = _suffix_format(path.name)
+        if kind is None:
+            raise StreamError(f"cannot read {shown(path.name)}", expected=_EXPECTED)
+        check_file(path, status, StreamError)
+        return Data(path, kind, (path,))
+    files = sorted(_files_in(path))
+    kinds = {_suffix_format(file.name) for file in files}
+    if len(kinds) == 1:
+        (kind,) = kinds
+        assert kind is not None
+        return Data(path, kind, tuple(files))
+    what = "both CSV and Parquet files" if files else "no file of events"
+    raise StreamError(f"the folder {shown(path)} holds {what}", expected=_EXPECTED)
 
 
-def _is_data(file: Path, folder: Path) -> bool:
-    inside = file.relative_to(folder).parts
-    return file.is_file() and not any(part.startswith((".", "_")) for part in inside)
+def _files_in(folder: Path) -> list[Path]:
+    """Return the files of events in a folder and those below it; links are followed.
+
+    Raises:
+        StreamError: A part cannot be read, which could be events, or there is too much to look at.
+    """
+    files: list[Path] = []
+    pending, known, looked_at = [folder], set(), 0
+    while pending:
+        current = pending.pop()
+        status = status_of(current, StreamError)
+        if (status.st_dev, status.st_ino) in known:
+            continue  # a link to a folder above, or beside
+        known.add((status.st_dev, status.st_ino))
+        try:
+            with os.scandir(current) as entries:
+                for entry in entries:
+                    looked_at += 1
+                    if looked_at > MOST_ENTRIES:
+                        raise StreamError(
+                            f"the folder {shown(folder)} holds more than {MOST_ENTRIES:,} files"
+                            " and folders",
+                            expected="a folder of files of events",
+                            hint="name the folder inside of it that has them",
+                        )
+                    if entry.name.startswith((".", "_")):
+                        continue
+                    path = Path(entry.path)
+                    if entry.is_dir():
+                        pending.append(path)
+                    elif _suffix_format(entry.name):
+                        check_file(path, status_of(path, StreamError), StreamError)
+                        files.append(path)
+        except OSError as error:
+            raise cannot_read(current, error, StreamError) from None
+    return files
 
 
-def _unknown(path: Path) -> Format:
-    raise StreamError(f"'{path.name}' is no kind of file that can be read", expected=_EXPECTED)
-
-
-def _check_exists(path: Path) -> None:
-    if path.exists():
-        return
-    if "://" in str(path) or ":/" in str(path)[2:]:
-        hint: str | None = "read it with Spark and pass the DataFrame"
-    else:
-        folder = path.parent
-        hint = nearest(path.name, (f.name for f in folder.iterdir())) if folder.is_dir() else None
-        if not folder.is_dir():
-            hint = f"there is no folder '{folder}' either"
-    raise StreamError(f"there is no file '{path}'", hint=hint)
+def _suffix_format(name: str) -> Format | None:
+    folded = name.casefold()
+    return next((kind for suffix, kind in _SUFFIXES.items() if folded.endswith(suffix)), None)
 
 
 def _broken(path: Path, error: BaseException) -> StreamError:
-    return StreamError(f"'{path}' cannot be read: {str(error).splitlines()[0]}")
+    if isinstance(error, OSError) and error.strerror:
+        return cannot_read(path, error, StreamError)
+    return StreamError(f"{shown(path)} cannot be read: {str(error).splitlines()[0]}")
 
 
-def _parquet(path: Path) -> pa_dataset.Dataset:
+def _parquet(data: Data) -> pa_dataset.Dataset:
     try:
-        return pa_dataset.dataset(path, format="parquet", partitioning="hive")
+        return pa_dataset.dataset(
+            list(map(str, data.files)),
+            format="parquet",
+            partitioning="hive",
+            partition_base_dir=str(data.path) if data.path.is_dir() else None,
+        )
+    except PermissionError as error:
+        raise cannot_read(data.path, error, StreamError) from None
     except (pa.ArrowException, OSError) as error:
         raise StreamError(
-            f"'{path}' is not a Parquet file, or it is broken: {str(error).splitlines()[0]}"
+            f"{shown(data.path)} is not a Parquet file, or it is broken:"
+            f" {str(error).splitlines()[0]}"
         ) from error
-
-
-def _csv_files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    return sorted(f for f in path.rglob("*") if _is_data(f, path) and _suffix_format(f))
 
 
 def _csv_names(path: Path) -> tuple[str, ...]:
     opened = gzip.open if path.name.casefold().endswith(".gz") else open
     try:
         with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-            names = next(csv.reader(file), None)
+            names = next(csv.reader(_first_lines(file)), None)
     except UnicodeDecodeError as error:
         raise StreamError(
-            f"'{path}' is not a CSV file, or not in UTF-8", hint="save it as UTF-8"
+            f"{shown(path)} is not a CSV file, or not in UTF-8", hint="save it as UTF-8"
         ) from error
     except (csv.Error, OSError, EOFError, zlib.error) as error:
         raise _broken(path, error) from error
     if not names:
-        raise StreamError(f"'{path}' is empty", expected="a first line with the column names")
+        raise StreamError(f"{shown(path)} is empty", expected="a first line with the column names")
     if any("\0" in name for name in names):
-        raise StreamError(f"'{path}' is not a CSV file", expected=_EXPECTED)
+        raise StreamError(f"{shown(path)} is not a CSV file", expected=_EXPECTED)
     return tuple(names)
 
 
-def _read_csv_files(path: Path, columns: list[str], limit: int | None) -> pa.Table:
+def _first_lines(file: TextIO) -> Iterator[str]:
+    """Yield lines; of a file that has hardly any line ends no more than the first megabyte."""
+    while line := file.readline(_LONGEST_LINE):
+        if len(line) == _LONGEST_LINE and line[-1] not in "\r\n":
+            raise csv.Error(f"a line of more than {_LONGEST_LINE:,} characters")
+        yield line
+
+
+def _read_csv_files(data: Data, columns: list[str], limit: int | None) -> pa.Table:
     tables: list[pa.Table] = []
-    for file in _csv_files(path):
+    for file in data.files:
         _csv_names(file)  # its errors are the clear ones
         tables.append(_read_csv(file, columns, limit))
         if limit is not None and sum(len(table) for table in tables) >= limit:
@@ -164,7 +233,7 @@ def _read_csv_files(path: Path, columns: list[str], limit: int | None) -> pa.Tab
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
-        raise _broken(path, error) from error
+        raise _broken(data.path, error) from error
 
 
 def _read_csv(path: Path, columns: list[str], limit: int | None) -> pa.Table:

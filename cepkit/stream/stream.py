@@ -16,6 +16,7 @@ from cepkit.stream import readers
 from cepkit.stream.arrival import check_kind
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.ingest import event_columns, is_readable
+from cepkit.stream.paths import path_of
 from cepkit.stream.preview import Preview, shown_columns
 from cepkit.stream.schema import UNIT_NAMES, Schema
 from cepkit.stream.sessions import check_session
@@ -224,7 +225,7 @@ def _accepted(source: Any) -> Any:
     if is_spark(source) or _is_pandas(source) or isinstance(source, pa.Table):
         return source
     if isinstance(source, str | os.PathLike):
-        return Path(source).expanduser()
+        return path_of(source, StreamError)
     if isinstance(source, pa.RecordBatch) or hasattr(source, "__arrow_c_stream__"):
         return pa.table(source)
     pandas_on_spark = type(source).__module__.startswith("pyspark.pandas")

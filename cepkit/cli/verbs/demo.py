@@ -51,7 +51,7 @@ def options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--events", type=count, default=200_000, metavar="N", help="200000 if absent"
     )
-    command.add_argument("--seed", type=int, default=7, help="of the generator; 7 if absent")
+    command.add_argument("--seed", type=count, default=7, help="of the generator; 7 if absent")
     command.add_argument(
         "--report",
         metavar="FILE",

@@ -208,6 +208,15 @@ def test_rows_that_are_no_events_are_one_line_of_warning(on_stocks):
         ["detect", "--pattern", "p.cep", "--pattern-text", "x"],
         ["demo", "--events", "many"],
         ["demo", "--events", "-1"],
+        ["demo", "--seed", "-1"],
+        ["demo", "--seed", "1e400"],
+        ["detect", "--limit", "nan"],
+        ["detect", "--limit", "inf"],
+        ["detect", "--limit", "-1"],
+        ["detect", "--limit", str(2**63)],
+        ["detect", "--limit", "9" * 5_000],
+        ["simulate", "--max-steps", str(-(2**70))],
+        ["plan", "--run", "1.5"],
         ["detect", "--local", "--spark"],
     ],
 )
@@ -216,6 +225,33 @@ def test_wrong_command_lines(cepkit, arguments):
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("error: ")
     assert len(ran.err.splitlines()) == 2
+    assert len(ran.err) < 500
+
+
+@pytest.mark.parametrize(
+    ("option", "path", "said"),
+    [
+        ("--pattern", "p" * 300, "File name too long"),
+        ("--pattern", "~nosuchuser/p.cep", "name of a user"),
+        ("--pattern", "a\0b", "without NUL"),
+        ("--pattern", "/dev/zero", "larger than 4,000,000 bytes"),
+        ("--pattern", ".", "'.' is a folder"),
+        ("--pattern", "", "an empty path"),
+        ("--statistics", "gone.json", "there is no file 'gone.json'"),
+        ("--statistics", "/dev/zero", "larger than 100,000,000 bytes"),
+        ("--events", "~nosuchuser/t.csv", "name of a user"),
+        ("--events", "/dev/zero", "cannot read 'zero'"),
+        ("--events", "t\0.csv", "without NUL"),
+    ],
+)
+def test_paths_that_cannot_be_read(refused, option, path, said):
+    assert said in refused("detect", option, path)
+
+
+def test_a_long_pattern_is_not_cut_off(refused):
+    text = "PATTERN SEQ(MSFT a, GOOG b) --" + "x" * 3_000_000 + "\nWITHIN 1 hour"
+    Path("p.cep").write_text(text, encoding="utf-8")
+    assert "a text of 3,000,044 characters" in refused("detect")
 
 
 def test_ctrl_c(on_stocks, monkeypatch):

@@ -1,4 +1,7 @@
+import contextlib
 import gzip
+import os
+import socket
 from pathlib import Path
 
 import pyarrow as pa
@@ -127,7 +130,7 @@ def test_a_missing_file_is_told_the_nearest(tmp_path):
         ("x.csv", b"time,kind\n", "no column 'ts'"),
         ("x.parquet", b"", "not a Parquet file"),
         ("x.parquet", b"nothing of the kind", "not a Parquet file"),
-        ("x.txt", b"ts,kind\n", "no kind of file"),
+        ("x.txt", b"ts,kind\n", "cannot read 'x.txt'"),
     ],
 )
 def test_what_is_no_stream_is_refused(tmp_path, name, content, message):
@@ -142,6 +145,106 @@ def test_a_folder_without_events(tmp_path):
     write(tmp_path / "x.parquet", "")
     with pytest.raises(StreamError, match="both CSV and Parquet"):
         stream(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("", "an empty path"),
+        ("~nosuchuser/x.csv", "name of a user of this computer"),
+        ("a\0b.csv", "without NUL"),
+        ("\ud800.csv", "characters that a file's name can have"),
+        ("x" * 300 + ".csv", "File name too long"),
+        ("x/" * 3_000 + ".csv", "File name too long"),
+        (b"x.csv", "a stream from builtins.bytes"),
+        (None, "a stream from builtins.NoneType"),
+        (3, "a stream from builtins.int"),
+        ("/dev/zero", "cannot read 'zero'"),
+    ],
+)
+def test_paths_that_no_file_can_have(path, message):
+    with pytest.raises(StreamError, match=message) as caught:
+        stream(path)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes")
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path, inside):
+    path = tmp_path / "x.csv"
+    os.mkfifo(path)
+    with pytest.raises(StreamError, match=r"x\.csv' is a pipe"):
+        stream(tmp_path if inside else path)
+    path.unlink()
+    opened = socket.socket(socket.AF_UNIX)
+    with contextlib.chdir(tmp_path):  # such names are short
+        opened.bind("x.csv")
+    with opened, pytest.raises(StreamError, match=r"x\.csv' is a socket"):
+        stream(tmp_path if inside else path)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_link_to_nothing_is_not_left_out(tmp_path, inside):
+    write(tmp_path / "a.csv", TEXT)
+    (tmp_path / "x.csv").symlink_to("gone.csv")
+    with pytest.raises(StreamError, match=r"x\.csv' is a link to 'gone\.csv', which is not there"):
+        stream(tmp_path if inside else tmp_path / "x.csv")
+    (tmp_path / "x.csv").unlink()
+    (tmp_path / "x.csv").symlink_to("x.csv")
+    with pytest.raises(StreamError, match="cannot be read: Too many levels of symbolic links"):
+        stream(tmp_path if inside else tmp_path / "x.csv")
+
+
+def test_links_among_folders_are_followed_once(tmp_path):
+    folder, other = tmp_path / "events", tmp_path / "other"
+    for path in (folder, other):
+        path.mkdir()
+    write(folder / "a.csv", "ts,kind\n2024-01-01,A\n")
+    write(other / "b.csv", "ts,kind\n2024-01-02,B\n")
+    (folder / "more").symlink_to(other)
+    (other / "back").symlink_to(folder)
+    assert stream(folder).columns().type_names == ("A", "B")
+
+
+def test_a_folder_of_very_many_files_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(readers, "MOST_ENTRIES", 20)
+    for i in range(21):
+        (tmp_path / f"{i}.txt").touch()
+    with pytest.raises(StreamError, match="holds more than 20 files and folders"):
+        stream(tmp_path)
+
+
+def test_the_root_of_the_disk_is_not_walked(monkeypatch):
+    monkeypatch.setattr(readers, "MOST_ENTRIES", 1_000)
+    with pytest.raises(StreamError, match=r"more than 1,000 files|cannot be read|both CSV"):
+        stream("/")
+
+
+def test_a_file_without_line_ends_is_not_read_whole(tmp_path):
+    with pytest.raises(StreamError, match="a line of more than 1,048,576 characters"):
+        stream(write(tmp_path / "x.csv", b"x" * (1 << 21)))
+    with gzip.open(tmp_path / "x.csv.gz", "wb") as file:
+        file.write(b"0" * (1 << 22))
+    with pytest.raises(StreamError, match="a line of more than 1,048,576 characters"):
+        stream(tmp_path / "x.csv.gz")
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.csv.gz", "folder"])
+def test_what_may_not_be_read_is_told(tmp_path, name, monkeypatch):
+    path = tmp_path / name
+    if name == "folder":
+        path.mkdir()
+    else:
+        write(path, TEXT)
+
+    def refused(*_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    for module, function in ((readers, "open"), (readers.gzip, "open"), (readers.os, "scandir")):
+        monkeypatch.setattr(module, function, refused, raising=False)
+    monkeypatch.setattr(readers.pa_dataset, "dataset", refused)
+    with pytest.raises(StreamError, match=f"{name}' cannot be read: Permission denied"):
+        stream(path)
 
 
 def test_the_beginning_of_a_file(tmp_path):
