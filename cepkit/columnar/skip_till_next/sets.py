@@ -14,7 +14,7 @@ Cost: the members of the lists, once for each row; no set is made that is not wa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +25,11 @@ from cepkit.columnar.kleene.sets import Offers
 from cepkit.columnar.slices.blocks import Members, SetBlock
 from cepkit.compiling import compiled
 
-# Columns of a slot: one variable of one offer, a single event or a set.
-FIRST, LAST = 0, 1  # events that it has whatever else is chosen; -1: none
-BEGIN, END = 2, 3  # its list in the pool
-LEAST, MOST = 4, 5  # how many to choose from the list
-IS_SET = 6
-SLOT_FIELDS = 7
+SLOT = np.dtype(
+    [(name, np.int32) for name in ("first", "last", "begin", "end", "least", "most", "is_set")]
+)
+"""One variable of one offer, a single event or a set: the events that it has whatever else is
+chosen (-1: none), its list in the pool, how many to choose from that, and whether it is a set."""
 
 _STOP = 1 << 62
 """Ends the numbers of a set, greater than any: a set comes before its own subsets."""
@@ -38,6 +37,7 @@ _STOP = 1 << 62
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Slots = npt.NDArray[Any]
 
 
 class OfferArrays(NamedTuple):
@@ -45,7 +45,7 @@ class OfferArrays(NamedTuple):
 
     Attributes:
         begins: int64[offers + 1], where the slots of each begin, and the end.
-        slots: int32[slots, 7], the fields of each slot.
+        slots: SLOT[slots].
         pool: int32[n], the lists that sets choose from, in the order in which members are
             preferred.
         lasts: int64[offers], the row of the last event of each.
@@ -54,7 +54,7 @@ class OfferArrays(NamedTuple):
     """
 
     begins: Times
-    slots: Ints
+    slots: Slots
     pool: Ints
     lasts: Times
     order: Times
@@ -88,7 +88,7 @@ class OffersHeld:
     def _clear(self) -> None:
         self._branches: list[npt.NDArray[np.int64]] = []
         self._lasts: list[npt.NDArray[np.integer]] = []
-        self._slots: list[Ints] = []
+        self._slots: list[Slots] = []
         self._pool: list[npt.NDArray[np.integer]] = []
         self._places: dict[int, tuple[object, int]] = {}
         self._pooled = 0
@@ -108,29 +108,29 @@ class OffersHeld:
         lasts = np.maximum.reduce(list(offers.rows.values())).astype(np.int64) + shift
         kept = np.flatnonzero(lasts >= first)
         variables = self._programs[number].variables
-        slots = np.zeros((len(kept), len(variables), SLOT_FIELDS), dtype=np.int32)
+        slots = np.zeros((len(kept), len(variables)), dtype=SLOT)
         for i, variable in enumerate(variables):
             if variable in self._sets[number]:
                 lists = offers.lists[variable].take(kept)
                 self._fill(slots[:, i], lists, shift, (number, variable))
             else:
-                slots[:, i, FIRST] = offers.rows[variable][kept] + shift
-                slots[:, i, LAST] = -1
+                slots["first"][:, i] = offers.rows[variable][kept] + shift
+                slots["last"][:, i] = -1
         self._branches.append(np.full(len(kept), number))
         self._lasts.append(lasts[kept])
-        self._slots.append(slots.reshape(-1, SLOT_FIELDS))
+        self._slots.append(slots.reshape(-1))
         self.size += len(kept)
 
-    def _fill(self, slots: Ints, lists: Lists, shift: int, of: tuple[int, str]) -> None:
-        for field, ends in ((FIRST, lists.firsts), (LAST, lists.lasts)):
-            slots[:, field] = np.where(ends >= 0, ends + shift, -1)
+    def _fill(self, slots: Slots, lists: Lists, shift: int, of: tuple[int, str]) -> None:
+        for field, ends in (("first", lists.firsts), ("last", lists.lasts)):
+            slots[field] = np.where(ends >= 0, ends + shift, -1)
         bounded = bool((lists.most < lists.lengths).any())
         if bounded and self._arrival is not None:
             lists = lists.by_arrival(self._arrival[shift:])
         place = self._place(lists.members, shift, of)
-        slots[:, BEGIN], slots[:, END] = lists.begins + place, lists.ends + place
-        slots[:, LEAST], slots[:, MOST] = lists.least, lists.most
-        slots[:, IS_SET] = 1
+        slots["begin"], slots["end"] = lists.begins + place, lists.ends + place
+        slots["least"], slots["most"] = lists.least, lists.most
+        slots["is_set"] = 1
 
     def _place(self, members: npt.NDArray[np.integer], shift: int, of: tuple[int, str]) -> int:
         """Return where lists begin in the pool.
@@ -153,10 +153,10 @@ class OffersHeld:
         if not len(branches):
             return
         number = int(branches[0])
-        slots = np.full((len(members.sizes), SLOT_FIELDS), -1, dtype=np.int32)
-        slots[:, BEGIN], slots[:, END] = members.starts[:-1], members.starts[1:]
-        slots[:, LEAST] = slots[:, MOST] = members.sizes
-        slots[:, IS_SET] = [v in self._sets[number] for v in self._programs[number].variables]
+        slots = np.full(len(members.sizes), -1, dtype=SLOT)
+        slots["begin"], slots["end"] = members.starts[:-1], members.starts[1:]
+        slots["least"] = slots["most"] = members.sizes
+        slots["is_set"] = [v in self._sets[number] for v in self._programs[number].variables]
         self._branches, self._slots = [branches], [slots]
         self._lasts = [members.rows.max(keepdims=True)]
         self._pool, self._pooled, self.size = [members.rows], len(members.rows), 1
@@ -180,7 +180,7 @@ class OffersHeld:
         nothing = np.empty(0, dtype=np.int64)
         branches = np.concatenate((nothing, *self._branches))
         lasts = np.concatenate((nothing, *self._lasts))
-        slots = np.concatenate((np.empty((0, SLOT_FIELDS), dtype=np.int32), *self._slots))
+        slots = np.concatenate((np.empty(0, dtype=SLOT), *self._slots))
         pool = np.concatenate((np.empty(0, dtype=np.int32), *self._pool), dtype=np.int32)
         widths = np.array([len(program.variables) for program in self._programs])[branches]
         begins = np.concatenate(([0], np.cumsum(widths)))
@@ -204,32 +204,32 @@ def _given_are_free(offers: OfferArrays, begin: int, end: int, consumed: Flags) 
     """Whether all events are free that an offer has whatever else is chosen."""
     for s in range(begin, end):
         slot = offers.slots[s]
-        if slot[FIRST] >= 0 and consumed[slot[FIRST]]:
+        if slot.first >= 0 and consumed[slot.first]:
             return False
-        if slot[LAST] >= 0 and consumed[slot[LAST]]:
+        if slot.last >= 0 and consumed[slot.last]:
             return False
     return True
 
 
 @compiled
-def _fill(offers: OfferArrays, s: int, consumed: Flags, rows: Ints, at: int) -> int:
+def _write(offers: OfferArrays, s: int, consumed: Flags, rows: Ints, at: int) -> int:
     """Write the events of a slot from `at` on; return where they end, -1: too few are free."""
     slot, pool = offers.slots[s], offers.pool
-    if slot[FIRST] >= 0:
-        rows[at] = slot[FIRST]
+    if slot.first >= 0:
+        rows[at] = slot.first
         at += 1
     chosen = 0
-    for i in range(slot[BEGIN], slot[END]):
-        if chosen == slot[MOST]:
+    for i in range(slot.begin, slot.end):
+        if chosen == slot.most:
             break
         if not consumed[pool[i]]:
             rows[at + chosen] = pool[i]
             chosen += 1
-    if chosen < slot[LEAST]:
+    if chosen < slot.least:
         return -1
     at += chosen
-    if slot[LAST] >= 0:
-        rows[at] = slot[LAST]
+    if slot.last >= 0:
+        rows[at] = slot.last
         at += 1
     return at
 
@@ -264,7 +264,7 @@ def _key(
     size = 0
     smaller = least < 0
     for s in range(begin, end):
-        filled = _fill(offers, s, consumed, rows, 0)
+        filled = _write(offers, s, consumed, rows, 0)
         if filled < 0:
             return -1
         before = size
@@ -273,7 +273,7 @@ def _key(
             size += 1
         if arrival.size > 0:
             key[before:size].sort()
-        if offers.slots[s, IS_SET]:
+        if offers.slots[s].is_set:
             key[size] = _STOP
             size += 1
         for i in range(before, size):
@@ -308,7 +308,7 @@ def take_offers(
         room = 0
         for s in range(begins[offer], begins[offer + 1]):
             # Both ends, the members, a stop.
-            room += 3 + offers.slots[s, END] - offers.slots[s, BEGIN]
+            room += 3 + offers.slots[s].end - offers.slots[s].begin
         width = max(width, room)
     key = np.empty(width, dtype=np.int64)
     best = np.empty(width, dtype=np.int64)
@@ -336,7 +336,7 @@ def take_offers(
             continue
         for s in range(begins[winner], begins[winner + 1]):
             begun = starts[slot]
-            filled = _fill(offers, s, consumed, events, begun)
+            filled = _write(offers, s, consumed, events, begun)
             if offers.arrival.size > 0:
                 events[begun:filled].sort()
             slot += 1
