@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cepkit.costs import LATENCY, PARTIAL_MATCHES
 from cepkit.costs.contract import CostModel, query_cost
@@ -18,9 +18,9 @@ from cepkit.plan.nodes import BranchPlan, Plan, TreePlan, as_tree
 from cepkit.plan.printer import one_line
 from cepkit.planners import PLANNERS
 from cepkit.planners.choose import cost_plan
-from cepkit.planners.contract import Observed, Observer, Planner
+from cepkit.planners.contract import Observed, Planner
 from cepkit.printing import Printed, html_output
-from cepkit.progress import SILENT_SECONDS, Progress, is_shown
+from cepkit.progress import Bar, Progress
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import html_table, number, text_table, whole
 
@@ -244,11 +244,11 @@ def compare_plans(
     branches = normal_form(query)
     rows: list[ComparedPlan] = []
     refused: list[tuple[str, LimitError]] = []
-    with _Bar(len(chosen), progress) as bar:
+    with Bar(len(chosen), progress) as bar:
         for planner in map(PLANNERS.pick, chosen):
             bar.begin(planner.name)
             try:
-                rows.append(_compared(planner, query, branches, statistics, cost, bar.move))
+                rows.append(_compared(planner, query, branches, statistics, cost, bar))
             except LimitError as reason:
                 refused.append((planner.name, reason))
             except KeyboardInterrupt:
@@ -274,7 +274,7 @@ def _compared(
     branches: tuple[Branch, ...],
     statistics: Statistics,
     cost: CostModel,
-    watch: Observer,
+    bar: Bar,
 ) -> ComparedPlan:
     observed: list[tuple[Observed, ...]] = []
     plans: list[BranchPlan] = []
@@ -284,7 +284,7 @@ def _compared(
 
         def observe(state: Observed, states: list[Observed] = states) -> None:
             states.append(state)
-            watch(state)
+            bar.move(state.done or 0.0)
 
         plans.append(planner.plan(branch, statistics, cost, observe))
         observed.append(tuple(states))
@@ -300,40 +300,6 @@ def _compared(
         seconds,
         tuple(observed),
     )
-
-
-class _Bar:
-    """A bar that says which planner searches, and how far an exact one has come."""
-
-    def __init__(self, planners: int, progress: Progress) -> None:
-        self._begun = -1
-        self._bar: Any = None
-        if is_shown(progress):
-            from tqdm.auto import tqdm
-
-            self._bar = tqdm(
-                total=planners,
-                delay=SILENT_SECONDS if progress == "auto" else 0.0,
-                bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}",
-                leave=False,
-            )
-
-    def begin(self, planner: str) -> None:
-        self._begun += 1
-        if self._bar is not None:
-            self._bar.set_description(planner, refresh=not self._bar.delay)
-            self._bar.update(self._begun - self._bar.n)
-
-    def move(self, where: Observed) -> None:
-        if self._bar is not None:
-            self._bar.update(self._begun + (where.done or 0.0) - self._bar.n)
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
 
 
 def _without_plan(cells: tuple[str, ...]) -> tuple[str, ...]:
