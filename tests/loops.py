@@ -17,6 +17,7 @@ import numba
 import numpy as np
 import pytest
 
+from cepkit import compiling
 from cepkit.columnar.join import generated, sources, step
 
 Way: TypeAlias = Literal["numpy", "python", "compiled"]
@@ -45,8 +46,8 @@ def in_python(text: str) -> Any:
     """Return what a source defines, left to Python."""
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("njit", "cfunc"):
-            patch.setattr(numba, name, lambda *_, **__: lambda function: function)
+        patch.setattr(compiling, "compiled", lambda function: function)
+        patch.setattr(compiling, "addressed", lambda _: lambda function: function)
         exec(sources._HEAD + text, names)
     if "predicate" in names:
         return SimpleNamespace(predicate=_Callback(names["predicate"]))

@@ -66,3 +66,20 @@ def test_a_loop_is_compiled_anew_where_a_constant_of_another_file_has_changed(
     later = words.stat().st_mtime + 10
     os.utime(words, (later, later))
     assert ran(tmp_path) == "21 0"
+
+
+def test_a_loop_is_compiled_anew_where_the_fields_of_a_record_have_changed(tmp_path: Path) -> None:
+    (tmp_path / "loop.py").write_text(
+        "from cepkit.compiling import compiled\nfrom record_of_loop import Pair\n\n"
+        "@compiled\ndef run(pair):\n    return pair.x\n\n"
+        "print(run(Pair(x=1, y=2)), sum(run.stats.cache_hits.values()))\n"
+    )
+    record = tmp_path / "record_of_loop.py"
+    lines = "from typing import NamedTuple\n\nclass Pair(NamedTuple):\n    {}: int\n    {}: int\n"
+    record.write_text(lines.format("x", "y"))
+    assert ran(tmp_path) == "1 0"
+    assert ran(tmp_path) == "1 1"
+    record.write_text(lines.format("y", "x"))
+    later = record.stat().st_mtime + 10
+    os.utime(record, (later, later))
+    assert ran(tmp_path) == "1 0"

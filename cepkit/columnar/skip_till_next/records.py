@@ -224,7 +224,7 @@ class Counts(NamedTuple):
 
     Attributes:
         looked: int64[nodes + 1], the candidates looked at, and at the end all work.
-        removed: int64[nodes], the partial matches that NOT ruled out.
+        removed: int64[nodes + 1], the partial matches that NOT ruled out.
     """
 
     looked: Times
