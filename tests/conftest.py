@@ -25,7 +25,9 @@ settings.register_profile(
 )
 settings.register_profile("long", settings.get_profile("default"), max_examples=3000)
 # For make test-random: what is drawn follows from --hypothesis-seed alone.
-settings.register_profile("random", settings.get_profile("default"), derandomize=False)
+settings.register_profile(
+    "random", settings.get_profile("default"), derandomize=False, max_examples=25
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 

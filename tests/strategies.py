@@ -15,6 +15,7 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from cepkit.pattern import conditions as c
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cepkit.pattern.normal_form import Branch
+
+FEW = settings(
+    max_examples=settings().max_examples // 3,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+"""For tests on Spark, of which an example takes a second or so."""
 
 UNIT = 1_000_000
 """A time step: one second. Windows are whole units, so that their edges are hit."""

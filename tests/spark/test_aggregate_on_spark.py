@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cepkit as ck
@@ -22,13 +22,7 @@ from cepkit.spark.aggregates.aggregate import aggregate
 from cepkit.stream.stream import events
 from tests.aggregates import plain, rows_in
 from tests.properties.test_aggregation import ANYTHING, SEQUENCES, expected
-from tests.strategies import as_table
-
-FEW = settings(
-    max_examples=20,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+from tests.strategies import FEW, as_table
 
 
 def found(spark, case, data, method) -> tuple[str, Counter[tuple[Any, ...]]]:

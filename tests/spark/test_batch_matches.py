@@ -10,7 +10,7 @@ from typing import get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cepkit.columnar.results.matches import Matches
@@ -21,7 +21,7 @@ from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.spark.batch import SparkMatches, detect
 from cepkit.stream.stream import events
 from tests.properties.test_engine import plans, tree_plans
-from tests.strategies import ConditionKind, as_table, cases, orders, result_of
+from tests.strategies import FEW, ConditionKind, as_table, cases, orders, result_of
 
 CONDITIONS: tuple[ConditionKind, ...] = tuple(k for k in get_args(ConditionKind) if k != "set")
 # Which member of a set is the first follows from the order of arrival where times are equal.
@@ -32,11 +32,6 @@ CASES = cases(
     windows=("none", "time", "time-exclusive"),
     condition_kinds=CONDITIONS,
     unsorted=True,
-)
-FEW = settings(
-    max_examples=20,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
 

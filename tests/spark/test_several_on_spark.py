@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cepkit as ck
@@ -23,13 +23,8 @@ from cepkit.stream.stream import events
 from tests.aggregates import plain
 from tests.properties.test_aggregation_in_cells import workloads
 from tests.spark.test_aggregate_on_spark import clicks
-from tests.strategies import as_table, streams
+from tests.strategies import FEW, as_table, streams
 
-FEW = settings(
-    max_examples=15,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
 ROLES = {"time": "ts", "type": "kind"}
 FUNNEL = (
     "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT",
