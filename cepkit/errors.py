@@ -220,6 +220,31 @@ class TraceError(CepkitError, ValueError):
     """What should be a trace of a run is none, or one of another stream."""
 
 
+class FileError(CepkitError, OSError):
+    """A file that cannot, or must not, be written.
+
+    Args:
+        found: What was found.
+        expected: What would have been right.
+        hint: What to do now.
+        cause: What the system said, if it was asked; it has the error's `errno`.
+    """
+
+    def __init__(
+        self,
+        found: str,
+        *,
+        expected: str | None = None,
+        hint: str | None = None,
+        cause: OSError | None = None,
+    ) -> None:
+        super().__init__(found, expected=expected, hint=hint)
+        # What OSError has made of the three.
+        self.errno = None if cause is None else cause.errno
+        self.strerror = None if cause is None else cause.strerror
+        self.filename = None if cause is None else cause.filename
+
+
 class LimitError(CepkitError, RuntimeError):
     """A result or a search that would grow past its limit."""
 

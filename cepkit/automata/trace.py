@@ -196,12 +196,22 @@ class Trace(Printed):
 
         return to_html(self)
 
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the trace as JSON (docs/trace.md), and write it to `path` if one is given."""
+    def to_json(
+        self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
+    ) -> str:
+        """Return the trace as JSON (docs/trace.md), and write it to `path` if one is given.
+
+        Args:
+            path: The file, whose name ends in .json.
+            overwrite: Whether to replace a file that exists; it stays until the new one is whole.
+
+        Raises:
+            FileError: It cannot, or must not, be written.
+        """
         from cepkit.automata.trace_json import encode
         from cepkit.stream.json_text import write_json
 
-        return write_json(encode(self), path)
+        return write_json(encode(self), path, overwrite=overwrite)
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str]) -> Trace:

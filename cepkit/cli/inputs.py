@@ -13,11 +13,12 @@ from cepkit.errors import CepkitError, StatisticsError
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.statistics.model import Statistics
+from cepkit.statistics.saved import LARGEST_FILE
 from cepkit.stream.paths import decoded, path_of, read_text
 from cepkit.stream.stream import Stream
 
 # Some bytes for each of the characters that a pattern may have.
-_LARGEST_PATTERN, _LARGEST_STATISTICS = 400_000, 100_000_000
+_LARGEST_PATTERN = 400_000
 
 
 def read_pattern(arguments: argparse.Namespace) -> Query:
@@ -62,7 +63,7 @@ def read_statistics(path: str, query: Query) -> Statistics:
         path: The file.
         query: The pattern that they must be about.
     """
-    statistics = ck.Statistics.from_json(read_text(path_of(path), _LARGEST_STATISTICS, waits=True))
+    statistics = ck.Statistics.from_json(read_text(path_of(path), LARGEST_FILE, waits=True))
     missing = [e.variable for e in events_of(query.structure) if e.variable not in statistics.rates]
     if missing:
         raise StatisticsError(

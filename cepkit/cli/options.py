@@ -52,8 +52,8 @@ def statistics_option(command: argparse._ActionsContainer) -> None:
     )
 
 
-def out_options(command: argparse._ActionsContainer, description: str) -> None:
-    """Add --out and --overwrite.
+def out_option(command: argparse._ActionsContainer, description: str) -> None:
+    """Add --out; `json_option` adds --overwrite.
 
     Args:
         command: The parser, or a group of its options.
@@ -62,13 +62,22 @@ def out_options(command: argparse._ActionsContainer, description: str) -> None:
     command.add_argument(
         "--out", metavar="FILE", help=f"{description}. It appears when it is whole"
     )
-    command.add_argument("--overwrite", action="store_true", help="replace --out where it exists")
 
 
 def json_option(command: argparse._ActionsContainer, what: str) -> None:
-    """Add --json; `what` is what it writes."""
+    """Add --json and --overwrite; `what` is what --json writes."""
     command.add_argument(
-        "--json", metavar="FILE", help=f"write {what} as JSON; - for stdout, and nothing else there"
+        "--json",
+        metavar="FILE",
+        help=f"write {what} as JSON to a .json file; - for stdout, and nothing else there",
+    )
+    overwrite_option(command)
+
+
+def overwrite_option(command: argparse._ActionsContainer) -> None:
+    """Add --overwrite."""
+    command.add_argument(
+        "--overwrite", action="store_true", help="replace files that exist; else they are refused"
     )
 
 

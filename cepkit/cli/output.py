@@ -1,12 +1,9 @@
-"""What goes into files: matches, there when they are whole, and an older file stays until then."""
+"""What a command writes: checked before anything is computed, and there when it is whole."""
 
 from __future__ import annotations
 
 import argparse
 import math
-import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,102 +12,93 @@ import pyarrow.csv as pa_csv
 import pyarrow.dataset as pa_dataset
 
 from cepkit.cli.terminal import say
-from cepkit.errors import CepkitError, UnsupportedError
+from cepkit.columnar.results.output import to_parquet
+from cepkit.errors import UnsupportedError
+from cepkit.files import (
+    CSV,
+    HTML,
+    JSON,
+    PARQUET,
+    check_apart,
+    check_target,
+    whole_file,
+    whole_folder,
+    write_text,
+)
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
 from cepkit.statistics.tables import whole
 
-_SUFFIXES = (".parquet", ".pq", ".csv")
-_SPARK_IS_DONE = "_SUCCESS"
+OPTION = "--overwrite"
 
 
-def check_target(arguments: argparse.Namespace) -> Path | None:
-    """Return the path to write to, before anything is computed; None: nothing is written.
+def check_targets(arguments: argparse.Namespace) -> Path | None:
+    """Return the path to write rows to, before anything is computed; None: none are written.
 
     Args:
-        arguments: With `out`, `overwrite`, and `events`, which must not be replaced.
+        arguments: With `overwrite` and, of what the command can write, `out`, `json` and `html`;
+            and `events`, which must not be replaced.
 
     Raises:
-        CepkitError: It cannot, or must not, be written.
+        FileError: A file cannot, or must not, be written.
     """
-    if not arguments.out:
+    asked: Any = {"overwrite": arguments.overwrite, "option": OPTION}
+    if arguments.json not in (None, "-"):
+        check_target(arguments.json, JSON, **asked)
+    if getattr(arguments, "html", None):
+        check_target(arguments.html, HTML, **asked)
+    if not getattr(arguments, "out", None):
         return None
-    name = arguments.out
-    target = Path(name).expanduser()
-    if target.suffix.casefold() not in _SUFFIXES:
-        raise CepkitError(
-            f"cannot write '{target.suffix or name}' files",
-            expected=f"a name that ends in {' or '.join(_SUFFIXES)}",
-        )
-    folder = target.parent
-    if not folder.is_dir():
-        raise CepkitError(f"'{name}' cannot be written", hint=f"there is no folder '{folder}'")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise CepkitError(f"'{name}' cannot be written: no permission in '{folder}'")
-    if _touches(target, Path(arguments.events).expanduser()):
-        raise CepkitError(
-            f"'{name}' is the file of the events, or lies among them", hint="name another place"
-        )
-    if target.exists() and not arguments.overwrite:
-        raise CepkitError(f"'{name}' exists already", hint="--overwrite replaces it")
-    if target.is_dir() and not (target / _SPARK_IS_DONE).exists():
-        raise CepkitError(
-            f"'{name}' is a folder that cepkit did not write", hint="remove it, or name another"
-        )
+    target = check_target(arguments.out, PARQUET, CSV, folders=True, **asked)
+    check_apart(target, Path(arguments.events).expanduser())
     return target
 
 
-def write(matches: Any, target: Path) -> int:
-    """Write all matches, some at a time.
+def write_json(arguments: argparse.Namespace, text: str) -> None:
+    """Write a text that is JSON to the file of `--json`, or to stdout."""
+    if arguments.json == "-":
+        say(text)
+    else:
+        write_text(arguments.json, f"{text}\n", JSON, overwrite=arguments.overwrite, option=OPTION)
+
+
+def write(rows: Any, target: Path, *, overwrite: bool) -> int:
+    """Write all rows, some at a time.
 
     Args:
-        matches: What `detect` returned; from Spark, a folder is written, without passing here.
-        target: From `check_target`.
+        rows: What `detect` or `aggregate` returned, of batches, or a Spark DataFrame, of which a
+            folder is written without passing here.
+        target: From `check_targets`.
+        overwrite: Whether to replace what is there.
 
     Returns:
         How many there are.
     """
-    # In a folder of its own beside the target: the same disk, and gone whatever happens.
-    try:
-        beside = tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as error:
-        raise CepkitError(f"'{target}' cannot be written: {error.strerror}") from error
-    with beside as folder:
-        # From the root: Spark may have been started in another folder.
-        draft = Path(folder, target.name).resolve()
-        is_csv = target.suffix.casefold() == ".csv"
-        if not hasattr(matches, "batches"):
-            count = _write_on_spark(matches, draft, is_csv=is_csv)
-        elif is_csv:
-            count = _write_csv(matches, draft)
-        else:
-            count = matches.write_parquet(draft)
-        if target.is_dir():
-            shutil.rmtree(target)
-        draft.replace(target)
-    return int(count)
+    is_csv = target.suffix.casefold() in CSV.endings
+    if not hasattr(rows, "batches"):
+        with whole_folder(target, overwrite=overwrite) as folder:
+            return _write_on_spark(rows, folder, is_csv=is_csv)
+    if is_csv:
+        _check_flat(rows.schema)
+    with whole_file(target, overwrite=overwrite) as file:
+        if is_csv:
+            return _write_csv(rows, file)
+        return to_parquet(rows.batches(), rows.schema, file)
 
 
-def _touches(target: Path, source: Path) -> bool:
-    """Return whether writing `target` would harm the events, or be read as events next time."""
-    target, source = target.resolve(), source.resolve()
-    among = source.is_dir() and source in target.parents
-    return target == source or target in source.parents or among
-
-
-def _write_on_spark(matches: Any, draft: Path, *, is_csv: bool) -> int:
+def _write_on_spark(rows: Any, folder: Path, *, is_csv: bool) -> int:
     if not is_csv:
-        matches.write.parquet(str(draft))
-        return int(pa_dataset.dataset(draft, format="parquet").count_rows())
+        rows.write.parquet(str(folder))
+        return int(pa_dataset.dataset(folder, format="parquet").count_rows())
     columns = []
-    for field in matches.schema.fields:
+    for field in rows.schema.fields:
         name = _quoted(field.name)
         parts = [part.name for part in getattr(field.dataType, "fields", ())]
         columns += [f"{name}.{_quoted(p)} AS {_quoted(f'{field.name}.{p}')}" for p in parts]
         if not parts:
             columns.append(name)
-    matches.selectExpr(*columns).write.csv(str(draft), header=True)
-    written = matches.sparkSession.read.csv(str(draft), header=True, multiLine=True)
+    rows.selectExpr(*columns).write.csv(str(folder), header=True)
+    written = rows.sparkSession.read.csv(str(folder), header=True, multiLine=True)
     return int(written.count())
 
 
@@ -118,19 +106,25 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _write_csv(matches: Any, draft: Path) -> int:
-    schema = _flat(pa.RecordBatch.from_pylist([], schema=matches.schema)).schema
-    nested = [f.name for f in schema if pa.types.is_nested(f.type)]
+def _check_flat(schema: pa.Schema) -> None:
+    nested = [field.name for field in _flat_schema(schema) if pa.types.is_nested(field.type)]
     if nested:
         raise UnsupportedError(
             f"a CSV file cannot hold '{nested[0]}', which is a list", hint="write a .parquet file"
         )
+
+
+def _write_csv(rows: Any, file: Any) -> int:
     written = 0
-    with draft.open("wb") as file, pa_csv.CSVWriter(file, schema) as writer:
-        for batch in matches.batches():
+    with pa_csv.CSVWriter(file, _flat_schema(rows.schema)) as writer:
+        for batch in rows.batches():
             writer.write_batch(_flat(batch))
             written += len(batch)
     return written
+
+
+def _flat_schema(schema: pa.Schema) -> pa.Schema:
+    return _flat(pa.RecordBatch.from_pylist([], schema=schema)).schema
 
 
 def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -138,14 +132,6 @@ def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
     table = pa.Table.from_batches([batch]).flatten()
     batches = table.combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
-
-
-def write_json(name: str, text: str) -> None:
-    """Write a text that is JSON to a file, or to stdout where the name is "-"."""
-    if name == "-":
-        say(text)
-    else:
-        Path(name).write_text(text + "\n", encoding="utf-8")
 
 
 def number_as_data(value: object) -> object:

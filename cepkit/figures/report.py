@@ -24,8 +24,8 @@ from cepkit.figures.charts.stream_profile import rates, shares
 from cepkit.figures.diagrams import plan_canvas, timeline_canvas
 from cepkit.figures.diagrams.pictures import notes_in_words, pictures, steps_in_words
 from cepkit.figures.diagrams.timeline import timeline
-from cepkit.figures.kit.files import write_whole
 from cepkit.figures.kit.svg import to_svg
+from cepkit.files import HTML, write_text
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
@@ -55,11 +55,12 @@ def write_report(
     explanation: Explanation | None = None,
     facts: Mapping[str, str] | None = None,
     title: str = "Matches of a pattern",
+    overwrite: bool = False,
 ) -> Path:
     """Write the report of a run; it appears when it is whole.
 
     Args:
-        path: The HTML file; an older one is replaced.
+        path: The HTML file.
         query: What was asked.
         plan: How it was evaluated.
         matches_frame: Some of the matches, as `matches.head(20)` gives them.
@@ -68,12 +69,13 @@ def write_report(
         explanation: What the steps did.
         facts: What to show first, as {"events": "200,000", "matches": "1,234"}.
         title: Of the page.
+        overwrite: Whether to replace a file that exists.
 
     Returns:
         The path.
 
     Raises:
-        CepkitError: The folder cannot be written.
+        FileError: It cannot, or must not, be written.
     """
     sections = [
         page.section("Pattern", html_lines(query.text or str(query))),
@@ -83,7 +85,8 @@ def write_report(
         *_matches(matches_frame, query),
         *([_statistics(statistics)] if statistics is not None else []),
     ]
-    return write_whole(Path(path), page.page(title, facts or {}, sections))
+    whole = page.page(title, facts or {}, sections)
+    return write_text(path, whole, HTML, overwrite=overwrite)
 
 
 def _plan(plan: Plan, query: Query) -> str:

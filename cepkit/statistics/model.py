@@ -7,6 +7,7 @@ selectivity of the variable's own filter; here `rates` are before and `rate()` i
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
@@ -14,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from cepkit.errors import StatisticsError, shown
+from cepkit.files import JSON, write_text
 from cepkit.printing import WithPrinter
 from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.keys import KeyCounts
@@ -179,18 +181,34 @@ class Statistics(WithPrinter):
         changed = replace(self, **changes)
         return self if changed == self else replace(changed, forecast=None)
 
-    def to_json(self) -> str:
-        """Return the statistics as JSON; `from_json` reads it."""
-        return to_json(self._values())
+    def to_json(
+        self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
+    ) -> str:
+        """Return the statistics as JSON, and write it to `path` if one is given.
 
-    @staticmethod
-    def from_json(text: str) -> Statistics:
-        """Return the statistics that `to_json` wrote.
+        Args:
+            path: The file, whose name ends in .json.
+            overwrite: Whether to replace a file that exists; it stays until the new one is whole.
 
         Raises:
-            StatisticsError: The text is something else.
+            FileError: It cannot, or must not, be written.
         """
-        return Statistics(**from_json(text))
+        text = to_json(self._values())
+        if path is not None:
+            write_text(path, text, JSON, overwrite=overwrite)
+        return text
+
+    @staticmethod
+    def from_json(source: str | os.PathLike[str]) -> Statistics:
+        """Return the statistics of a JSON text, or of a file.
+
+        Args:
+            source: What `to_json` gave, or the path, which ends in .json, where it was written.
+
+        Raises:
+            StatisticsError: It is something else.
+        """
+        return Statistics(**from_json(source))
 
     def __hash__(self) -> int:
         values = self._values().values()

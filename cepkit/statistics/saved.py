@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, TypedDict
@@ -19,8 +20,10 @@ from cepkit.statistics.over_time import OverTime
 from cepkit.statistics.selectivity import Equality, Selectivity
 from cepkit.stream.columns import Dropped
 from cepkit.stream.json_text import parse_object
+from cepkit.stream.paths import path_of, read_text
 from cepkit.stream.shapes import Number, ShapeError, Time, check
 
+LARGEST_FILE = 100_000_000
 FORMAT = "cepkit statistics 2"
 _OLDER = "cepkit statistics 1"
 _MAY_BE_NONE = ("over_time", "lateness", "forecast")
@@ -148,19 +151,24 @@ class _Saved(_Older):
     forecast: _ForecastShape | None
 
 
-def from_json(text: str) -> dict[str, Any]:
+def from_json(source: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the value of each field that `to_json` wrote, now or in format 1.
 
+    Args:
+        source: The text, or the path of a file, which ends in .json where it is a text.
+
     Raises:
-        StatisticsError: The text is no JSON, of another format, or has values that cannot be; the
-            error says where.
+        StatisticsError: The file cannot be read, the text is no JSON, of another format, or has
+            values that cannot be; the error says where.
     """
-    if not isinstance(text, str):
+    if not isinstance(source, str | os.PathLike):
         raise StatisticsError(
-            f"statistics from a {type(text).__name__}",
-            expected="a JSON text, as to_json() gives it",
-            hint="Path(...).read_text() gives that of a file",
+            f"statistics from a {type(source).__name__}",
+            expected="a JSON text, as to_json() gives it, or the path of a file",
         )
+    text = source if isinstance(source, str) and not source.endswith(".json") else None
+    if text is None:
+        text = read_text(path_of(source, StatisticsError), LARGEST_FILE, StatisticsError)
     try:
         data = parse_object(text, "format", FORMAT, _OLDER)
         check(data, _Older if data["format"] == _OLDER else _Saved)

@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
+from cepkit.errors import FileError
+from cepkit.files import CSV, PARQUET, check_target, whole_file
 from cepkit.stream.clicks import click_events as click_events
 
 Floats = npt.NDArray[np.float64]
@@ -218,30 +220,39 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--per-day", type=int, help="stocks: how many events a day has (default 200000)"
     )
-    parser.add_argument("--out", type=Path, required=True, help="a .csv or .parquet file")
+    parser.add_argument("--out", required=True, help="a .csv or .parquet file")
+    parser.add_argument("--overwrite", action="store_true", help="replace --out where it exists")
     options = parser.parse_args(arguments)
     if options.events < 0 or (options.per_day is not None and options.per_day < 1):
         parser.error("--events must not be negative, --per-day must be positive")
-    if options.out.suffix not in (".csv", ".parquet"):
-        parser.error(f"--out {options.out} ends in neither .csv nor .parquet")
-    if options.stream == "zipf":
-        table = zipf_events(options.events, seed=options.seed)
-    elif options.stream == "clicks":
-        table = click_events(options.events, seed=options.seed)
-    else:
-        table = stock_events(options.events, seed=options.seed, events_per_day=options.per_day)
     try:
-        if options.out.suffix == ".parquet":
-            pa_parquet.write_table(table, options.out)
-        else:
-            with options.out.open("wb") as file:
-                # Arrow would put the names in quotes.
-                file.write((",".join(table.column_names) + "\n").encode())
-                pa_csv.write_csv(
-                    table, file, pa_csv.WriteOptions(include_header=False, quoting_style="none")
-                )
-    except OSError as error:
+        target = check_target(
+            options.out, PARQUET, CSV, overwrite=options.overwrite, option="--overwrite"
+        )
+        _write(_generated(options), target, overwrite=options.overwrite)
+    except FileError as error:
         parser.error(str(error))
+
+
+def _generated(options: argparse.Namespace) -> pa.Table:
+    match options.stream:
+        case "zipf":
+            return zipf_events(options.events, seed=options.seed)
+        case "clicks":
+            return click_events(options.events, seed=options.seed)
+        case _:
+            return stock_events(options.events, seed=options.seed, events_per_day=options.per_day)
+
+
+def _write(table: pa.Table, target: Path, *, overwrite: bool) -> None:
+    with whole_file(target, overwrite=overwrite) as file:
+        if target.suffix.casefold() in PARQUET.endings:
+            pa_parquet.write_table(table, file)
+            return
+        # Arrow would put the names in quotes.
+        file.write((",".join(table.column_names) + "\n").encode())
+        no_quotes = pa_csv.WriteOptions(include_header=False, quoting_style="none")
+        pa_csv.write_csv(table, file, no_quotes)
 
 
 if __name__ == "__main__":

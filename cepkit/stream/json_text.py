@@ -6,10 +6,10 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 from cepkit.errors import TraceError
+from cepkit.files import JSON, write_text
 from cepkit.stream.paths import path_of, read_text
 from cepkit.stream.shapes import ShapeError, shown
 
@@ -18,11 +18,17 @@ _LARGEST_FILE = 1 << 30
 T = TypeVar("T")
 
 
-def write_json(data: dict[str, Any], path: str | os.PathLike[str] | None) -> str:
-    """Return an object as a JSON text, and write it to `path` if one is given."""
+def write_json(
+    data: dict[str, Any], path: str | os.PathLike[str] | None, *, overwrite: bool
+) -> str:
+    """Return an object as a JSON text, and write it to `path` if one is given.
+
+    Raises:
+        FileError: It cannot, or must not, be written.
+    """
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        write_text(path, text, JSON, overwrite=overwrite)
     return text
 
 

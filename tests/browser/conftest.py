@@ -106,7 +106,7 @@ def opened(context: BrowserContext, page: Page, tmp_path: Path) -> Iterator[Call
     """Open traces as a saved page, with the network off."""
 
     def open_(traces: Any, **options: Any) -> Reading:
-        path = draw(traces, **options).save_html(tmp_path / "player.html")
+        path = draw(traces, **options).save_html(tmp_path / "player.html", overwrite=True)
         context.set_offline(True)
         page.goto(path.as_uri())
         return Reading(page).wait()

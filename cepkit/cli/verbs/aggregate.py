@@ -6,17 +6,15 @@ import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import cepkit as ck
 from cepkit.cli.inputs import open_stream, read_pattern
-from cepkit.cli.options import json_option, out_options, pattern_options, stream_options
-from cepkit.cli.output import check_target, write, write_json
+from cepkit.cli.options import json_option, out_option, pattern_options, stream_options
+from cepkit.cli.output import check_targets, write, write_json
 from cepkit.cli.rows import table_of
 from cepkit.cli.terminal import run_with_progress, say, seconds
 from cepkit.routes.aggregates import EMITS, METHODS
@@ -27,7 +25,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table as `write` takes matches."""
+    """A table as `write` takes rows."""
 
     table: pa.Table
 
@@ -37,10 +35,6 @@ class _Table:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         yield from self.table.to_batches()
-
-    def write_parquet(self, path: Path) -> int:
-        pq.write_table(self.table, path)
-        return len(self.table)
 
 
 def options(command: argparse.ArgumentParser) -> None:
@@ -66,14 +60,14 @@ def options(command: argparse.ArgumentParser) -> None:
         help="%(default)s if absent; all give the same rows",
     )
     output = command.add_argument_group("output")
-    out_options(output, "a .parquet or .csv file; with --spark a folder of such files")
+    out_option(output, "a .parquet or .csv file; with --spark a folder of such files")
     json_option(output, "the number of rows, the first of them, and the method")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Aggregate the matches of a pattern: into a file, or the first rows onto the terminal."""
     query = read_pattern(arguments)
-    target = check_target(arguments)
+    target = check_targets(arguments)
     stream = open_stream(arguments)
     begin = perf_counter()
 
@@ -81,11 +75,15 @@ def run(arguments: argparse.Namespace) -> None:
         result: Any = ck.aggregate(stream, query, method=arguments.method, emit=arguments.emit)
         if stream.place == "spark":
             if target:
-                return result, [], write(result, target)
+                return result, [], write(result, target, overwrite=arguments.overwrite)
             rows = result.select("*").limit(_SHOWN).toArrow().to_pylist()
             return result, rows, result.count()
         if target:
-            return result, [], write(_Table(result.to_arrow()), target)
+            return (
+                result,
+                [],
+                write(_Table(result.to_arrow()), target, overwrite=arguments.overwrite),
+            )
         shown = result.to_pandas().head(_SHOWN).astype(object)
         rows = shown.where(shown.notna(), None).to_dict("records")
         return result, rows, len(result)
@@ -110,4 +108,4 @@ def run(arguments: argparse.Namespace) -> None:
             "method": result.method,
             "reason": result.reason,
         }
-        write_json(arguments.json, json.dumps(data, indent=2, ensure_ascii=False, default=str))
+        write_json(arguments, json.dumps(data, indent=2, ensure_ascii=False, default=str))

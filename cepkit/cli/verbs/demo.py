@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -18,12 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pa_dataset
 
 import cepkit as ck
-from cepkit.cli.options import count
-from cepkit.cli.output import write
+from cepkit.cli.options import count, overwrite_option
+from cepkit.cli.output import OPTION, write
 from cepkit.cli.rows import match_table
 from cepkit.cli.spark_files import quiet_session
 from cepkit.cli.terminal import run_with_progress, say, seconds, working
-from cepkit.errors import CepkitError
+from cepkit.files import HTML, check_target
 from cepkit.plan.printer import one_line
 from cepkit.statistics.tables import count_text, text_table
 from cepkit.stream.generators import stock_events
@@ -35,6 +34,9 @@ WITHIN 5 minutes
 """
 
 _SHOWN, _IN_REPORT = 5, 100
+
+_REPORT = "out/cepkit-demo.html"
+"""Where the report goes, time and again."""
 
 _HOW_TO_READ = """
 Candidates are pairs that a step looked at, survivors the partial matches that it kept.
@@ -55,15 +57,17 @@ def options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--report",
         metavar="FILE",
-        default="out/cepkit-demo.html",
-        help="where the HTML report goes; %(default)s if absent. Its folder is made if missing",
+        help=f"where the HTML report goes; {_REPORT} if absent, which is replaced. Its folder is "
+        "made if missing",
     )
+    overwrite_option(command)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Do the whole job on made-up trades, and say what each step does."""
     events, seed = arguments.events, arguments.seed
-    page = _report_path(arguments.report)
+    overwrite = arguments.overwrite or arguments.report is None
+    page = _report_path(arguments.report or _REPORT, overwrite=overwrite)
     begin = perf_counter()
     steps = _Steps()
     say("cepkit finds patterns in events. This is the whole job, from data to matches.\n")
@@ -95,7 +99,9 @@ def run(arguments: argparse.Namespace) -> None:
     ):
         matches: Any = ck.detect(stream, query, plan)
         target = Path(folder, "matches.parquet")
-        number = run_with_progress(lambda: write(matches, target), "detecting", on_spark=True)
+        number = run_with_progress(
+            lambda: write(matches, target, overwrite=False), "detecting", on_spark=True
+        )
         spent = step.elapsed()
         first = pa_dataset.dataset(target).head(_IN_REPORT)
         again = _seconds_of(lambda: matches.write.format("noop").mode("append").save())
@@ -129,6 +135,7 @@ def run(arguments: argparse.Namespace) -> None:
                 "events/s": f"{events / again:,.0f}",
             },
             title="cepkit demo",
+            overwrite=overwrite,
         )
         step.say(str(page))
     say(f"Done in {seconds(perf_counter() - begin)}. What to try next:")
@@ -177,13 +184,11 @@ def _seconds_of(work: Callable[[], object]) -> float:
     return perf_counter() - begin
 
 
-def _report_path(report: str) -> Path:
+def _report_path(report: str, *, overwrite: bool) -> Path:
     """Return where the report goes, before half a minute is spent on it."""
-    target = Path(report).expanduser()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if target.is_dir() or not os.access(target.parent, os.W_OK | os.X_OK):
-        raise CepkitError(f"the report cannot be written to '{report}'", hint="--report FILE")
-    return target
+    folder = Path(report).expanduser().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    return check_target(report, HTML, overwrite=overwrite, option=OPTION)
 
 
 def _first_events(table: pa.Table) -> str:

@@ -13,12 +13,12 @@ from cepkit.cli.inputs import open_stream, profiled, read_pattern, read_statisti
 from cepkit.cli.options import (
     count,
     json_option,
-    out_options,
+    out_option,
     pattern_options,
     statistics_option,
     stream_options,
 )
-from cepkit.cli.output import check_target, number_as_data, plan_as_data, write, write_json
+from cepkit.cli.output import check_targets, number_as_data, plan_as_data, write, write_json
 from cepkit.cli.rows import first_rows, match_table
 from cepkit.cli.terminal import quiet_streams, run_with_progress, say, seconds
 from cepkit.columnar.kleene.limits import MOST_SETS
@@ -53,7 +53,7 @@ def options(command: argparse.ArgumentParser) -> None:
     )
     statistics_option(group)
     output = command.add_argument_group("output")
-    out_options(
+    out_option(
         output,
         "a .parquet file with a struct for each variable, or a flat .csv file; with --spark a "
         "folder of such files under that name",
@@ -77,7 +77,7 @@ def options(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Find the matches of a pattern: into a file, or the first ones onto the terminal."""
     query = read_pattern(arguments)
-    target = check_target(arguments)
+    target = check_targets(arguments)
     stream = open_stream(arguments)
     ck.check_detectable(stream, query)
     begin = perf_counter()
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     def work() -> tuple[list[dict[str, Any]], int]:
         if target:
-            return [], write(matches, target)
+            return [], write(matches, target, overwrite=arguments.overwrite)
         shown = matches
         if repeated_in(query.structure):
             # Some sets can be shown where all would be too many.
@@ -128,7 +128,7 @@ def run(arguments: argparse.Namespace) -> None:
                 {name: number_as_data(value) for name, value in asdict(step).items()}
                 for step in explanation.steps
             ]
-        write_json(arguments.json, json.dumps(data, indent=2, ensure_ascii=False))
+        write_json(arguments, json.dumps(data, indent=2, ensure_ascii=False))
 
 
 def _plan(arguments: argparse.Namespace, query: Query, stream: Stream) -> Plan | None:

@@ -16,7 +16,7 @@ from cepkit.cli.options import (
     stream_options,
     table_of,
 )
-from cepkit.cli.output import plan_as_data, write_json
+from cepkit.cli.output import check_targets, plan_as_data, write_json
 from cepkit.cli.terminal import quiet_streams, say, working
 from cepkit.columnar.results.measuring import run_plans
 from cepkit.costs import COSTS
@@ -59,6 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the plans of all planners, and the chosen one."""
     _check(arguments)
     query = read_pattern(arguments)
+    check_targets(arguments)
     cost = COSTS.pick(arguments.cost)
     if arguments.planner:
         PLANNERS.pick(arguments.planner)  # refuses a wrong name before minutes of profiling
@@ -90,7 +91,7 @@ def run(arguments: argparse.Namespace) -> None:
             "plans": [_compared_as_data(row) for row in comparison.rows],
             "refused": dict(comparison.refused),
         }
-        write_json(arguments.json, json.dumps(data, indent=2, ensure_ascii=False))
+        write_json(arguments, json.dumps(data, indent=2, ensure_ascii=False))
 
 
 def _check(arguments: argparse.Namespace) -> None:

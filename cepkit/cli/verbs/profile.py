@@ -6,7 +6,7 @@ import argparse
 
 from cepkit.cli.inputs import open_stream, profiled, read_pattern
 from cepkit.cli.options import json_option, pattern_options, stream_options
-from cepkit.cli.output import write_json
+from cepkit.cli.output import check_targets, write_json
 from cepkit.cli.terminal import say
 
 
@@ -24,8 +24,9 @@ def options(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print the statistics of a stream, or save them as JSON."""
     query = read_pattern(arguments)
+    check_targets(arguments)
     statistics = profiled(open_stream(arguments), query)
     if arguments.json != "-":
         say(str(statistics))
     if arguments.json:
-        write_json(arguments.json, statistics.to_json())
+        write_json(arguments, statistics.to_json())

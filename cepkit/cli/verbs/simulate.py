@@ -8,6 +8,7 @@ import cepkit as ck
 from cepkit.automata import MECHANISMS
 from cepkit.cli.inputs import open_stream, read_pattern
 from cepkit.cli.options import count, json_option, pattern_options, stream_options, table_of
+from cepkit.cli.output import check_targets, write_json
 from cepkit.cli.terminal import say, working
 
 
@@ -35,13 +36,16 @@ def options(command: argparse.ArgumentParser) -> None:
         "--max-steps", type=count, default=2_000, metavar="N", help="steps to keep; 2000 if absent"
     )
     output = command.add_argument_group("output")
-    output.add_argument("--html", metavar="FILE", help="a page that plays all of them, offline")
+    output.add_argument(
+        "--html", metavar="FILE", help="an .html page that plays all of them, offline"
+    )
     json_option(output, "the trace (of the first)")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print what mechanisms did; write the trace as JSON, or a page on which all of them play."""
     query = read_pattern(arguments)
+    check_targets(arguments)
     mechanisms = [MECHANISMS.pick(name) for name in arguments.mechanism or ["chain-nfa"]]
     order = [name.strip() for name in arguments.plan.split(",")] if arguments.plan else None
     stream = open_stream(arguments)
@@ -60,9 +64,8 @@ def run(arguments: argparse.Namespace) -> None:
         traces.append(trace)
         if arguments.json != "-":
             say(f"{trace}\n")
-    if arguments.json == "-":
-        say(traces[0].to_json())
-    elif arguments.json:
-        traces[0].to_json(arguments.json)
+    if arguments.json:
+        write_json(arguments, traces[0].to_json())
     if arguments.html:
-        ck.draw(traces if len(traces) > 1 else traces[0]).save_html(arguments.html)
+        player = ck.draw(traces if len(traces) > 1 else traces[0])
+        player.save_html(arguments.html, overwrite=arguments.overwrite)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Program
@@ -26,11 +24,11 @@ from cepkit.columnar.kleene.limits import (
 from cepkit.columnar.results import expected, shown
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.frames import frame_of, table_of
-from cepkit.columnar.results.output import Writer, output_schema
+from cepkit.columnar.results.output import Writer, output_schema, to_parquet
 from cepkit.columnar.skip_till_next.detection import next_matches
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import StepCounters
-from cepkit.errors import StreamError
+from cepkit.files import PARQUET, check_apart, check_target, whole_file
 from cepkit.memory import Expected, Room
 from cepkit.pattern.kind_checks import check_kinds
 from cepkit.pattern.nodes import bound_events_of, events_of, repeated_in
@@ -79,6 +77,7 @@ class Matches:
         self.limit = limit
         self.sets = sets
         self._slice_rows = slice_rows
+        self._file = stream.source if isinstance(stream.source, Path) else None
         self._time = stream.schema.time
         self._type = stream.schema.type
         self.variables = tuple(event.variable for event in bound_events_of(query.structure))
@@ -196,39 +195,25 @@ class Matches:
         """
         return frame_of(self.batches(), self.schema, self._room("a DataFrame", self.limit))
 
-    def write_parquet(self, path: str | os.PathLike[str]) -> int:
+    def write_parquet(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> int:
         """Write all matches to a Parquet file, some at a time; it appears when it is whole.
 
         Args:
-            path: The file; an older one is replaced.
+            path: The file, whose name ends in .parquet; no link, and not that of the events.
+            overwrite: Whether to replace a file that exists; it stays until the new one is whole.
 
         Returns:
             How many there are.
 
         Raises:
-            StreamError: The folder cannot be written.
+            FileError: It cannot, or must not, be written.
+            LimitError: There are more sets to choose than could be written, and no `limit`.
         """
-        target = Path(path)
-        try:
-            handle, name = tempfile.mkstemp(".part", f".{target.name}.", target.parent)
-        except OSError as error:
-            raise StreamError(
-                f"'{target}' cannot be written: {error.strerror}",
-                hint="name a file in a folder that exists",
-            ) from error
-        os.close(handle)
-        written = 0
-        try:
-            with pq.ParquetWriter(name, self.schema) as writer:
-                for batch in self.batches():
-                    writer.write_batch(batch)
-                    written += len(batch)
-            # A temporary file is for its owner alone; what is written is as any other file.
-            Path(name).chmod(0o666 & ~_umask())
-            Path(name).replace(target)
-        finally:
-            Path(name).unlink(missing_ok=True)
-        return written
+        target = check_target(path, PARQUET, overwrite=overwrite)
+        if self._file is not None:
+            check_apart(target, self._file)
+        with whole_file(target, overwrite=overwrite) as file:
+            return to_parquet(self.batches(), self.schema, file)
 
     def explain(self, *, anew: bool = False) -> Explanation:
         """Return what each step of the plan did, beside what was expected.
@@ -361,10 +346,3 @@ def report(columns: EventColumns, *queries: Query) -> None:
     for query in queries:
         named = {t for event in events_of(query.structure) for t in event.types or ()}
         warn_of_absent(sorted(named - set(columns.type_names)), columns.type_names, query)
-
-
-def _umask() -> int:
-    """Return the permissions that new files of this process are denied."""
-    mask = os.umask(0o077)  # it can be read only by setting it
-    os.umask(mask)
-    return mask

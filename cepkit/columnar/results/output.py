@@ -5,11 +5,13 @@ The column of a Kleene variable is a list of structs, its members in stream orde
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from cepkit.columnar.slices.blocks import Block, Members
 from cepkit.stream.columns import EventColumns
@@ -37,6 +39,16 @@ def output_schema(
     fields = [pa.field(v, several if v in repeated else event) for v in variables]
     moment = source.field(time).type
     return pa.schema([*fields, pa.field(START, moment), pa.field(END, moment)])
+
+
+def to_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: BinaryIO) -> int:
+    """Write rows as Parquet, some at a time; return how many there are."""
+    written = 0
+    with pq.ParquetWriter(file, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            written += len(batch)
+    return written
 
 
 class Writer:

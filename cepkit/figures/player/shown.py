@@ -7,10 +7,10 @@ import os
 from functools import cached_property
 from pathlib import Path
 
-from cepkit.figures.kit.files import write_whole
 from cepkit.figures.player import page
 from cepkit.figures.player.document import Traces, player_document
 from cepkit.figures.player.shared import DEFAULT_STEPS
+from cepkit.files import HTML, write_text
 from cepkit.printing import html_lines, html_output, html_text, plain
 from cepkit.statistics.tables import html_table, text_table
 
@@ -65,21 +65,23 @@ class Player:
         """How many steps there are to play."""
         return max(len(trace["steps"]) for trace in self._content["traces"])
 
-    def save_html(self, path: str | os.PathLike[str]) -> Path:
+    def save_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the player as a page that plays anywhere, offline.
 
         Args:
-            path: The HTML file; an older one is replaced.
+            path: The HTML file.
+            overwrite: Whether to replace a file that exists; it stays until the new one is whole.
 
         Returns:
             The path.
 
         Raises:
-            CepkitError: The folder cannot be written.
+            FileError: It cannot, or must not, be written.
         """
         names = ", ".join(trace["name"] for trace in self._content["traces"])
         body = page.fragment(self.document, self._fallback(), step=self._start, page=True)
-        return write_whole(Path(path), page.page(f"cepkit: {names}", body))
+        whole = page.page(f"cepkit: {names}", body)
+        return write_text(path, whole, HTML, overwrite=overwrite)
 
     def __repr__(self) -> str:
         return f"{self._headline()}\n{text_table(*self._totals())}"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import cepkit as ck
+from cepkit import files
 from cepkit.cli.verbs import detect
 
 HEADER = "ts,ticker,price\n"
@@ -159,16 +160,61 @@ def test_a_folder_of_someone_elses_is_not_replaced(refused):
     assert "did not write" in refused("detect", "--out", "m.parquet", "--overwrite")
 
 
-def test_a_write_that_fails_leaves_nothing_and_keeps_the_old(refused, monkeypatch):
-    Path("m.parquet").write_text("old", encoding="utf-8")
+@pytest.mark.parametrize("name", ["m.parquet", "m.csv"])
+def test_a_write_that_fails_leaves_nothing_and_keeps_the_old(refused, monkeypatch, name):
+    Path(name).write_text("old", encoding="utf-8")
 
-    def full(*_: object) -> int:
-        raise OSError(28, "No space left on device", "m.parquet")
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cepkit.columnar.results.matches.Matches.write_parquet", full)
-    error = refused("detect", "--out", "m.parquet", "--overwrite")
-    assert error == "error: 'm.parquet': No space left on device\n"
-    assert Path("m.parquet").read_text(encoding="utf-8") == "old"
+    monkeypatch.setattr(files.os, "fsync", full)
+    error = refused("detect", "--out", name, "--overwrite")
+    assert error == f"error: cannot write '{name}': No space left on device\n"
+    assert Path(name).read_text(encoding="utf-8") == "old"
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "name"),
+    [
+        ("profile", "--json", "old.json"),
+        ("plan", "--json", "old.json"),
+        ("detect", "--json", "old.json"),
+        ("detect", "--out", "old.csv"),
+        ("simulate", "--json", "old.json"),
+        ("simulate", "--html", "old.html"),
+        ("aggregate", "--json", "old.json"),
+        ("aggregate", "--out", "old.parquet"),
+    ],
+)
+def test_what_exists_is_refused_before_anything_is_read(
+    refused, monkeypatch, command, option, name
+):
+    monkeypatch.setattr(ck, "events", None)
+    Path(name).write_text("old", encoding="utf-8")
+    error = refused(command, option, name)
+    assert error == f"error: '{name}' exists\nHint: pass --overwrite to replace it\n"
+    wrong = refused(command, option, "notes.txt")
+    assert wrong.startswith("error: cannot write '.txt' files: ")
+    assert Path(name).read_text(encoding="utf-8") == "old"
+
+
+def test_what_is_to_be_replaced_is(on_stocks):
+    for name in ("a.json", "a.html"):
+        Path(name).write_text("old", encoding="utf-8")
+    ran = on_stocks(
+        "simulate", "--limit", 20, "--json", "a.json", "--html", "a.html", "--overwrite"
+    )
+    assert ran.code == 0
+    assert Path("a.json").read_text(encoding="utf-8").startswith("{")
+    assert Path("a.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_demo_replaces_no_file_of_the_users(cepkit, folder):
+    Path("notes.html").write_text("old", encoding="utf-8")
+    ran = cepkit("demo", "--report", "notes.html")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "error: 'notes.html' exists\nHint: pass --overwrite to replace it\n"
+    assert Path("notes.html").read_text(encoding="utf-8") == "old"
 
 
 def test_statistics_that_are_none(refused):

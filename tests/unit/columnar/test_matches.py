@@ -15,7 +15,14 @@ import pytest
 
 import cepkit as ck
 from cepkit.columnar.results.matches import Matches
-from cepkit.errors import CepkitError, PatternError, PlanError, StreamError, UnsupportedError
+from cepkit.errors import (
+    CepkitError,
+    FileError,
+    PatternError,
+    PlanError,
+    StreamError,
+    UnsupportedError,
+)
 from cepkit.pattern.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.stream.warnings import StreamWarning
@@ -184,7 +191,7 @@ def test_parquet_is_whole_or_not_there(tmp_path: Path) -> None:
     matches = ck.detect(stream((1, "A", 1), (3, "B", 2)), TEXT, ["a", "b"])
     assert matches.write_parquet(tmp_path / "out.parquet") == 1
     assert pq.read_table(tmp_path / "out.parquet").equals(matches.to_arrow())
-    with pytest.raises(StreamError, match="cannot be written"):
+    with pytest.raises(FileError, match="there is no folder"):
         matches.write_parquet(tmp_path / "nowhere" / "out.parquet")
     ck.register_function("fails_in_the_middle", lambda x, y: 1 / 0)
     query = "PATTERN SEQ(A a, B b) WHERE fails_in_the_middle(a.x, b.x)"
@@ -192,6 +199,22 @@ def test_parquet_is_whole_or_not_there(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         broken.write_parquet(tmp_path / "broken.parquet")
     assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
+
+
+def test_the_events_are_not_overwritten_by_their_matches(tmp_path: Path) -> None:
+    folder = tmp_path / "events"
+    folder.mkdir()
+    path = folder / "one.parquet"
+    frame((1, "A", 1), (3, "B", 2)).to_parquet(path)
+    before = path.read_bytes()
+    for source in (path, folder):
+        matches = ck.detect(ck.events(source, time="t", type="kind", unit="s"), TEXT)
+        for target in (path, folder / "two.parquet") if source == folder else (path,):
+            with pytest.raises(FileError, match="is the file of the events, or lies among them"):
+                matches.write_parquet(target, overwrite=True)
+        assert matches.write_parquet(tmp_path / "out.parquet", overwrite=True) == 1
+    assert path.read_bytes() == before
+    assert [file.name for file in folder.iterdir()] == ["one.parquet"]
 
 
 def test_functions_of_the_users_see_whole_columns() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from cepkit.api import draw, simulate
 from cepkit.automata.trace import Trace
-from cepkit.errors import CepkitError, TraceError
+from cepkit.errors import CepkitError, FileError, TraceError
 from cepkit.figures.player import Player, mechanism_document, player_document, script, shared
 from cepkit.figures.player.page import embedded
 from cepkit.stream.stream import events
@@ -119,7 +119,7 @@ def test_the_page_asks_for_nothing(tmp_path):
     assert set(re.findall(r"https?://[^\"'\s)]+", page)) == {"http://www.w3.org/2000/svg"}
     assert not re.search(r"^\s*import\b|\bfetch\(|XMLHttpRequest|@import|url\(", script(), re.M)
     assert [name.name for name in tmp_path.iterdir()] == ["player.html"]
-    with pytest.raises(CepkitError, match="cannot be written"):
+    with pytest.raises(FileError, match="there is no folder"):
         draw(trace()).save_html(tmp_path / "nowhere" / "player.html")
 
 

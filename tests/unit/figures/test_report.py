@@ -2,7 +2,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from cepkit.errors import CepkitError
+from cepkit.errors import FileError
 from cepkit.figures.report import write_report
 from cepkit.plan.checks import as_plan
 from cepkit.planners.choose import cost_plan
@@ -39,7 +39,7 @@ class Page(HTMLParser):
         self.text += data
 
 
-def whole_report(path):
+def whole_report(path, **options):
     statistics = Statistics(
         {"a": 5.0, "b": 4.0, "c": 0.1}, selectivities={frozenset("ab"): Selectivity(0.4, 1000)},
         events=1000, first=0, last=10**8,
@@ -56,6 +56,7 @@ def whole_report(path):
         matches_frame=matches.head(20),
         facts={"events": "5", "matches": "1"},
         title="A test",
+        **options,
     )
 
 
@@ -150,14 +151,17 @@ def test_without_matches_it_says_so(tmp_path):
     assert "There are no matches." in path.read_text(encoding="utf-8")
 
 
-def test_it_replaces_an_older_one_and_leaves_nothing_behind(tmp_path):
+def test_it_replaces_an_older_one_if_that_is_wanted_and_leaves_nothing_behind(tmp_path):
     path = tmp_path / "report.html"
     path.write_text("old", encoding="utf-8")
-    whole_report(path)
+    with pytest.raises(FileError, match="exists"):
+        whole_report(path)
+    assert path.read_text(encoding="utf-8") == "old"
+    whole_report(path, overwrite=True)
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_a_folder_that_is_not_there_is_told_in_a_line_or_two(tmp_path):
-    with pytest.raises(CepkitError, match="cannot be written"):
+    with pytest.raises(FileError, match="there is no folder"):
         whole_report(tmp_path / "nowhere" / "report.html")
