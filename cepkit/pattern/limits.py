@@ -17,8 +17,8 @@ MAX_CHARACTERS = 100_000
 MAX_DEPTH = 100
 # Each is planned and compiled by itself, which takes some 30 ms.
 MAX_BRANCHES = 1_000
-# Planners hold sets of variables as masks of 64 bits with a sign.
-MAX_EVENTS = 63
+# What is done for each pair of them stays within a second.
+MAX_EVENTS = 1_000
 
 # Times lie within 2**62 microseconds of 1970; ten windows more, as many as a slice is long, are
 # still far from 2**63.

@@ -14,6 +14,7 @@ from cepkit.plan.checks import check_plan
 from cepkit.plan.nodes import Plan, as_tree
 from cepkit.planners import PLANNERS
 from cepkit.planners.contract import Observer, Planner
+from cepkit.planners.iterative_improvement import MAX_VARIABLES
 from cepkit.statistics.model import Statistics
 
 
@@ -57,7 +58,8 @@ def plan_to_run(query: Query, statistics: Statistics) -> Plan:
     branches = normal_form(query)
     most = max(len(branch.variables) for branch in branches)
     exact = most <= _MOST_FOR_ORDERS
-    order = choose_plan(query, statistics, "dp-order" if exact else "ii-greedy", WORK)
+    quick = "ii-greedy" if most <= MAX_VARIABLES else "greedy"
+    order = choose_plan(query, statistics, "dp-order" if exact else quick, WORK)
     if not 4 <= most <= _MOST_FOR_TREES:
         return order
     tree = choose_plan(query, statistics, "dp-tree", WORK)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from cepkit.compiling import compiled
 from cepkit.costs.contract import BranchCost, CostModel
 from cepkit.costs.set_functions import Floats, Packed, SetFunction
-from cepkit.errors import PlanError
+from cepkit.errors import LimitError, PlanError
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import OrderPlan
 from cepkit.planners.contract import Observer
@@ -33,6 +33,9 @@ from cepkit.planners.search import Search
 from cepkit.statistics.model import Statistics
 
 Orders = npt.NDArray[np.int64]
+
+MAX_VARIABLES = 63
+"""As many as masks of 64 bits with a sign can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,12 @@ class IterativeImprovement:
         observe: Observer | None = None,
     ) -> OrderPlan:
         """Return the best order found (see `contract.Planner`)."""
+        if len(branch.variables) > MAX_VARIABLES:
+            raise LimitError(
+                f"{self.name} for {len(branch.variables)} variables",
+                expected=f"at most {MAX_VARIABLES}",
+                hint="planner='greedy' takes any number",
+            )
         ready = cost.on(branch, statistics)
         search = Search(ready, observe, self.seconds)
         rng = np.random.default_rng(self.seed)

@@ -69,7 +69,7 @@ def test_a_difference_of_times_is_compared_by_bands() -> None:
     text = """PATTERN SEQ(A a, B b)
               WHERE b.t - a.t > 5 s AND abs(b.u - a.t) <= 1 min AND NOT 2 h <= b.t - a.u"""
     (_, step) = program(text, "a", "b").steps
-    assert not step.residues
+    assert not step.residuals
     assert [
         f"{expression_text(band.own)} {band.operator} {expression_text(band.other)}"
         for band in step.bands

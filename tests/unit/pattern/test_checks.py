@@ -86,16 +86,16 @@ def test_a_number_of_choices_too_long_to_write_out_is_told_by_its_digits():
         parse(f"PATTERN AND({ors})")
 
 
-def test_more_events_than_planners_can_hold_are_refused_at_the_first_too_many():
+def test_more_events_than_a_pattern_may_have_are_refused_at_the_first_too_many():
     def text(n):
         return f"PATTERN SEQ({', '.join(f'A a{i}' for i in range(n))})"
 
-    assert len(parse(text(63)).structure.items) == 63
-    with pytest.raises(PatternError, match="64 events") as caught:
-        parse(text(64))
-    assert text(64)[caught.value.span.start :] == "A a63)"
+    assert len(parse(text(1000)).structure.items) == 1000
+    with pytest.raises(PatternError, match="1,001 events") as caught:
+        parse(text(1001))
+    assert text(1001)[caught.value.span.start :] == "A a1000)"
     # Those of one choice are not in one match with those of another.
-    half = text(40)[8:], text(80).split("A a40, ")[1].join(("SEQ(", ""))
+    half = text(600)[8:], text(1200).split("A a600, ")[1].join(("SEQ(", ""))
     assert parse(f"PATTERN OR({', '.join(half)})")
 
 
