@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import pytest
-
 HELPER = """from cepkit.compiling import lent
 
 @lent
