@@ -11,6 +11,7 @@ from typing import Literal
 import pandas as pd
 import pyarrow as pa
 
+from cepkit.arguments import typed
 from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.detector import counters_for, detect_columns
@@ -28,6 +29,7 @@ from cepkit.columnar.results.output import Writer, output_schema, to_parquet
 from cepkit.columnar.skip_till_next.detection import next_matches
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import StepCounters
+from cepkit.errors import ArgumentError
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
 from cepkit.memory import Expected, Room
 from cepkit.pattern.kind_checks import check_kinds
@@ -154,14 +156,18 @@ class Matches:
         number = sum(steps[-1].survivors for steps in self._counters)
         return number if self.limit is None else min(number, self.limit)
 
+    @typed
     def head(self, n: int = 5) -> pd.DataFrame:
         """Return some `n` matches, those that are found first.
 
         Raises:
             LimitError: They would not fit the free memory.
         """
+        if n < 0:
+            raise ArgumentError(f"the first {n} matches", expected="a number that is not negative")
         return self._first(n).to_pandas()
 
+    @typed
     def timeline(self, n: int = 50) -> pd.DataFrame:
         """Return the events of some `n` matches, one row for each event.
 

@@ -195,6 +195,7 @@ _CHANGES = {
     "an unknown operation": (("steps", 0), [["fly", 1]], "'fly' that is not known"),
     "a list for its name": (("steps", 0), [[["fly"]]], "not known"),
     "an operation cut short": (("steps", 0), [["create", 0]], "create and 5 values"),
+    "an operation without its end": (("steps", 0), [["create", 0, [], 0, None]], "5 values"),
     "an unknown reason": (("steps", 0), [["discard", 0, "bored"]], "'bored'"),
     "an instance of nobody": (("steps", 0), [["match", 7, 0]], "instance 7"),
     "a parent to come": (("steps", 0), [["create", 7, [8], 0, "a", 0]], "instance 8"),
@@ -212,6 +213,16 @@ def test_a_trace_whose_parts_do_not_fit_is_refused_with_the_place(change):
     part[last] = value
     with pytest.raises(TraceError, match=re.escape(said)):
         Trace.from_json(json.dumps(whole))
+
+
+def test_a_diagram_of_an_evaluation_tree_is_a_tree():
+    saved = run("a b", "PATTERN SEQ(a, b)", "evaluation-tree").to_json()
+    first, second = (e["id"] for e in json.loads(saved)["diagram"]["edges"] if e["kind"] == "join")
+    for edge, change in ((first, {"to": 0}), (second, {"kind": "take"}), (first, {"from": 1})):
+        whole = json.loads(saved)
+        whole["diagram"]["edges"][edge].update(change)
+        with pytest.raises(TraceError, match=r"no part of a tree|a second way up"):
+            Trace.from_json(json.dumps(whole))
 
 
 def test_an_instance_with_the_same_parent_many_times_over_is_no_hard_question():
