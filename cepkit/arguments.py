@@ -4,21 +4,21 @@
     def detect(stream: Stream, ..., limit: int | None = None): ...
 
     detect(stream, pattern, limit="3")
-    # ArgumentError: limit='3' / Expected: a whole number, or None
+    # ArgumentError: limit='3' / Expected: a 64-bit integer or None / Hint: limit=3, without quotes
 
 Only what an annotation can say is checked here, and what is no annotation of a plain kind is let
-through: functions check ranges, and their own kinds of things, by themselves. Numbers are finite,
-and whole ones fit 64 bits. NumPy's numbers are numbers.
+through: functions check ranges, and their own kinds of things, by themselves. Numbers of NumPy
+arrive as Python's. An argument is never dropped or replaced by its default.
 """
 
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import cache, wraps
 from math import isfinite
-from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
@@ -29,20 +29,28 @@ R = TypeVar("R")
 
 
 def typed(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function, which then checks what it is given."""
+    """Return the function, which then checks what it is given.
+
+    The function that is returned raises an ArgumentError where an argument is of another kind,
+    lacks, or is one too many.
+    """
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        check_call(function, *args, **kwargs)
-        return function(*args, **kwargs)
+        call = _bound(function, args, kwargs)
+        for name, value in call.arguments.items():
+            parameter, hint = _hints(function)[name]
+            values = [(name, value)]
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                values = [(name, one) for one in value]
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                values = list(value.items())
+            for label, one in values:
+                if _misfit(one, hint):
+                    raise _refused(function, label, one, hint)
+        return function(*call.args, **call.kwargs)
 
     return checked
-
-
-def called(function: Callable[..., R], /, *args: Any, **kwargs: Any) -> R:
-    """Return what a function returns, its arguments checked."""
-    check_call(function, *args, **kwargs)
-    return function(*args, **kwargs)
 
 
 def check_range(name: str, value: int, least: int, most: int = 2**63 - 1) -> None:
@@ -56,63 +64,78 @@ def check_range(name: str, value: int, least: int, most: int = 2**63 - 1) -> Non
         raise ArgumentError(f"{name}={value}", expected=bound)
 
 
-def check_call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
-    """Check the arguments of a call by the annotations of the function.
+def _bound(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> inspect.BoundArguments:
+    """Return the arguments of a call by the names of the function's parameters."""
+    signature = inspect.signature(function)
+    plain = {name: _plain(value) for name, value in kwargs.items()}
+    try:
+        return signature.bind(*map(_plain, args), **plain)
+    except TypeError as error:
+        names = [name for name in signature.parameters if name != "self"]
+        for name in kwargs.keys() - set(names):
+            said = f"{function.__name__} has no argument {shown(name)}"
+            raise ArgumentError.unknown(said, name, names) from None
+        raise ArgumentError(
+            f"{function.__name__}: {error}", expected=f"the arguments {', '.join(names)}"
+        ) from None
 
-    Raises:
-        ArgumentError: One is of another kind.
-        TypeError: There are too many or too few, as Python says it.
-    """
-    hints = _hints(function)
-    for name, value in inspect.signature(function).bind(*args, **kwargs).arguments.items():
-        parameter, hint = hints[name]
-        match parameter.kind:
-            case parameter.VAR_POSITIONAL:
-                wrong = any(_misfit(one, hint) for one in value)
-            case parameter.VAR_KEYWORD:
-                wrong = any(_misfit(one, hint) for one in value.values())
-            case _:
-                wrong = _misfit(value, hint)
-        if wrong:
-            raise ArgumentError(f"{name}={shown(value)}", expected=_words(hint))
+
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy as one of Python, anything else as it is."""
+    number = getattr(getattr(value, "dtype", None), "kind", None) in ("b", "i", "u", "f")
+    return value.item() if number and getattr(value, "shape", None) == () else value
 
 
 @cache
 def _hints(function: Callable[..., Any]) -> dict[str, tuple[inspect.Parameter, Any]]:
     """Return for each parameter its annotation; Any where that is a name for type checkers only."""
     names = vars(sys.modules[function.__module__])
-    found = {}
+    hints = {}
     for name, parameter in inspect.signature(function).parameters.items():
-        hint = parameter.annotation
+        hint = Any if parameter.annotation is parameter.empty else parameter.annotation
         if isinstance(hint, str):
             try:
                 hint = eval(hint, names)  # noqa: S307 - our own annotations
             except NameError:
                 hint = Any
-        found[name] = parameter, Any if hint is parameter.empty else hint
-    return found
+        hints[name] = parameter, hint
+    return hints
+
+
+def _refused(function: Callable[..., Any], name: str, value: Any, hint: Any) -> ArgumentError:
+    """Return the error for a value of another kind."""
+    advice = f"help({function.__name__}) tells of each argument"
+    if isinstance(value, str) and not _misfit(_number(value), hint):
+        advice = f"{name}={value.strip()}, without quotes"
+    return ArgumentError(f"{name}={shown(value)}", expected=_words(hint), hint=advice)
+
+
+def _number(text: str) -> int | float | str:
+    """Return the number that a text says; the text where it says none."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
 
 
 def _misfit(value: Any, hint: Any) -> bool:
     """Return whether a value is none of a kind."""
-    origin, inner = get_origin(hint), get_args(hint)
+    value, origin, inner = _plain(value), get_origin(hint), get_args(hint)
     if hint in (Any, object):
         return False
     if origin in (Union, UnionType):
         return all(_misfit(value, one) for one in inner)
     if origin is Literal:  # of another text the function says which is the nearest
         return not isinstance(value, tuple(map(type, inner)))
-    if hint is int:
-        whole = not isinstance(value, bool) and isinstance(value, Integral)
-        return not (whole and -(2**63) <= value < 2**63)
-    if hint is float:
-        return type(value) is bool or not isinstance(value, Real) or not _is_finite(value)
-    if hint in (None, NoneType):
+    if hint in (int, float):
+        number = isinstance(value, hint | int) and not isinstance(value, bool)
+        return not (number and _is_in_range(value, hint))
+    if hint is None:
         return value is not None
-    if hint is bool:
-        return type(value).__name__ not in ("bool", "bool_")
-    if hint is str:
-        return not isinstance(value, str)
     if origin is Mapping:
         return not isinstance(value, Mapping) or any(
             _misfit(key, inner[0]) or _misfit(one, inner[1]) for key, one in value.items()
@@ -125,44 +148,44 @@ def _misfit(value: Any, hint: Any) -> bool:
         return any(_misfit(one, inner[0]) for one in value)
     if origin is Callable:
         return not callable(value)
+    kind = origin or hint  # tuple of tuple[str, ...]
     # Kinds of our own are told with a hint where they are needed.
-    ours = getattr(hint, "__module__", "").startswith("cepkit")
-    return isinstance(hint, type) and not ours and not isinstance(value, hint)
+    ours = getattr(kind, "__module__", "").startswith("cepkit")
+    return isinstance(kind, type) and not ours and not isinstance(value, kind)
 
 
-def _is_finite(value: Real) -> bool:
+def _is_in_range(number: float, kind: type) -> bool:
+    """Return whether an integer fits 64 bits, or a number is finite."""
     try:
-        return isfinite(value)
+        return -(2**63) <= number < 2**63 if kind is int else isfinite(number)
     except OverflowError:  # an integer that no float holds
         return False
 
 
-_WORDS: Mapping[Any, str] = {
-    int: "a whole number of 64 bits",
-    float: "a finite number",
-    str: "a text",
-    bool: "True or False",
-    None: "None",
-    NoneType: "None",
+_WORDS: Mapping[Any, tuple[str, str]] = {
+    int: ("a 64-bit integer", "64-bit integers"),
+    float: ("a finite number", "finite numbers"),
+    str: ("a text", "texts"),
+    bool: ("True or False", "True or False"),
+    os.PathLike: ("a path", "paths"),
+    None: ("None", "None"),
+    NoneType: ("None", "None"),
 }
 
 
-def _words(hint: Any, *, several: bool = False) -> str:
-    """Return what a kind is called; several of them: without an article."""
+def _words(hint: Any, several: int = 0) -> str:
+    """Return what a kind is called; with `several` what many of them are."""
     origin, inner = get_origin(hint), get_args(hint)
-    if hint in _WORDS:
-        words = _WORDS[hint]
-    elif origin in (Union, UnionType):
-        words = " or ".join(dict.fromkeys(map(_words, inner)))
-    elif origin is Literal:
-        words = " or ".join(map(repr, inner))
-    elif origin is Mapping:
-        words = f"a dict of {_words(inner[1], several=True)}"
-    elif origin in (Sequence, Iterable):
-        words = f"a list of {_words(inner[0], several=True)}"
-    elif origin is Callable:
-        words = "a function"
-    else:
-        words = f"a {getattr(hint, '__name__', 'value')}"
-    plural = {"a text": "texts", "a finite number": "numbers"}
-    return plural.get(words, words.removeprefix("a ")) if several else words
+    if (kind := origin if origin is os.PathLike else hint) in _WORDS:
+        return _WORDS[kind][several]
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(_words(one, several) for one in inner))
+    if origin is Literal:
+        return " or ".join(map(repr, inner))
+    if origin is Mapping:
+        return f"a dict of {_words(inner[1], 1)}"
+    if origin in (Sequence, Iterable):
+        return f"{'lists' if several else 'a list'} of {_words(inner[0], 1)}"
+    if origin is Callable:
+        return "functions" if several else "a function"
+    return str(getattr(hint, "__name__", "value"))

@@ -91,6 +91,7 @@ def detect(
     return Matches(stream, query, plan_to_run, limit=limit, sets=sets)
 
 
+@typed
 def check_detectable(stream: Stream, pattern: Pattern) -> None:
     """Refuse, by name, what `detect` cannot do yet; it costs nothing.
 

@@ -80,6 +80,7 @@ def why_not(
     return replace(answer, notes=(*notes, *answer.notes))
 
 
+@typed
 def draw(value: object, *, of: str | None = None, **options: Any) -> Figure | Player:
     """Return a figure of `value`; it is returned, never shown as a side effect.
 

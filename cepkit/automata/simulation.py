@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from math import isnan
 from typing import Any
 
@@ -22,6 +21,7 @@ from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
+from cepkit.printing import time_text
 from cepkit.stream.columns import EventColumns
 
 MOST_STEPS = 20_000
@@ -144,7 +144,7 @@ def _shown(value: Any, kind: str) -> Any:
     if isinstance(value, History):
         return tuple(None if isnan(v) else v for v in value.values.tolist())
     if kind == "timestamp" and value is not None:
-        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)).isoformat()
+        return time_text(value)
     if kind == "duration" and value is not None:
         return duration_text(value)
     return value

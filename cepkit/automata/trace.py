@@ -200,6 +200,7 @@ class Trace(Printed):
 
         return to_html(self)
 
+    @typed
     def to_json(
         self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
     ) -> str:

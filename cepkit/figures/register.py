@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import plotly.graph_objects as go
 
-from cepkit.arguments import called
+from cepkit.arguments import typed
 from cepkit.errors import CepkitError
 from cepkit.figures.player import Player
 
@@ -55,7 +55,7 @@ class Figure:
             ArgumentError: An option has a value of another kind.
         """
         alone = self.takes == "any number" and not isinstance(value, list | tuple)
-        return called(self.draw, [value] if alone else value, **options)
+        return typed(self.draw)([value] if alone else value, **options)
 
     @property
     def options(self) -> Options:

@@ -105,10 +105,10 @@ class _Sentence:
     def of(self, symbol: str, depth: int) -> list[str]:
         """Return words that a rule or a terminal stands for, nested no deeper than need be."""
         rules = _rules()
-        if symbol not in rules:
-            return [self.random.choice(_WORDS.get(symbol, (symbol.strip("_"),)))]
         if self.sound and (words := self._meaningful(symbol, depth)):
             return words
+        if symbol not in rules:
+            return [self.random.choice(_WORDS.get(symbol, (symbol.strip("_"),)))]
         expansions = rules[symbol]
         if depth <= 0:
             depths = _depths()
@@ -148,6 +148,8 @@ class _Sentence:
                 return [pick("ABC"), self.variables[-1]]
             case "reference" if self.variables:
                 return [pick(self.variables), ".", *self.of("ATTRIBUTE", 0)]
+            case "moment":
+                return [pick(self.variables or ["a"]), ".", pick(("ts", "ts", "t"))]
             case "call":
                 name, size = pick(_CALLS)
                 given = [self.of(pick(("reference", "sum")), depth - 3) for _ in range(size)]
@@ -164,6 +166,9 @@ _COMPARISONS = (
     ("reference", "_compared", "sum", "_compared", "sum"),
     ("sum", "NOT", "_IN", "_LPAR", "values", "_RPAR"),
     ("reference", "_IN", "_LPAR", "values", "_RPAR"),
+    ("moment", "MINUS", "moment", "_compared", "NUMBER", "DURATION_UNIT"),
+    ("moment", "PLUS", "NUMBER", "DURATION_UNIT", "_compared", "moment"),
+    ("moment", "_compared", "moment"),
     ("reference", "_BETWEEN", "sum", "AND", "sum"),
     ("sum", "_IS", "NOT", "NULL"),
     ("reference",),

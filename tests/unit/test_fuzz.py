@@ -1,5 +1,6 @@
 """A few cases of the fuzzer (`make fuzz` runs them for minutes)."""
 
+import inspect
 import os
 import re
 import signal
@@ -7,8 +8,9 @@ from random import Random
 
 import pytest
 
+import cepkit as ck
 from cepkit.pattern.parser import _lark
-from tests.fuzz import patterns, run
+from tests.fuzz import patterns, run, values
 from tests.fuzz.case import Case, refused
 
 
@@ -36,6 +38,13 @@ def test_the_fuzzer_has_a_word_for_each_terminal_of_the_grammar():
     for terminal in _lark().terminals:
         if terminal.name in used - set(patterns._WORDS):
             assert re.match(terminal.pattern.to_regexp(), terminal.name.strip("_")), terminal
+
+
+def test_the_fuzzer_calls_each_verb():
+    called = {call[0] for call in values._calls().values()}
+    verbs = {name for name in ck.__all__ if inspect.isfunction(getattr(ck, name))}
+    # What starts a Java machine is not for thousands of calls.
+    assert verbs - {verb.__name__ for verb in called} == {"get_session"}
 
 
 def test_what_is_no_error_of_ours_is_a_failure(monkeypatch):

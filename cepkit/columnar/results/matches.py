@@ -11,7 +11,7 @@ from typing import Literal
 import pandas as pd
 import pyarrow as pa
 
-from cepkit.arguments import typed
+from cepkit.arguments import check_range, typed
 from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.detector import counters_for, detect_columns
@@ -29,7 +29,6 @@ from cepkit.columnar.results.output import Writer, output_schema, to_parquet
 from cepkit.columnar.skip_till_next.detection import next_matches
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import StepCounters
-from cepkit.errors import ArgumentError
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
 from cepkit.memory import Expected, Room
 from cepkit.pattern.kind_checks import check_kinds
@@ -163,8 +162,7 @@ class Matches:
         Raises:
             LimitError: They would not fit the free memory.
         """
-        if n < 0:
-            raise ArgumentError(f"the first {n} matches", expected="a number that is not negative")
+        check_range("n", n, 0)
         return self._first(n).to_pandas()
 
     @typed
@@ -178,6 +176,7 @@ class Matches:
             Columns match (from 1), variable, ts, type and attributes (a dictionary of the
             event's other columns), in the order of match and time.
         """
+        check_range("n", n, 0)
         first = self._first(n)
         # Beside the frame there are the rows of the table, and the table.
         room = self._room("a table of their events", first.limit, copies=3)
@@ -201,6 +200,7 @@ class Matches:
         """
         return frame_of(self.batches(), self.schema, self._room("a DataFrame", self.limit))
 
+    @typed
     def write_parquet(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> int:
         """Write all matches to a Parquet file, some at a time; it appears when it is whole.
 
@@ -221,6 +221,7 @@ class Matches:
         with whole_file(target, overwrite=overwrite) as file:
             return to_parquet(self.batches(), self.schema, file)
 
+    @typed
     def explain(self, *, anew: bool = False) -> Explanation:
         """Return what each step of the plan did, beside what was expected.
 
