@@ -52,8 +52,8 @@ def simulate(
         PlanError: There is no such mechanism, or it does not follow such a plan.
         UnsupportedError: AGG, a strategy other than skip-till-any-match, or events in Spark
             without a `limit`.
-        LimitError: More steps than a trace can hold, more partial matches than memory can, or
-            more sets than could ever be made.
+        LimitError: More steps than a trace can hold, more events or partial matches than memory
+            can, or more sets than could ever be made.
     """
     from cepkit.automata import MECHANISMS
     from cepkit.automata.choice import follow, refuse_unsupported
