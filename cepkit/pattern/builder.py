@@ -100,7 +100,6 @@ class Pattern:
         where = items[0] if len(items) == 1 else AllOf(tuple(items))
         return Pattern(replace(self.parts, where=where))
 
-    @typed
     def within(
         self,
         duration: str | timedelta | None = None,
@@ -115,6 +114,7 @@ class Pattern:
             events: A number of events, in place of a duration.
             exclusive: Whether a distance of exactly the window is already too far.
         """
+        _check_window(events, exclusive)
         if (duration is None) == (events is None):
             raise PatternError(
                 "a window of " + ("nothing" if duration is None else "both a duration and events"),
@@ -245,6 +245,11 @@ def as_query(pattern: Query | Pattern | str) -> Query:
         if type(pattern).__module__.startswith("cepkit.")
         else None,
     )
+
+
+@typed
+def _check_window(events: int | None, exclusive: bool) -> None:
+    """Check the kinds of what a window has beside its duration."""
 
 
 def _structure(item: Pattern | Structure) -> Structure:

@@ -59,8 +59,6 @@ def register_function(name: str, function: UserFunction) -> None:
         raise PatternError(
             f"'{name}' is a function of the language", hint="register it under another name"
         )
-    if not callable(function):
-        raise PatternError(f"what was given for '{name}' cannot be called")
     _registered[name] = function
 
 

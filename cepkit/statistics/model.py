@@ -156,19 +156,16 @@ class Statistics(WithPrinter):
         selectivity = self.selectivities.get(frozenset(variables))
         return 1.0 if selectivity is None else selectivity.share
 
-    @typed
     def with_rate(self, variable: str, rate: float) -> Statistics:
         """Return the same with another rate (events per second, before its own conditions)."""
         _check_known(variable, self.rates)
         return self._edited(rates={**self.rates, variable: rate})
 
-    @typed
     def with_filter(self, variable: str, share: float) -> Statistics:
         """Return the same with another share of events that pass the variable's own conditions."""
         _check_known(variable, self.rates)
         return self._edited(filters={**self.filters, variable: share})
 
-    @typed
     def with_selectivity(self, first: str, second: str, share: float) -> Statistics:
         """Return the same with another selectivity of the conditions between two variables.
 
