@@ -68,7 +68,7 @@ def _bound(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> inspect.BoundArguments:
     """Return the arguments of a call by the names of the function's parameters."""
-    signature = inspect.signature(function)
+    signature = _signature(function)
     plain = {name: _plain(value) for name, value in kwargs.items()}
     try:
         return signature.bind(*map(_plain, args), **plain)
@@ -88,12 +88,15 @@ def _plain(value: Any) -> Any:
     return value.item() if number and getattr(value, "shape", None) == () else value
 
 
+_signature = cache(inspect.signature)
+
+
 @cache
 def _hints(function: Callable[..., Any]) -> dict[str, tuple[inspect.Parameter, Any]]:
     """Return for each parameter its annotation; Any where that is a name for type checkers only."""
     names = vars(sys.modules[function.__module__])
     hints = {}
-    for name, parameter in inspect.signature(function).parameters.items():
+    for name, parameter in _signature(function).parameters.items():
         hint = Any if parameter.annotation is parameter.empty else parameter.annotation
         if isinstance(hint, str):
             try:
