@@ -28,7 +28,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from cepkit.columnar.compile.program import Clock
-from cepkit.spark.cells.extent import KEY_BUCKETS, has_type, positional, without_time, without_type
+from cepkit.spark.cells.extent import (
+    KEY_BUCKETS,
+    has_type,
+    key_value,
+    positional,
+    without_time,
+    without_type,
+)
 from cepkit.spark.cells.layout import Extent, Key
 from cepkit.stream.arrival import refuse_missing
 from cepkit.stream.columns import Dropped
@@ -190,9 +197,7 @@ class _Numbering:
         keys = []
         for name, alias in zip(self._source.partition_by, names, strict=True):
             column, kind = F.col(self._source.place(name)), self._source.kind(name)
-            if isinstance(kind, t.FloatType | t.DoubleType | t.DecimalType):
-                column = F.nanvl(column.cast("double"), F.lit(None))
-            keys.append(column.alias(alias))
+            keys.append(key_value(column, name, kind, self._source.schema).alias(alias))
         return keys
 
     def _order(self) -> Column:
