@@ -97,9 +97,7 @@ class Stream:
 
     def __len__(self) -> int:
         """Return the number of events: of rows with a time and a type."""
-        keys = Schema(
-            self.schema.time, self.schema.type, self.schema.unit, self.schema.timezone, ()
-        )
+        keys = self.schema.without_output()
         return len(event_columns(self._table((keys.time, keys.type)), keys))
 
     def __bool__(self) -> bool:

@@ -1,21 +1,12 @@
-"""Faulty and extreme data: pandas, Arrow, files and Spark give the same matches, or the same error.
-
-Spark takes one job for each table: what is asked of it stands in the branches of one OR, or several
-results are joined. Times of every kind in every zone: test_batch_times.py.
-"""
+"""Faulty and extreme data: Spark gives the matches, counts and errors of local sources."""
 
 from __future__ import annotations
 
-import datetime as dt
-import re
-from decimal import Decimal
+from dataclasses import fields, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
@@ -24,35 +15,17 @@ import cepkit as ck
 from cepkit.errors import CepkitError
 from cepkit.pattern.parser import parse
 from cepkit.plan.checks import as_plan
+from tests import faulty_data as faulty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-NAN, INF, MAX = float("nan"), float("inf"), 2**63 - 1
-MIN = -MAX - 1
-NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.int8(): pd.Int8Dtype(), pa.bool_(): pd.BooleanDtype()}
+    from cepkit.stream.stream import Stream
 
-
-def table(**columns: Any) -> pa.Table:
-    """Return events of the types A and B in turn, a second apart, unless columns say otherwise."""
-    size = max(map(len, columns.values()))
-    return pa.table(
-        {"id": range(size), "t": range(size), "k": (["A", "B"] * size)[:size]} | columns
-    )
-
-
-def moments(*texts: str, zone: str | None = None) -> pa.Array:
-    """Return times to the microsecond."""
-    times = np.array(texts, dtype="datetime64[us]").astype(np.int64)
-    return pa.array(times, pa.timestamp("us", zone))
-
-
-def decimals(texts: str) -> list[Decimal | None]:
-    """Return decimal numbers, null for a dash."""
-    return [None if text == "-" else Decimal(text) for text in texts.split()]
+pytestmark = pytest.mark.filterwarnings("ignore::cepkit.stream.warnings.StreamWarning")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -64,277 +37,147 @@ def naive(spark: SparkSession) -> Iterator[None]:
     spark.conf.set("spark.sql.timestampType", before)
 
 
-def local_sources(events: pa.Table, folder: Path) -> dict[str, Any]:
-    """Return the same events in memory and in a file."""
-    path = folder / "events.parquet"
-    pq.write_table(events, path, row_group_size=5)
-    frame = events.to_pandas(types_mapper=NULLABLE.get)
-    return {"Arrow": events, "pandas": frame, "Parquet": path}
+def detected(spark: SparkSession, asked: tuple[Any, dict[str, Any], str]) -> DataFrame:
+    """Return the matches on Spark."""
+    events, options, pattern = asked
+    frame = spark.createDataFrame(events) if isinstance(events, pa.Table) else events
+    stream = faulty.stream_of(frame, options)
+    return ck.detect(stream, pattern, plan=as_plan(None, parse(pattern)), slice_seconds=1e7)
 
 
-Match = dict[str, int]
-Asked = tuple[pa.Table, dict[str, Any], str]
-"""Events, how they are read, and a pattern."""
-
-
-def stream_of(source: Any, options: dict[str, Any]) -> Any:
-    return ck.events(source, time="t", type="k", columns=["id"], **options)
-
-
-def sequence(condition: str) -> str:
-    """Return a pattern of two events."""
-    return f"PATTERN SEQ(A a, B b) WHERE {condition} WITHIN 100 s"
-
-
-def found_in(source: Any, options: dict[str, Any], pattern: str) -> list[Match]:
-    """Return the matches in a local source: the id of the event of each variable."""
-    matches = ck.detect(stream_of(source, options), pattern, plan=as_plan(None, parse(pattern)))
-    found = matches.to_arrow()
-    # Of the other columns Python could not hold every value.
-    ids = {v: pc.struct_field(found[v].combine_chunks(), "id") for v in matches.variables}
-    rows = zip(*(column.to_pylist() for column in ids.values()), strict=True)
-    return in_order({v: e for v, e in zip(ids, row, strict=True) if e is not None} for row in rows)
-
-
-def found_on_spark(spark: SparkSession, asked: Sequence[Asked]) -> list[list[Match]]:
+def matches_of(
+    spark: SparkSession, asked: Sequence[tuple[Any, dict[str, Any], str]]
+) -> list[list[faulty.Match]]:
     """Return the matches of each, by one job."""
     parts = []
-    for number, (events, options, pattern) in enumerate(asked):
-        stream = stream_of(spark.createDataFrame(events), options)
-        matches = ck.detect(stream, pattern, plan=as_plan(None, parse(pattern)), slice_seconds=1e7)
+    for number, one in enumerate(asked):
+        matches = detected(spark, one)
         variables = [v for v in matches.columns if not v.startswith("match_")]
         ids = F.create_map(*(x for v in variables for x in (F.lit(v), F.col(f"{v}.id"))))
         parts.append(matches.select(F.lit(number), ids))
-    found: list[list[Match]] = [[] for _ in asked]
+    found: list[list[faulty.Match]] = [[] for _ in asked]
     for number, ids in reduce(lambda one, other: one.union(other), parts).collect():
         found[number].append({v: event for v, event in ids.items() if event is not None})
-    return list(map(in_order, found))
+    return list(map(faulty.in_order, found))
 
 
-def in_order(found: Any) -> list[Match]:
-    return sorted(found, key=lambda match: sorted(match.items()))
+@pytest.mark.parametrize("name", faulty.CASES)
+def test_the_same_matches(spark: SparkSession, name: str) -> None:
+    asked = faulty.CASES[name]()
+    expected = [faulty.found_in(*one) for one in asked]
+    for one, found, local in zip(asked, matches_of(spark, asked), expected, strict=True):
+        assert found == local, one[2]
 
 
-def check_alike(spark: SparkSession, folder: Path, *asked: Asked) -> list[list[Match]]:
-    """Check that every source gives the same matches, and return them."""
-    expected = []
-    for events, options, pattern in asked:
-        found = {
-            name: found_in(source, options, pattern)
-            for name, source in local_sources(events, folder).items()
-        }
-        expected.append(found["Arrow"])
-        assert found == dict.fromkeys(found, expected[-1]), pattern
-    assert found_on_spark(spark, asked) == expected
-    return expected
-
-
-# Clocks in Copenhagen show 02:30 twice in October, and never in March.
-CLOCKS = (
-    *("2024-10-27 01:30", "2024-10-27 02:30", "2024-10-27 02:45", "2024-10-27 03:00"),
-    *("2024-03-31 01:59:59.999999", "2024-03-31 02:30", "2024-03-31 03:00", "2024-03-31 03:00:01"),
-    *("1969-12-31 23:59:59.999999", "0001-01-01", "9999-12-31 23:59:59.999999", "1582-10-10"),
-)
-VALUES = table(
-    f=pa.array([NAN, None, INF, -INF, 1e308, 1e308, -0.0, 0.0, 5e-324, 1.5, -INF, NAN]),
-    g=pa.array([0.1, None, 0.1, NAN, INF, -0.0, 0.0, 3.4e38, 1.5, 1.5, 2.0, 7.0], pa.float32()),
-    i=pa.array([MAX, MIN, MIN, None, 0, -1, 2**53, 2**53 + 1, MIN + 1, MAX, None, MIN]),
-    j=pa.array([127, -128, None, 127, 0, 0, 1, -1, 5, 5, None, 7], pa.int8()),
-    d=pa.array(
-        decimals("0.1 0.1000000001 99999999999999999999.99 -1 1.50 1.5 - - 1e-10 0 -0.0 0.1"),
-        pa.decimal128(38, 10),
-    ),
-    s=pa.array(["é", "e\u0301", None, "", "\uffff", "\U0001f600", " a", "a", "A", "a", "NaN", "A"]),
-    c=pa.array(["x", "x", None, "y", "z", "x", "y", "y", None, "z", "x", "x"]).dictionary_encode(),
-    n=pa.array([1, 1, None, 2, 3, 1, 2, 2, None, 3, 1, 1]).dictionary_encode(),
-    b=pa.array([True, True, None, False] * 3),
-    day=pa.array([dt.date(1969, 12, 31), None, dt.date(1, 1, 1), dt.date(9999, 12, 31)] * 3),
-    u=moments(*CLOCKS),
-    z=moments(*CLOCKS, zone="America/New_York"),
-    p=pa.array([0, 1_500_000, None, -1] * 3, pa.duration("us")),
-    h=pa.array([[1.0, 2.0], [2.0, 4.0], [NAN, 1.0], [], None, [3.0, 1.0]] * 2),
-)
-CONDITIONS = (
-    *("a.f < b.f", "a.f = b.f", "NOT a.f < b.f", "a.f != b.f", "a.f IN (b.f, 1.5)"),
-    *("(a.f + b.f) IS NULL", "a.f * b.f > 0", "a.f / b.f > 1", "a.f % b.f = 0"),
-    *("a.g = 0.1 OR b.g IS NULL", "a.g = b.g", "a.g < b.f", "sqrt(a.f) > log(b.g)"),
-    *("a.i < b.i", "a.i = b.i", "(a.i + b.i) IS NULL", "(a.i * b.i) IS NOT NULL", "-a.i < b.j"),
-    *("abs(a.i) > b.j", "a.i % b.i = 0", "a.i - b.i > 0", "a.i = b.f", "a.j - b.j > 127"),
-    *("b.j = a.i", "a.d < b.d", "a.d = b.d", "a.d = 0.1 OR b.d = 0", "a.d < b.f"),
-    *("a.s < b.s", "a.s = b.s", "a.s IN ('', 'NaN', b.s)", "a.c = b.c", "a.c < b.c", "a.n < b.n"),
-    *("a.b = b.b", "a.b OR NOT b.b", "a.day < b.day", "corr(a.h, b.h) > 0"),
-    *("b.day - a.day > 1 week", "b.u - a.day > 1 d", "a.u < '1970-01-01' AND b.u < a.u"),
-    *("abs(b.u - a.u) < 90 min", "b.u - a.u = 1 h", "b.z - a.z > 1 h", "a.u < b.z"),
-    *(
-        "(b.u - a.z) * 2 < 1 h",
-        "(b.u - a.u) / 7 < (b.z - a.z) % 1 h",
-        "b.p - a.p < 2 s OR a.p = b.p",
-    ),
-)
-
-
-def test_values_of_attributes(spark: SparkSession, tmp_path: Path) -> None:
-    numbers = range(len(CONDITIONS))
-    branches = ", ".join(f"SEQ(A a{i}, B b{i})" for i in numbers)
-    # A condition is about nothing but its own branch.
-    own = [re.sub(r"\b([ab])\.", rf"\g<1>{i}.", f"({CONDITIONS[i]})") for i in numbers]
-    pattern = f"PATTERN OR({branches}) WHERE {' AND '.join(own)} WITHIN 100 s"
-    options = {"unit": "s", "timezone": "Europe/Copenhagen"}
-    (found,) = check_alike(spark, tmp_path, (VALUES, options, pattern))
-    never_true = set(numbers) - {int(min(match)[1:]) for match in found}
-    assert not never_true, [CONDITIONS[i] for i in never_true]
-
-
-def test_keys(spark: SparkSession, tmp_path: Path) -> None:
-    # Pairs of events that agree in everything: as null and NaN do, 0.0 and -0.0, and (the mark of
-    # missing integers) null and the least integer. The last pairs differ in one thing each.
-    columns = {
-        "f": pa.array([NAN, None, 0.0, -0.0, INF, INF, 1.5, 1.5, 1.0, 1.0]),
-        "g": pa.array([None, NAN, -0.0, 0.0, -INF, -INF, 0.1, 0.1, 1.0, 1.0], pa.float32()),
-        "i": pa.array([None, MIN, MAX, MAX, 0, 0, 2**53, 2**53, 2**53, 2**53 + 1]),
-        "d": pa.array(decimals("- - 1.0 1.00 1e-10 1e-10 0 0 0 0")),
-        "s": pa.array([None, None, "", "", "é", "é", "a", "a", "a", "a"]),
-        "c": pa.array([None, None, *["x"] * 4, "y", "y", "y", "y"]).dictionary_encode(),
-        "b": pa.array([None, None, *[True] * 4, *[False] * 4]),
-        "day": pa.array([None, None, *[dt.date(1, 1, 1)] * 6, *[dt.date(2024, 1, 1)] * 2]),
-        "u": pa.array([None, None, *[0] * 4, *[-1] * 4], pa.timestamp("us")),
-        "p": pa.array([None, None, *[0] * 4, *[-1] * 4], pa.duration("us")),
-    }
-    events = table(**columns)
-    by = ", ".join(columns)
-    equal = " AND ".join(f"a.{name} = b.{name}" for name in columns)
-    options = {"unit": "s"}
-    found = check_alike(
-        spark,
-        tmp_path,
-        (events, options, f"PATTERN SEQ(A a, B b) PARTITION BY {by}"),
-        (events, options, f"PATTERN SEQ(A a, B b) WITHIN 2 EVENTS PARTITION BY {by}"),
-        (events, options, f"PATTERN SEQ(A a, B b) WHERE {equal}"),
-    )
-    pairs = [{"a": first, "b": first + 1} for first in (0, 2, 4, 6)]
-    assert found == [pairs, pairs, pairs[1:]]
-
-
-def test_times(spark: SparkSession, tmp_path: Path) -> None:
-    texts = [
-        "2024-10-27 02:30",
-        "NaT",
-        "2024-10-27T02:30:00+01:00",
-        "",
-        "1970-01-01",
-        "1969-12-31T23:00Z",
-    ]
-    limit = 2**62
-    near = "PATTERN AND(A a, B b) WHERE b.t - a.t <= 1 h WITHIN 1 h"
-    any_time = "PATTERN SEQ(A a, B b) WHERE b.t - a.t > 0 s"
-    check_alike(
-        spark,
-        tmp_path,
-        (table(t=pa.array([0.0, 1.0, NAN, None, -1.5, -0.5000001, 2.0])), {"unit": "s"}, near),
-        (table(t=pa.array([-1001, -1000, -1, 0, 999, 1000])), {"unit": "ns"}, any_time),
-        (table(t=pa.array([1 - limit, 0, limit - 2, limit - 1])), {"unit": "us"}, any_time),
-        (table(t=pa.array(decimals("- 1e-6 -0.5 2"))), {"unit": "h"}, near),
-        (table(t=pa.array(texts)), {"timezone": "Europe/Copenhagen"}, near),
-        (table(t=moments(*CLOCKS)), {"timezone": "Europe/Copenhagen"}, near),
-        (table(t=moments(*CLOCKS, zone="Asia/Kolkata")), {}, near),
-        (table(t=pa.nulls(4)), {}, any_time),
-        # Spellings of one time, which is a key here: no events of one key are parted.
-        (
-            table(t=pa.array(["2024-01-01", "2024-01-01T00:00", "2024-01-01 00Z", "2024-01-02"])),
-            {},
-            "PATTERN AND(A a, B b) WHERE a.t = b.t",
-        ),
-    )  # fmt: skip
-
-
-def test_types(spark: SparkSession, tmp_path: Path) -> None:
-    types = {
-        "1, 1.5, inf, -inf": pa.array([1.0, 1.5, NAN, None, INF, -INF, 1.0]),
-        "0.5, 16777216, inf": pa.array([0.5, NAN, 2.0**24, INF, 0.5], pa.float32()),
-        f"{MAX}, {MIN}": pa.array([MAX, MIN, None, MAX]),
-        "true, false": pa.array([True, False, None, True]),
-        "1.50, -0.10": pa.array(decimals("1.50 - -0.10 1.50")),
-        "0001-01-01, 9999-12-31": pa.array([dt.date(1, 1, 1), None, dt.date(9999, 12, 31)]),
-        "A, , a ,é": pa.array(["A", "", None, "a ", "é", "e\u0301"]),
-        "x, y": pa.array(["x", None, "y", "x"]).dictionary_encode(),
-    }
-    asked: list[Asked] = []
-    for names, kinds in types.items():
-        listed = ", ".join(f"'{name}'" for name in re.split(", ?", names))
-        pattern = f"PATTERN SEQ(a IN ({listed}), b IN ({listed})) WITHIN 100 s"
-        asked.append((table(k=kinds), {"unit": "s"}, pattern))
-    for (kinds, _, pattern), found in zip(asked, check_alike(spark, tmp_path, *asked), strict=True):
-        present = kinds["k"].to_pylist()
-        named = [v for v in present if v is not None and v == v and v != "e\u0301"]
-        assert len(found) == len(named) * (len(named) - 1) / 2, pattern
-
-
-def test_the_order_of_arrival(spark: SparkSession, tmp_path: Path) -> None:
-    came = {
-        "integers": pa.array([MIN, -1, 0, MAX]),
-        "floats": pa.array([INF, 0.5, -0.5, -INF]),
-        "decimals": pa.array(decimals("-1e-10 1e-10 0 1e20")),
-        "times": moments("0001-01-01", "9999-12-31", "1970-01-01", "1969-12-31"),
-        "times in a zone": moments(*CLOCKS[:4], zone="Asia/Kolkata"),
-    }
-    pattern = "PATTERN AND(A a, B b) WITHIN 2 EVENTS"
-    options = {"unit": "s", "arrival": "n"}
-    asked = [(table(n=numbers), options, pattern) for numbers in came.values()]
-    assert all(check_alike(spark, tmp_path, *asked))
-
-
-def test_a_hundred_thousand_events_at_one_time(spark: SparkSession, tmp_path: Path) -> None:
-    size = 100_000
-    events = table(t=pa.array(np.zeros(size, np.int64)), x=pa.array(np.arange(size) // 2))
-    pattern = "PATTERN AND(A a, B b) WHERE a.x = b.x AND a.id % 1000 = 0 WITHIN 0 s"
-    (found,) = check_alike(spark, tmp_path, (events, {"unit": "s"}, pattern))
-    assert len(found) == size / 1000
-
-
-PAIR = "PATTERN SEQ(A a, B b) WITHIN 100 s"
-COUNTED = "PATTERN SEQ(A a, B b) WITHIN 4 EVENTS"
-TEXTS = pa.array(["2024-01-01", "soon", None, "2024-01-02"])
-SECONDS = {"unit": "s"}
-CAME = {"unit": "s", "arrival": "n"}
-ERRORS: dict[str, Asked] = {
-    "no unit": (table(t=pa.array([0, 1])), {}, PAIR),
-    "a unit of no number": (table(t=moments("2024-01-01", "2024-01-02")), SECONDS, PAIR),
-    "a time of day": (table(t=pa.array([dt.time(1), dt.time(2)])), {}, PAIR),
-    "a truth value as a time": (table(t=pa.array([True, False])), {}, PAIR),
-    "a text that is no time": (table(t=TEXTS), {}, PAIR),
-    "an infinite time": (table(t=pa.array([0.0, 1.0, INF])), SECONDS, PAIR),
-    "a time out of range": (table(t=pa.array([0, 1, MAX])), {"unit": "ms"}, PAIR),
-    "lists as types": (table(k=pa.array([["A"], ["B"]])), SECONDS, PAIR),
-    "structs as types": (table(k=pa.array([{"a": 1}, {"a": 2}])), SECONDS, PAIR),
-    "times as types": (table(k=moments("2024-01-01", "2024-01-02")), SECONDS, PAIR),
-    "bytes as types": (table(k=pa.array([b"A", b"B"])), SECONDS, PAIR),
-    "no such column": (table(x=pa.array([1, 2])), SECONDS, sequence("a.y < b.y")),
-    "a struct": (table(x=pa.array([{"a": 1}, {"a": 2}])), SECONDS, sequence("a.x = b.x")),
-    "lists of texts": (table(x=pa.array([["a"], ["b"]])), SECONDS, sequence("a.x = b.x")),
-    "lists compared": (table(x=pa.array([[1.0], [2.0]])), SECONDS, sequence("a.x < b.x")),
-    "a text beside a number": (table(x=pa.array(["1", "2"])), SECONDS, sequence("a.x < 3")),
-    "a number beside a duration": (table(x=pa.array([1, 2])), SECONDS, sequence("b.t - a.t > 8")),
-    "arrival as a text": (table(n=pa.array(["1", "2"])), CAME, PAIR),
-    "no arrival": (table(n=pa.array([1.0, NAN, None, 4.0])), CAME, COUNTED),
-    "arrival twice": (table(n=pa.array([1, 2, 2, 4])), CAME, COUNTED),
-}
-
-
-@pytest.mark.parametrize("fault", ERRORS)
-def test_everyone_refuses_the_same(fault: str, spark: SparkSession, tmp_path: Path) -> None:
-    events, options, pattern = ERRORS[fault]
-    errors = {}
-    for name, source in local_sources(events, tmp_path).items():
+@pytest.mark.parametrize("fault", faulty.ERRORS)
+def test_the_same_error(spark: SparkSession, fault: str) -> None:
+    asked = faulty.ERRORS[fault]
+    errors = []
+    for ask in (lambda: faulty.found_in(*asked), lambda: detected(spark, asked).count()):
         with pytest.raises(CepkitError) as caught:
-            found_in(source, options, pattern)
-        errors[name] = said(caught.value)
-    with pytest.raises(CepkitError) as caught:
-        found_on_spark(spark, [(events, options, pattern)])
-    errors["Spark"] = said(caught.value)
-    assert errors == dict.fromkeys(errors, errors["Arrow"])
+            ask()
+        errors.append(faulty.said(caught.value))
+    assert errors[1] == errors[0]
 
 
-def said(error: CepkitError) -> tuple[object, ...]:
-    """Return what an error says beside what only a local stream knows: which row, how many."""
-    found = re.sub(r" in row \d+ \(rows count from 0\)", "", error.found)
-    return type(error), found.partition("more than once")[0], error.expected, error.hint
+def both(spark: SparkSession, events: pa.Table, options: dict[str, Any]) -> tuple[Stream, Stream]:
+    """Return a stream here, and the same on Spark."""
+    sources = (events.to_pandas(types_mapper=faulty.NULLABLE.get), spark.createDataFrame(events))
+    return tuple(faulty.stream_of(source, options) for source in sources)
+
+
+LINKED = [name for name in faulty.VALUES.column_names if name not in ("id", "t", "k", "h")]
+
+
+def test_the_same_profile(spark: SparkSession) -> None:
+    for events in (faulty.VALUES, faulty.table(**faulty.KEYS)):
+        names = [name for name in LINKED if name in events.column_names]
+        branches = ", ".join(f"SEQ(A a_{name}, B b_{name})" for name in names)
+        equal = " AND ".join(f"a_{name}.{name} = b_{name}.{name}" for name in names)
+        pattern = f"PATTERN OR({branches}) WHERE {equal} WITHIN 100 s PARTITION BY u"
+        here, there = (
+            replace(ck.profile(stream, pattern), forecast=None)
+            for stream in both(spark, events, faulty.ZONE)
+        )
+        assert here.keys
+        for field in fields(here):
+            assert getattr(there, field.name) == getattr(here, field.name), field.name
+
+
+def test_the_same_aggregates(spark: SparkSession) -> None:
+    of_each = [f"COUNT(b.{x}), MIN(a.{x}), MAX(b.{x})" for x in LINKED]
+    of_each += [f"SUM(b.{x}), AVG(a.{x})" for x in ("f", "g", "j", "d")]
+    for events, asked in (
+        (faulty.VALUES, f"AGG {', '.join(of_each)}"),
+        (faulty.table(**faulty.KEYS), f"AGG COUNT GROUP BY {', '.join(faulty.KEYS)}"),
+    ):
+        here, there = (
+            ck.aggregate(stream, f"PATTERN SEQ(A a, B b) WITHIN 2 s {asked}", emit="total")
+            for stream in both(spark, events, faulty.ZONE)
+        )
+        assert rows_of(there.toArrow()) == rows_of(here.to_arrow())
+
+
+def rows_of(table: pa.Table) -> list[list[str]]:
+    """Return the rows; Python could not hold every time, and 0.0 is -0.0."""
+    columns = [
+        column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+        if pa.types.is_timestamp(column.type)
+        else column
+        for column in table.columns
+    ]
+    rows = zip(*(column.to_pylist() for column in columns), strict=True)
+    return sorted([repr(0.0 if value == 0.0 else value) for value in row] for row in rows)
+
+
+def test_the_same_reasons(spark: SparkSession) -> None:
+    here, there = both(spark, faulty.VALUES, faulty.ZONE)
+    wanted = " AND ".join(f"({condition})" for condition in faulty.CONDITIONS)
+    pattern = f"PATTERN SEQ(A a, B b) WHERE {wanted} WITHIN 100 s"
+    for named in ({}, {"a": 2, "b": 3}):
+        answers = [ck.why_not(stream, pattern, id="id", **named) for stream in (here, there)]
+        assert len({str(replace(answer, notes=())) for answer in answers}) == 1
+
+
+def test_the_same_matches_of_parquet_files(spark: SparkSession, tmp_path: Path) -> None:
+    asked = [one for name in ("keys", "times", "types") for one in faulty.CASES[name]()]
+    sources = []
+    asked = [one for one in asked if not any(map(pa.types.is_null, one[0].schema.types))]
+    for number, (events, options, pattern) in enumerate(asked):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(events, path, row_group_size=3)
+        sources.append((spark.read.parquet(str(path)), options, pattern))
+    local = [faulty.found_in(*one) for one in asked]
+    for one, found, expected in zip(asked, matches_of(spark, sources), local, strict=True):
+        assert found == expected, one[2]
+
+
+CSV = f"""id,t,k,f,i,s,b,day
+0,2024-10-27 02:30,A,NaN,{faulty.MAX},NaN,true,0001-01-01
+1,2024-10-27T02:30:00+01:00,B,Inf,{faulty.MIN},NA,false,9999-12-31
+2,2024-03-31 02:30,A,-Inf,,,,1969-12-31
+3,2024-03-31 03:30,B,1e308,{2**53},"a,""b",true,
+4,,A,5e-324,1,null,true,2024-01-01
+5,0001-01-01,,-0.0,1,é,true,2024-01-01
+6,9999-12-31T23:59:59.999999Z,B,,{2**53 + 1}, x ,false,1970-01-01
+7,2024-10-27 02:45,B,0.0,0,NaN,true,1970-01-01
+8,2024-10-27 01:45,A,-0.0,-1,é,true,1970-01-01
+"""
+
+
+def test_the_same_matches_of_csv_files(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text(CSV, encoding="utf-8")
+    kinds = "id long, t string, k string, f double, i long, s string, b boolean, day date"
+    frame = spark.read.csv(str(path), header=True, schema=kinds)
+    conditions = (
+        *("a.f < b.f", "a.f IS NULL OR b.f IS NULL", "a.f = b.f", "a.i < b.i", "b.i IS NULL"),
+        *("a.s = b.s", "a.s IS NULL", "b.s IN ('NA', ' x ')", "a.b = b.b", "a.day < b.day"),
+        *("abs(b.t - a.t) <= 1 h", "a.t = b.t"),
+    )
+    asked = [(path, f"PATTERN AND(A a, B b) WHERE {condition}") for condition in conditions]
+    zone = {"timezone": "Europe/Copenhagen"}
+    local = [faulty.found_in(path, zone, pattern) for path, pattern in asked]
+    found = matches_of(spark, [(frame, zone, pattern) for _, pattern in asked])
+    assert dict(zip(conditions, found, strict=True)) == dict(zip(conditions, local, strict=True))
+    assert [c for c, matches in zip(conditions, local, strict=True) if not matches] == []

@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
+from pyspark.sql.pandas.functions import pandas_udf
 
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
@@ -17,7 +19,7 @@ from cepkit.spark.cells.layout import Extent, Key
 from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import MISSING_INTEGER, Dropped
 from cepkit.stream.schema import UNITS, Schema
-from cepkit.stream.time_zones import is_utc
+from cepkit.stream.time_zones import instants, is_utc
 
 KEY_BUCKETS = 256
 """Into how many keys are hashed to tell how heavy the heaviest is, at most."""
@@ -110,10 +112,20 @@ def _counted(column: Column, whole: bool, unit: str) -> Column:
 
 
 def _instant(wall: Column, schema: Schema) -> Column:
-    """Return when the clocks of a stream's zone showed a time, in microseconds."""
-    if is_utc(schema.timezone):
+    """Return when the clocks of a stream's zone showed a time, in microseconds.
+
+    By Python, as Java has other offsets for times before 1970.
+    """
+    zone = schema.timezone
+    if zone is None or is_utc(zone):
         return wall
-    return F.unix_micros(F.to_utc_timestamp(F.timestamp_micros(wall), str(schema.timezone)))
+
+    @pandas_udf("long")  # type: ignore[call-overload]
+    def located(local: pd.Series) -> pd.Series:
+        return pd.Series(instants(local.to_numpy(), zone))
+
+    # pandas would make floats of integers beside null.
+    return F.when(wall.isNotNull(), located(F.coalesce(wall, F.lit(0))))
 
 
 def has_type(column: Column, kind: t.DataType, names: frozenset[str] | None) -> Column | None:
