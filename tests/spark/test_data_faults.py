@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import cepkit as ck
-from cepkit.errors import CepkitError
+from cepkit.errors import CepkitError, UnsupportedError
 from cepkit.pattern.parser import parse
 from cepkit.plan.checks import as_plan
 from tests import faulty_data as faulty
@@ -181,3 +181,10 @@ def test_the_same_matches_of_csv_files(spark: SparkSession, tmp_path: Path) -> N
     found = matches_of(spark, [(frame, zone, pattern) for _, pattern in asked])
     assert dict(zip(conditions, found, strict=True)) == dict(zip(conditions, local, strict=True))
     assert [c for c, matches in zip(conditions, local, strict=True) if not matches] == []
+
+
+def test_times_of_texts_are_no_partition_that_spark_could_count(spark: SparkSession) -> None:
+    texts = pa.array(["2024-01-01", "2024-01-01T00:00", "2024-01-02", "2024-01-02"])
+    pattern = "PATTERN SEQ(A a, B b) WITHIN 2 EVENTS PARTITION BY t"
+    with pytest.raises(UnsupportedError, match="where its times are texts"):
+        detected(spark, (faulty.table(t=texts), {}, pattern))
