@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cepkit.pattern import conditions as c
-from cepkit.pattern import functions
+from cepkit.pattern.evaluation.functions import registered as functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -158,7 +158,7 @@ def _computed(sign: str, left: Any, right: Any) -> Any:
 
 
 def _called(function: str, arguments: list[Any]) -> Any:
-    if function not in functions.BUILTINS:
+    if function in functions._registered:
         columns = [_column(argument) for argument in arguments]
         return np.asarray(functions.registered_function(function)(*columns))[0].item()
     if any(argument is None for argument in arguments):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cepkit.pattern.functions import register_function as register_function
+from cepkit.pattern.evaluation.functions.registered import register_function as register_function
 from cepkit.pattern.query import Query
 from cepkit.stream.stream import events as events
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
 from cepkit.errors import LimitError, PatternError, StreamError, UnsupportedError
-from cepkit.pattern.functions import register_function
+from cepkit.pattern.evaluation.functions.registered import register_function
 from cepkit.pattern.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.spark.batch import detect

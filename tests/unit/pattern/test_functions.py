@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cepkit.errors import PatternError
-from cepkit.pattern import functions
+from cepkit.pattern.evaluation.functions import registered as functions
 from cepkit.pattern.parser import parse
 
 
