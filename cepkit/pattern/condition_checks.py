@@ -28,6 +28,7 @@ from cepkit.pattern.conditions import (
     walk,
 )
 from cepkit.pattern.durations import in_microseconds
+from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import function_of, known_functions
 from cepkit.pattern.nodes import Event, Not, Or, Structure, events_of, repeated_in
 from cepkit.pattern.nodes import walk as walk_structure
@@ -194,7 +195,7 @@ def _check_is_truth(condition: Expression) -> None:
             raise _not_a_condition(condition)
         case Arithmetic() | Negative() | Aggregate():
             raise _not_a_condition(condition)
-        case Call() if not function_of(condition).is_condition:
+        case Call(name) if name in FUNCTIONS and not FUNCTIONS[name].is_condition:
             raise _not_a_condition(condition)
 
 

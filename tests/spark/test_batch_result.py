@@ -209,6 +209,16 @@ def test_a_users_function_reaches_the_workers(spark, stream):
     assert detect(stream, query, plan_of(query)).count() == local.count() > 0
 
 
+def test_functions_of_the_language_are_the_same_in_the_workers(spark, stream):
+    query = parse(
+        "PATTERN SEQ(T01 a, T02 b) WHERE floor(a.price) <= round(b.price) AND "
+        "exp(a.price - b.price) < 2 AND lower(a.type) < concat(lower(b.type), '!') AND "
+        "ends_with(b.type, substring(b.type, 2)) WITHIN 1 s"
+    )
+    local = Matches(events(TABLE, time="ts", type="type"), query, plan_of(query))
+    assert detect(stream, query, plan_of(query)).count() == local.count() > 0
+
+
 def test_odd_names_and_nested_columns_are_carried(spark):
     frame = spark.sql(
         """

@@ -45,7 +45,7 @@ from cepkit.pattern.evaluation.functions.contract import (
     Registered,
 )
 from cepkit.pattern.evaluation.functions.registered import computed_kind, function_of
-from cepkit.pattern.evaluation.kinds import WHOLE, ValueKind, constant_kind
+from cepkit.pattern.evaluation.kinds import ValueKind, constant_kind
 from cepkit.pattern.evaluation.operations import computed
 from cepkit.pattern.moments import moment
 from cepkit.stream.columns import MISSING_INTEGER, Column
@@ -196,23 +196,34 @@ def _computation(
     result: ValueKind,
 ) -> Callable[..., Any]:
     """Return what a node makes of values, of which none is missing."""
-    form = function.form
+    form, two = function.form, len(kinds) == 2
     match form:
-        case OnNumbers(whole=whole) if whole is not None and all(kind in WHOLE for kind in kinds):
-            scalar = whole.scalar
-            return lambda *v: held(function.of(scalar, v))
-        case OnNumbers():
+        case OnNumbers() if (whole := function.whole(kinds)) is not None:
+            exact = whole.scalar
+            if two:  # what is most frequent, without a list of its arguments
+                return lambda x, y: held(exact(x, y))
+            return lambda *v: held(function.of(exact, v))
+        case OnNumbers(column, plain):
             made = rounded if result == "duration" else known
 
-            def of_floats(*values: Any) -> Any:
-                floats = [float(one) for one in values]
+            def of_two(x: Any, y: Any) -> Any:
                 try:
-                    return made(function.of(form.scalar, floats))
-                except OverflowError:  # where NumPy and loops give an infinity
-                    with np.errstate(all="ignore"):
-                        return made(float(function.of(form.column, [*map(np.float64, floats)])))
+                    return made(plain(float(x), float(y)))
+                except OverflowError:
+                    return overflowing(x, y)
 
-            return of_floats
+            def of_any(*values: Any) -> Any:
+                try:
+                    return made(function.of(plain, [float(one) for one in values]))
+                except OverflowError:
+                    return overflowing(*values)
+
+            def overflowing(*values: Any) -> Any:
+                """Return what NumPy and loops have, an infinity."""
+                with np.errstate(all="ignore"):
+                    return made(float(function.of(column, [*map(np.float64, values)])))
+
+            return of_two if two else of_any
         case OnTexts(scalar):
             return lambda *v: function.of(scalar, v)
         case OnArrays(_, scalar):
@@ -237,7 +248,7 @@ def held(number: int | None) -> int | None:
 
 def known(number: float) -> float | None:
     """Return a float, or None for NaN."""
-    return None if math.isnan(number) else float(number)
+    return None if math.isnan(number) else number
 
 
 def rounded(microseconds: float) -> int | None:

@@ -117,13 +117,14 @@ def _magnitude(expression: Expression, read: Read) -> float:
 
 def _magnitude_of_computed(node: Negative | Arithmetic | Call, read: Read) -> float:
     bounds = [_magnitude(child, read) for child in children(node)]
-    form = function_of(node).form
+    function = function_of(node)
+    form = function.form
     match form:
         case OnNumbers(whole=whole):
-            exact = whole and all(_kind(child, read) in WHOLE for child in children(node))
-            if not exact and _kind(node, read) == "duration":
+            kinds = [_kind(child, read) for child in children(node)]
+            if function.whole(kinds) is None and function.kind(kinds) == "duration":
                 return math.inf  # it is rounded
-            return max(*bounds, 0.0) if whole is None else whole.bound(bounds)
+            return max(bounds) if whole is None else whole.bound(bounds)
         case OnTexts():
             # Of one event's columns it is computed before any loop.
             alone = len(variables_of(node)) < 2

@@ -30,8 +30,8 @@ from cepkit.pattern.evaluation.functions.contract import (
     Registered,
     Whole,
 )
-from cepkit.pattern.evaluation.functions.registered import computed_kind, function_of
-from cepkit.pattern.evaluation.kinds import WHOLE, check_comparable, column_kind, word
+from cepkit.pattern.evaluation.functions.registered import function_of, refusal
+from cepkit.pattern.evaluation.kinds import check_comparable, column_kind, word
 from cepkit.pattern.moments import moments
 from cepkit.stream.columns import MISSING_INTEGER, Column, Kind
 
@@ -79,13 +79,18 @@ def computed(node: Negative | Arithmetic | Call, given: Sequence[Column]) -> Col
     form = function.form
     if isinstance(form, Registered):
         return _call_registered(node, form, given)
-    kind = column_kind(computed_kind(node, [column.kind for column in given]))
+    kinds = [column.kind for column in given]
+    known = function.kind(kinds)
+    if known is None:
+        raise refusal(node, kinds)
+    kind = column_kind(known)
     if kind == "null":
         return _nothing(*given)
     match form:
-        case OnNumbers(whole=Whole() as whole) if all(one.kind in WHOLE for one in given):
-            return _whole(function, whole, kind, given)
         case OnNumbers(column):
+            whole = function.whole(kinds)
+            if whole is not None:
+                return _whole(function, whole, kind, given)
             numbers = [as_floats(one) for one in given]
             with np.errstate(all="ignore"):
                 result = function.of(column, numbers)

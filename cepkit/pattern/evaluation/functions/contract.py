@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from typing import Any, TypeAlias
 
-from cepkit.pattern.evaluation.kinds import Class, ValueKind, classes
+from cepkit.pattern.evaluation.kinds import WHOLE, Class, ValueKind, classes
 
 Signature: TypeAlias = tuple[tuple[Class, ...], Class | ValueKind]
 """What is taken and what is given; a "number" given is an integer where all taken are integers and
@@ -93,7 +93,7 @@ class Registered:
 Form: TypeAlias = OnNumbers | OnTexts | OnArrays | Registered
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Function:
     """A function or an operator of conditions.
 
@@ -122,7 +122,7 @@ class Function:
     @property
     def is_condition(self) -> bool:
         """Whether it may be true or false."""
-        return isinstance(self.form, Registered) or any(g == "boolean" for _, g in self.signatures)
+        return any(gives == "boolean" for _, gives in self.signatures)
 
     def arity_error(self, given: int) -> str | None:
         """Return how many arguments there should be, None where so many are right."""
@@ -134,27 +134,40 @@ class Function:
 
     def kind(self, given: Sequence[ValueKind]) -> ValueKind | None:
         """Return what it gives for values of some kinds, None where it does not take them."""
-        if isinstance(self.form, Registered):
-            return "any"
-        results = set()
-        for taken, gives in self.signatures:
-            wanted = (*taken, *[taken[-1]] * (len(given) - len(taken) if self.folded else 0))
-            if len(wanted) == len(given) and all(
-                one in classes(kind) for one, kind in zip(wanted, given, strict=True)
-            ):
-                results.add(gives)
-        if not results:
-            return None
-        if "null" in given:
-            return "null"
-        if len(results) > 1:
-            return "any"
-        (only,) = results
-        if only != "number":
-            return only
-        whole = isinstance(self.form, OnNumbers) and self.form.whole is not None
-        return "integer" if whole and all(kind == "integer" for kind in given) else "float"
+        return "any" if isinstance(self.form, Registered) else _result_kind(self, tuple(given))
+
+    def whole(self, given: Sequence[ValueKind]) -> Whole | None:
+        """Return how it is computed with integers, where values of these kinds are such."""
+        return _whole_of(self, tuple(given))
 
     def of(self, compute: Callable[..., Any], given: Sequence[Any]) -> Any:
         """Return what `compute` makes of the arguments, two by two where it is folded."""
         return reduce(compute, given) if self.folded else compute(*given)
+
+
+@cache
+def _result_kind(function: Function, given: tuple[ValueKind, ...]) -> ValueKind | None:
+    results = set()
+    for taken, gives in function.signatures:
+        wanted = (*taken, *[taken[-1]] * (len(given) - len(taken) if function.folded else 0))
+        if len(wanted) == len(given) and all(
+            one in classes(kind) for one, kind in zip(wanted, given, strict=True)
+        ):
+            results.add(gives)
+    if not results:
+        return None
+    if "null" in given:
+        return "null"
+    if len(results) > 1:
+        return "any"
+    (only,) = results
+    if only != "number":
+        return only
+    whole = function.whole(given) is not None
+    return "integer" if whole and {*given} == {"integer"} else "float"
+
+
+@cache
+def _whole_of(function: Function, given: tuple[ValueKind, ...]) -> Whole | None:
+    whole = function.form.whole if isinstance(function.form, OnNumbers) else None
+    return whole if all(kind in WHOLE for kind in given) else None

@@ -70,7 +70,7 @@ def _powers(x: Floats, y: Floats) -> Floats:
 
 def sign(x: float) -> float:
     """Return 1, 0 or -1."""
-    return math.nan if math.isnan(x) else float((x > 0.0) - (x < 0.0))
+    return x if math.isnan(x) or x == 0.0 else math.copysign(1.0, x)
 
 
 def floor(x: float) -> float:

@@ -73,13 +73,15 @@ def function_of(node: Negative | Arithmetic | Call) -> Function:
         PatternError: It calls a function that nobody has registered.
     """
     match node:
+        case Arithmetic():
+            return OPERATORS[node.operator]
         case Negative():
             return MINUS
-        case Arithmetic(operator):
-            return OPERATORS[operator]
-        case Call(name) if name in FUNCTIONS:
-            return FUNCTIONS[name]
-        case Call(name):
+        case Call():
+            known = FUNCTIONS.get(node.function)
+            if known is not None:
+                return known
+            name = node.function
             return Function(name, "", "", (), Registered(registered_function(name)))
         case _:
             assert_never(node)
@@ -91,10 +93,15 @@ def computed_kind(node: Negative | Arithmetic | Call, given: Sequence[ValueKind]
     Raises:
         PatternError: They do not go together; the error points at the place.
     """
+    kind = function_of(node).kind(given)
+    if kind is None:
+        raise refusal(node, given)
+    return kind
+
+
+def refusal(node: Negative | Arithmetic | Call, given: Sequence[ValueKind]) -> PatternError:
+    """Return the error of a node that does not take values of these kinds."""
     function = function_of(node)
-    kind = function.kind(given)
-    if kind is not None:
-        return kind
     match node:
         case Negative():
             found, hint = f"minus is applied to {word(given[0])}", None
@@ -106,7 +113,7 @@ def computed_kind(node: Negative | Arithmetic | Call, given: Sequence[ValueKind]
             hint = _call_hint(node, function, given)
         case _:
             assert_never(node)
-    raise PatternError(found, expected=function.takes, hint=hint, span=node.span)
+    return PatternError(found, expected=function.takes, hint=hint, span=node.span)
 
 
 def _arithmetic_hint(
