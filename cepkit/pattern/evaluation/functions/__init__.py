@@ -30,6 +30,7 @@ FUNCTIONS: Shelf[Function] = Shelf(
     (texts.REPLACE, "the text with new in place of each old"),
     (texts.CONCAT, "the texts one after the other"),
     (correlation.CORR, "Pearson's correlation of two arrays of one length"),
+    method="kind",
 )
 """Every function of the language by name; aggregates of KL sets stand in `set_functions.py`."""
 
