@@ -9,7 +9,7 @@ from typing import Any
 from cepkit.automata.clauses import Clauses
 from cepkit.automata.contract import Mechanism
 from cepkit.automata.diagram import diagram
-from cepkit.automata.events import Event, History, events_of
+from cepkit.automata.events import Event, events_of
 from cepkit.automata.journal import Counts
 from cepkit.automata.machine import Machine
 from cepkit.automata.records import EventTable, Step, Totals, TracedMatch, Truncated
@@ -17,7 +17,8 @@ from cepkit.automata.trace import Trace
 from cepkit.memory import Expected, Room
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.durations import duration_text
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.closures import History
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
