@@ -8,7 +8,7 @@ before it. Where groups share no match, buckets of their keys need no halo.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,12 +20,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from cepkit.aggregation.rows.tables import check_names
 from cepkit.aggregation.semirings.functions import Count, Function, Least, Sum
 from cepkit.aggregation.sequence.elements import Emit
-from cepkit.columnar.compile.program import Clock, Program
-from cepkit.columnar.compile.query import compile_query
+from cepkit.columnar.compile.program import Clock
+from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
-from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
@@ -33,10 +32,12 @@ from cepkit.plan.nodes import Plan
 from cepkit.routes.aggregates import Way
 from cepkit.routes.asked import attributes_of
 from cepkit.routes.detected import without_aggregates
-from cepkit.spark.aggregates.query import Asked
-from cepkit.spark.cells.delivery import Route, numbers_for, taken_in_turn
-from cepkit.spark.cells.layout import Key, common_key
-from cepkit.spark.cells.schemas import arrow_columns, nullable
+from cepkit.spark.aggregates.request import Request
+from cepkit.spark.cells.keys import Key, common_key
+from cepkit.spark.cells.layout import IN_TURN, Cut
+from cepkit.spark.cells.schemas import nullable
+from cepkit.spark.cells.sending import Sending, numbers_for, sending_for
+from cepkit.spark.passes.delivery import Route
 from cepkit.stream.stream import Stream
 
 _EACH = "each cell takes prefix counters or a window product"
@@ -47,64 +48,43 @@ class Prepared:
     """A query whose aggregates are wanted, and how a stream may be cut for it.
 
     Attributes:
-        asked: What workers must know.
-        way: How it is aggregated.
-        bare: The query that detects its matches.
-        programs: Those that detect them, one for each branch.
+        request: What workers must know.
+        cut: How the stream may be cut.
         promised: The columns of the output, in Arrow.
         output: The same, in Spark.
-        clock: By what the stream is cut.
-        window: What a cell must see before what is its own; None: the stream is not cut.
-        ahead: Whether a cell must see as much after it.
-        key: What can be hashed into buckets.
-        numbers: The clocks beside time whose numbers workers need.
     """
 
-    asked: Asked
-    way: Way
-    bare: Query
-    programs: tuple[Program, ...]
+    request: Request
+    cut: Cut
     promised: pa.Schema
     output: t.StructType
-    clock: Clock
-    window: int | None
-    ahead: bool
-    key: Key | None
-    numbers: tuple[Clock, ...]
 
     @property
     def method(self) -> str:
         """How it is aggregated, in a word."""
-        return "detect" if self.way.sequence is None else self.way.method or "a-seq"
-
-    @property
-    def every_type(self) -> bool:
-        """Whether it must be known when events of any type arrive: they end what is live."""
-        moments = self.asked.emit in ("trigger", "changes")
-        return moments and isinstance(self.bare.window, CountWindow)
+        way = self.request.way
+        return "detect" if way.sequence is None else way.method or "a-seq"
 
     @property
     def reason(self) -> str:
         """Why in this way."""
-        by_cell = self.way.sequence is not None and self.way.method is None
-        return _EACH if by_cell else self.way.reason
+        way = self.request.way
+        return _EACH if way.sequence is not None and way.method is None else way.reason
 
 
 def prepare(
     stream: Stream,
-    frame: DataFrame,
     query: Query,
     functions: Mapping[str, Function],
     way: Way,
     emit: Emit,
     plan: Plan | None = None,
 ) -> Prepared:
-    """Return what must be known of a query, refusing what cannot be asked.
+    """Return what must be known of a query, refusing what cannot be request.
 
     Args:
         stream: The stream.
-        frame: Its DataFrame.
-        query: What is asked.
+        query: The query.
         functions: The columns of aggregates, by name.
         way: How it is aggregated.
         emit: Which rows.
@@ -116,75 +96,90 @@ def prepare(
     """
     check_names(query.group_by, tuple(functions))
     bare = without_aggregates(query)
-    compiled = compile_query(bare, plan or as_plan(None, bare)).programs
-    read = attributes_of(functions) | set(bare.partition_by)
+    compiled = compile_query(bare, plan or as_plan(None, bare))
+    attributes = {*attributes_of(functions), *bare.partition_by, *compiled.attributes}
     if way.sequence is not None:
-        read |= way.sequence.attributes
-    read |= {name for program in compiled for name in program.columns}
-    attributes = tuple(sorted(read))
-    names = stream.column_names
-    stream.schema.check(names, attributes)
-    schema = replace(stream.schema, arrival=None, columns=attributes)
-    columns = arrow_columns(frame, names, schema.needed(names, ()))
-    asked = Asked(
-        query, dict(functions), way.sequence, way.method, emit, schema, columns, attributes
+        attributes |= way.sequence.attributes
+    numbers = numbers_for(compiled.programs, in_turn=compiled.in_turn)
+    detects = way.sequence is None
+    if detects and emit != "total" and "arrival" not in numbers and _ties_matter(compiled):
+        numbers = ("arrival", *numbers)
+    sending = sending_for_aggregates(
+        stream, (query,), attributes, numbers, every_type=_every_type(query, emit)
     )
-    check_kinds(query, asked.nothing.kinds)
-    promised, output = _output(asked, frame)
-    return Prepared(asked, way, bare, compiled, promised, output, *_cut(asked, bare, compiled))
+    request = Request(query, dict(functions), way, emit, sending, compiled)
+    check_kinds(query, sending.nothing.kinds)
+    return Prepared(request, _cut(request), *_output(request, stream.source))
 
 
-def route_for(emit: Emit, window: int | None, key: Key | None, route: Route | None) -> Route | None:
+def sending_for_aggregates(
+    stream: Stream,
+    queries: Sequence[Query],
+    attributes: Collection[str],
+    numbers: tuple[Clock, ...],
+    *,
+    every_type: bool,
+) -> Sending:
+    """Return what workers are sent for aggregates: no more than they read."""
+    schema = replace(stream.schema, columns=tuple(sorted(attributes)))
+    read = Stream(stream.source, schema, stream.column_names)
+    return sending_for(read, queries, attributes, numbers=numbers, every_type=every_type)
+
+
+def _every_type(query: Query, emit: Emit) -> bool:
+    return emit in ("trigger", "changes") and isinstance(query.window, CountWindow)
+
+
+def route_for(emit: Emit, cut: Cut, route: Route | None) -> Route | None:
     """Return how the events reach the workers, None where both routes would do.
 
     Files have no slices after the last event, where expiries are told, and no buckets.
     """
-    if emit == "changes" or (window is None and key is not None):
+    if emit == "changes" or (cut.window is None and cut.key is not None):
         return route or "rows"
     return route
 
 
-def _cut(
-    asked: Asked, bare: Query, compiled: tuple[Program, ...]
-) -> tuple[Clock, int | None, bool, Key | None, tuple[Clock, ...]]:
-    """Return by what the stream is cut, what cells see around their own, keys, and numbers."""
-    detects = asked.sequence is None
-    clock, window = ("time", None) if taken_in_turn(bare) else cutting_clock(compiled)
-    if asked.emit != "total" and clock != "time":
+def _cut(request: Request) -> Cut:
+    """Return how a stream may be cut for an aggregation."""
+    compiled, emit, group_by = request.compiled, request.emit, request.query.group_by
+    detects, key = request.way.sequence is None, common_key(compiled.programs)
+    clock, window = ("time", None) if compiled.in_turn else cutting_clock(compiled.programs)
+    if emit != "total" and clock != "time":
         clock, window = "time", None  # rows are about moments
-    absent = detects and any(branch.negated for branch in normal_form(bare))
+    absent = detects and any(branch.negated for branch in compiled.branches)
     # What ends after a cell's own moments is not what its rows are about.
-    ahead = detects and looks_ahead(compiled, clock) if asked.emit == "total" else absent
-    key = common_key(compiled)
-    if asked.emit in ("trigger", "changes"):
+    ahead = detects and looks_ahead(compiled.programs, clock) if emit == "total" else absent
+    if emit in ("trigger", "changes"):
         if window is not None:
-            window = max(window, 0) * (1 + absent) + (asked.emit == "changes")
-        group_by = asked.query.group_by
+            window = max(window, 0) * (1 + absent) + (emit == "changes")
         key = Key(group_by, missing_agree=True) if group_by else None
     elif key is not None:
         key = replace(key, missing_agree=True)  # a trigger without a key has its row
-    numbers = numbers_for(bare, compiled)
-    if detects and asked.emit != "total" and "arrival" not in numbers and _ties_matter(bare):
-        numbers = ("arrival", *numbers)
-    return clock, window, ahead, key, numbers
+    cut = Cut(window, clock, ahead, key)
+    if compiled.in_turn:
+        return replace(cut, uncut=IN_TURN)
+    if _every_type(request.query, emit):
+        return replace(cut, uncut="what is live depends on all events before")
+    return cut
 
 
-def _ties_matter(query: Query) -> bool:
+def _ties_matter(compiled: CompiledQuery) -> bool:
     """Return whether of events of one time that end a match only arrival says which is the last."""
-    for branch in normal_form(query):
+    for branch in compiled.branches:
         last = [v for v in branch.variables if not branch.after(v) & set(branch.variables)]
         if len(last) > 1 or any(variable in last for variable, _, _ in branch.repeated):
             return True
     return False
 
 
-def _output(asked: Asked, frame: DataFrame) -> tuple[pa.Schema, t.StructType]:
+def _output(request: Request, frame: DataFrame) -> tuple[pa.Schema, t.StructType]:
     """Return the columns of the output, which Spark must be promised, in Arrow and in Spark."""
-    nothing = asked.nothing
-    moments, group_rows = asked.moments(nothing, lambda: iter(()), interpreted=True)
-    table = asked.table(nothing, moments.take(np.zeros(0, np.int64)), group_rows)
+    nothing = request.sending.nothing
+    moments, group_rows = request.moments(nothing, lambda: iter(()), interpreted=True)
+    table = request.table(nothing, moments.take(np.zeros(0, np.int64)), group_rows)
     kinds = {name: values.type for name, values in table.items() if isinstance(values, pa.Array)}
-    for name, function in asked.functions.items():
+    for name, function in request.functions.items():
         if isinstance(function, Count | Sum | Least):
             continue
         kinds[name] = getattr(function, "arrow_type", None)
@@ -197,7 +192,7 @@ def _output(asked: Asked, frame: DataFrame) -> tuple[pa.Schema, t.StructType]:
     by_name = {field.name: field for field in nullable(frame.schema).fields}
     # Groups keep the types of the source.
     fields = [
-        by_name[field.name] if field.name in asked.query.group_by else field
+        by_name[field.name] if field.name in request.query.group_by else field
         for field in from_arrow_schema(promised).fields
     ]
     return promised, t.StructType(fields)

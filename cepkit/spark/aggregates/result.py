@@ -14,9 +14,9 @@ from cepkit.aggregation.sequence.elements import Emit
 from cepkit.errors import PatternError
 from cepkit.pattern.query import Query
 from cepkit.routes.several import Several, SharingPlan
-from cepkit.spark.aggregates.one_pass import StartedPass
+from cepkit.spark.aggregates.one_pass import StartedAggregation
 from cepkit.spark.aggregates.one_table import QUERY
-from cepkit.spark.results.frame import ResultFrame, Telling
+from cepkit.spark.passes.frame import ResultFrame
 from cepkit.stream.sessions import check_session
 
 _QUERY = "query"
@@ -36,37 +36,16 @@ class SparkAggregates(ResultFrame):
         route: How the events reach the workers, and how they are cut, as a sentence.
     """
 
-    def __init__(
-        self,
-        found: DataFrame,
-        *,
-        query: Query,
-        emit: Emit,
-        method: str,
-        reason: str,
-        route: str,
-        telling: Telling,
-    ) -> None:
-        title = f"Aggregates by {method} ({reason})"
-        super().__init__(found, title=title, route=route, telling=telling)
-        self.query = query
-        self.emit = emit
-        self.method = method
-        self.reason = reason
-
-    @classmethod
-    def of(cls, started: StartedPass, query: int) -> SparkAggregates:
-        """Return the aggregates of a query of a pass."""
-        method, reason = started.way_of(query)
-        asked = started.queries[query].asked
-        return cls(
-            started.rows_of(query),
-            query=asked.query,
-            emit=asked.emit,
-            method=method,
-            reason=reason,
-            route=started.route,
-            telling=started.telling,
+    def __init__(self, started: StartedAggregation, number: int) -> None:
+        request = started.queries[number].request
+        self.query: Query = request.query
+        self.emit: Emit = request.emit
+        self.method, self.reason = started.way_of(number)
+        super().__init__(
+            started.rows_of(number),
+            title=f"Aggregates by {self.method} ({self.reason})",
+            route=started.started.delivery.route,
+            reports=started.started.reports,
         )
 
 
@@ -84,17 +63,17 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
         passes: The passes over the stream that they need.
     """
 
-    passes: tuple[StartedPass, ...]
+    passes: tuple[StartedAggregation, ...]
 
     @classmethod
-    def of(cls, passes: Sequence[StartedPass], plan: SharingPlan) -> SeveralSparkAggregates:
+    def of(cls, passes: Sequence[StartedAggregation], plan: SharingPlan) -> SeveralSparkAggregates:
         """Return the aggregates of all queries of some passes."""
-        found = {
-            query: SparkAggregates.of(started, query)
+        results = {
+            query: SparkAggregates(started, query)
             for started in passes
             for query in started.queries
         }
-        return cls(tuple(found[query] for query in sorted(found)), plan, tuple(passes))
+        return cls(tuple(results[query] for query in sorted(results)), plan, tuple(passes))
 
     @property
     def together(self) -> ResultFrame:
@@ -124,8 +103,8 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
         return ResultFrame(
             whole,
             title=f"Aggregates of {len(self)} queries together",
-            route="; ".join(dict.fromkeys(started.route for started in self.passes)),
-            telling=self.passes[0].telling,
+            route="; ".join(dict.fromkeys(each.started.delivery.route for each in self.passes)),
+            reports=self.passes[0].started.reports,
         )
 
     def persist(self, level: StorageLevel = _KEPT) -> SeveralSparkAggregates:
@@ -148,12 +127,12 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
             started.frame.unpersist()
 
 
-def _named(started: StartedPass) -> DataFrame:
+def _named(started: StartedAggregation) -> DataFrame:
     """Return the rows of a pass with the names that users know."""
     names = {
         at: name
-        for query, places in started.rows.places.items()
-        for at, name in zip(places, started.rows.of[query].names, strict=True)
+        for query, places in started.columns.places.items()
+        for at, name in zip(places, started.columns.of[query].names, strict=True)
     }
     columns = [F.col(f"c{at - 1}").alias(name) for at, name in sorted(names.items())]
     return started.frame.select((F.col(QUERY) + 1).alias(_QUERY), *columns)

@@ -7,56 +7,45 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.rows.tables import Values, columns_of
 from cepkit.aggregation.semirings.functions import Function
-from cepkit.aggregation.sequence.definition import EventSequence
-from cepkit.aggregation.sequence.elements import Emit, Method
+from cepkit.aggregation.sequence.elements import Emit
 from cepkit.columnar.compile.program import Program
+from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.slices.blocks import Block
 from cepkit.pattern.query import Query
-from cepkit.routes.aggregates import aggregate_sequence
+from cepkit.routes.aggregates import Way, aggregate_sequence
 from cepkit.routes.detected import aggregate_blocks
+from cepkit.spark.cells.sending import Sending
 from cepkit.stream.columns import EventColumns
-from cepkit.stream.ingest import event_columns
-from cepkit.stream.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Request:
     """What workers must know of an aggregation.
 
     Attributes:
-        query: What is asked.
+        query: The query.
         functions: The columns of aggregates, by name.
-        sequence: The query as A-Seq takes it; None: matches are detected.
-        method: The method of A-Seq; None: chosen in each cell.
+        way: How it is aggregated.
         emit: Which rows.
-        schema: Which column is what.
-        columns: The columns that are sent, in Arrow.
-        attributes: Those that are read.
+        sending: What of the stream is read for it alone.
+        compiled: What detects its matches.
     """
 
     query: Query
     functions: dict[str, Function]
-    sequence: EventSequence | None
-    method: Method | None
+    way: Way
     emit: Emit
-    schema: Schema
-    columns: pa.Schema
-    attributes: tuple[str, ...]
+    sending: Sending
+    compiled: CompiledQuery
 
     @property
     def rows_of_cells(self) -> Emit:
         """Which rows a cell gives: of a slice not all that its events complete is its own."""
         return "new" if self.emit == "total" else self.emit
-
-    @property
-    def nothing(self) -> EventColumns:
-        """A stream without events."""
-        return event_columns(self.columns.empty_table(), self.schema, self.attributes)
 
     def moments(
         self,
@@ -66,14 +55,14 @@ class Asked:
         interpreted: bool = False,
     ) -> tuple[Moments, npt.NDArray[np.int32]]:
         """Return the rows that the events of a cell give, and an event of each group."""
-        if self.sequence is None:
+        if self.way.sequence is None:
             return aggregate_blocks(
                 columns, blocks, self.query, self.functions, self.emit, interpreted=interpreted
             )
         moments, group_rows, _, _ = aggregate_sequence(
             columns,
-            self.sequence,
-            self.method,
+            self.way.sequence,
+            self.way.method,
             self.functions,
             self.rows_of_cells,
             interpreted=interpreted,
@@ -85,6 +74,6 @@ class Asked:
     ) -> dict[str, Values]:
         """Return rows as columns with names and types."""
         return columns_of(
-            moments, self.functions, columns, self.schema, self.query.group_by, group_rows,
+            moments, self.functions, columns, self.sending.schema, self.query.group_by, group_rows,
             self.emit,
         )  # fmt: skip
