@@ -11,9 +11,8 @@ from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from cepkit.aggregation.tracing.trace import CounterTrace
-    from cepkit.automata.trace import Trace
     from cepkit.plan.nodes import OrderPlan, Plan
+    from cepkit.tracing import CounterTrace, MechanismTrace
 
 
 def simulate(
@@ -24,7 +23,7 @@ def simulate(
     *,
     limit: int | None = None,
     max_steps: int = 2_000,
-) -> Trace:
+) -> MechanismTrace:
     """Run a published mechanism event by event, and keep what it did at each step.
 
     It finds what `detect` finds, far more slowly: it is for seeing how, and for counting.

@@ -15,15 +15,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cepkit.automata.buffers import Buffer
-from cepkit.automata.chart import Chart, NodeKind
-from cepkit.automata.contract import DiagramKind, Follows
+from cepkit.automata.chart import Chart
+from cepkit.automata.contract import Follows
 from cepkit.automata.demands import Stage
 from cepkit.automata.events import Event
 from cepkit.automata.journal import Instance
 from cepkit.automata.lane import Lane, Setting, with_place
-from cepkit.automata.operations import Reason
 from cepkit.automata.rules import Rules
 from cepkit.plan.nodes import BranchPlan
+from cepkit.tracing.diagram import DiagramKind, NodeKind
+from cepkit.tracing.operations import Reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,52 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
-NodeKind: TypeAlias = Literal["start", "state", "final", "leaf", "join"]
-EdgeKind: TypeAlias = Literal["take", "store", "ignore", "join"]
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A state of an automaton, or a node of an evaluation tree.
-
-    Attributes:
-        id: Its number.
-        branch: The branch of the pattern that it belongs to, from 0.
-        label: Its name.
-        kind: What it is.
-        variables: What its instances bind; for a tree NFA in the order in which it was taken.
-    """
-
-    id: int
-    branch: int
-    label: str
-    kind: NodeKind
-    variables: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A way from node to node.
-
-    Attributes:
-        id: Its number.
-        begin: The node that it leaves.
-        end: The node that it leads to.
-        kind: What is done with an event that takes it.
-        label: The event, or the events.
-        conditions: What is checked, as in the pattern's text.
-        scope: Where in time the event lies, as "after a"; empty for anywhere.
-    """
-
-    id: int
-    begin: int
-    end: int
-    kind: EdgeKind
-    label: str
-    conditions: tuple[str, ...] = ()
-    scope: str = ""
+from cepkit.tracing.diagram import Edge, EdgeKind, Node, NodeKind
 
 
 @dataclass(slots=True)

@@ -13,8 +13,8 @@ from cepkit.automata.chart import Chart
 from cepkit.automata.lane import Lane, Setting
 from cepkit.automata.rules import Rules
 from cepkit.plan.nodes import BranchPlan
+from cepkit.tracing.diagram import DiagramKind
 
-DiagramKind: TypeAlias = Literal["chain", "tree-nfa", "evaluation-tree"]
 Follows: TypeAlias = Literal["nothing", "an order", "a tree"]
 
 

@@ -8,38 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from cepkit.automata.chart import Chart, Edge, Node
-from cepkit.automata.contract import DiagramKind
+from cepkit.automata.chart import Chart
+from cepkit.tracing.diagram import Diagram, DiagramKind, Edge, Node, PlacedNode
 
 Places: TypeAlias = dict[int, tuple[float, float]]
 """For each node x and y."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedNode:
-    """A node and the centre of its place in a unit grid: `x` to the right, `y` downwards."""
-
-    node: Node
-    x: float
-    y: float
-
-
-@dataclass(frozen=True, slots=True)
-class Diagram:
-    """The picture of a mechanism.
-
-    Attributes:
-        kind: How it is drawn.
-        nodes: Its nodes; that of number n is the n-th.
-        edges: Its edges; that of number n is the n-th.
-    """
-
-    kind: DiagramKind
-    nodes: tuple[PlacedNode, ...]
-    edges: tuple[Edge, ...]
 
 
 def diagram(kind: DiagramKind, chart: Chart) -> Diagram:

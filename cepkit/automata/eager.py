@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cepkit.automata.chart import Chart, NodeKind
-from cepkit.automata.contract import DiagramKind, Follows
+from cepkit.automata.chart import Chart
+from cepkit.automata.contract import Follows
 from cepkit.automata.demands import Absence, Stage, Test
 from cepkit.automata.events import Event
 from cepkit.automata.journal import Instance
 from cepkit.automata.lane import Lane, Setting, with_place
 from cepkit.automata.rules import Rules, places
 from cepkit.plan.nodes import BranchPlan
+from cepkit.tracing.diagram import DiagramKind, NodeKind
 
 _DRAWN = 32
 """States that are drawn beforehand; of more, those that are reached."""

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from cepkit.automata.chart import Chart, NodeKind
-from cepkit.automata.contract import DiagramKind, Follows
+from cepkit.automata.chart import Chart
+from cepkit.automata.contract import Follows
 from cepkit.automata.demands import Absence, Test
 from cepkit.automata.events import Binding, Event, Place
 from cepkit.automata.journal import Instance
@@ -22,6 +22,7 @@ from cepkit.automata.lane import Lane, Setting, with_place
 from cepkit.automata.rules import Rules, places
 from cepkit.automata.scopes import begin_of, end_of
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, Tree, TreePlan, leaves, tree_text
+from cepkit.tracing.diagram import DiagramKind, NodeKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from cepkit.automata import operations as ops
 from cepkit.automata.demands import Test
 from cepkit.automata.events import Binding, Event
-from cepkit.automata.operations import Checked, Operation, Reason
 from cepkit.errors import LimitError
 from cepkit.memory import Room
+from cepkit.tracing import operations as ops
+from cepkit.tracing.operations import Checked, Operation, Reason
+from cepkit.tracing.records import Counts
 
 MOST_INSTANCES = 1_000_000
 MOST_IN_STEP = 400_000
@@ -24,29 +24,6 @@ _INSTEAD = (
 
 def _room() -> Room:
     return Room("partial matches", "instances", _INSTEAD)
-
-
-class Counts(NamedTuple):
-    """The counters at one moment; all but `instances` and `stored` only grow.
-
-    Attributes:
-        evaluations: How often a take edge (or a join) was evaluated on an instance and a
-            candidate that is in scope.
-        instances: Instances alive.
-        stored: Events in the input buffers; one that is kept for two variables counts twice.
-        created: Instances created.
-        expired: Instances dropped because their window closed.
-        forgotten: Events dropped from the buffers because the window had passed them.
-        matches: Matches.
-    """
-
-    evaluations: int
-    instances: int
-    stored: int
-    created: int
-    expired: int
-    forgotten: int
-    matches: int
 
 
 @dataclass(slots=True, eq=False)

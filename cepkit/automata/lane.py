@@ -15,10 +15,10 @@ from cepkit.automata.buffers import Buffer, Clock
 from cepkit.automata.demands import Absence, Test
 from cepkit.automata.events import Binding, Event, Place
 from cepkit.automata.journal import Instance, Journal
-from cepkit.automata.operations import Reason
 from cepkit.automata.rules import Rules
 from cepkit.automata.scopes import Scopes, end_of, own
 from cepkit.errors import LimitError
+from cepkit.tracing.operations import Reason
 
 MOST_MEMBERS = 30
 """Of a set: all sets of so many events are made one by one, which takes an hour."""

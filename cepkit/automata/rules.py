@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from cepkit.automata.clauses import Clauses
 from cepkit.automata.demands import Absence, Stage, Test
 from cepkit.automata.scalars import Layout, truth
 from cepkit.automata.shown import shown
@@ -20,6 +19,7 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.pattern.printer import expression_text
 from cepkit.stream.columns import Kind
+from cepkit.tracing.clauses import Clauses
 
 
 class Rules:

@@ -19,15 +19,16 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from cepkit.automata.buffers import Buffer
-from cepkit.automata.chart import Chart, NodeKind
-from cepkit.automata.contract import DiagramKind, Follows
+from cepkit.automata.chart import Chart
+from cepkit.automata.contract import Follows
 from cepkit.automata.demands import Stage
 from cepkit.automata.events import Event
 from cepkit.automata.journal import Instance
 from cepkit.automata.lane import Lane, Setting, with_place
-from cepkit.automata.operations import Reason
 from cepkit.automata.rules import Rules, places
 from cepkit.plan.nodes import BranchPlan
+from cepkit.tracing.diagram import DiagramKind, NodeKind
+from cepkit.tracing.operations import Reason
 
 _DRAWN = 3
 """Variables of a tree that is drawn whole; of others the states that are reached."""

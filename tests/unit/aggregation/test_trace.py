@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import cepkit as ck
 from cepkit.aggregation.sequence.definition import sequence_of
 from cepkit.aggregation.tracing.recorder import trace
-from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.errors import LimitError, PatternError, TraceError, UnsupportedError
 from cepkit.stream.stream import events
+from cepkit.tracing import CounterTrace
 from tests.properties.test_aggregation import SEQUENCES, expected
 from tests.strategies import as_table
 from tests.unit.aggregation.cases import stream
@@ -195,8 +195,8 @@ _CHANGED = {
     "a change of a row to come": (("steps", 0), [["add", 7, 0, 0, 1]], "row 7 that is not there"),
     "a close of a row to come": (("steps", 0), [["close", 7]], "row 7 that is not there"),
     "a count beyond": (("steps", 1), [["add", 0, 9, 0, 1]], "is 9"),
-    "a count cut short": (("steps", 1), [["add", 0]], "a list of 5"),
-    "a piece beyond": (("steps", 0), [["open", 0, 0, 3, None, None]], "steps[0][0][3] is 3"),
+    "a count cut short": (("steps", 1), [["add", 0]], "add and 4 values"),
+    "a piece beyond": (("steps", 0), [["open", 0, 0, 3, None, None]], "steps[0][0].piece is 3"),
     "a snapshot of nobody": (("steps", 1), [["save", 0, 5, 1]], "row 5 that is not there"),
 }
 

@@ -20,11 +20,7 @@ import cepkit as ck
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.aggregation.semirings.functions import Count
 from cepkit.aggregation.sequence.elements import Emit
-from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.automata import MECHANISMS
-from cepkit.automata.comparison import TraceComparison
-from cepkit.automata.search import Fate
-from cepkit.automata.trace import Steps, Trace
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
 from cepkit.costs import PARTIAL_MATCHES
@@ -41,6 +37,10 @@ from cepkit.planners.what_if import WhatIf
 from cepkit.routes.several import SeveralAggregates, SharingPlan
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
+from cepkit.tracing import CounterTrace, MechanismTrace
+from cepkit.tracing.comparison import TraceComparison
+from cepkit.tracing.mechanisms import Steps
+from cepkit.tracing.search import Fate
 
 TAG = "e<b>v"
 """What no figure may have: bold from data. It stands in front, as what is long is cut."""
@@ -190,7 +190,7 @@ def why(named: bool) -> WhyNot:
 
 
 @cache
-def trace(mechanism: str = "chain-nfa") -> Trace:
+def trace(mechanism: str = "chain-nfa") -> MechanismTrace:
     return ck.simulate(stream(), QUERY, mechanism)
 
 
@@ -306,7 +306,7 @@ SHOWN: dict[type, Callable[[], Any]] = {
     Requirements: lambda: why(True).requirements,
     Funnel: lambda: why(False).funnel,
     NearMisses: lambda: why(False).near_misses,
-    Trace: trace,
+    MechanismTrace: trace,
     Steps: lambda: trace()[0:4],
     Fate: lambda: trace().fate(1),
     TraceComparison: lambda: trace().compare(trace("eager-nfa")),

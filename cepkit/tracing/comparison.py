@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from cepkit.automata.journal import Counts
-from cepkit.automata.records import TracedMatch
-from cepkit.automata.trace import Trace
-from cepkit.errors import TraceError
 from cepkit.printing import Printed, html_output
 from cepkit.statistics.tables import html_table, text_table, whole
-
-_TOTALS = (*(name for name in Counts._fields if name not in ("instances", "stored")),)
+from cepkit.tracing.records import Counts, Totals, TracedMatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,49 +78,49 @@ class TraceComparison(Printed):
         return f"{left} matches are in the first alone, {right} in the second alone."
 
 
-def compare(left: Trace, right: Trace) -> TraceComparison:
-    """Return what two runs over the same events have in common.
+def compare(
+    names: tuple[str, str],
+    counters: tuple[Sequence[Counts], Sequence[Counts]],
+    totals: tuple[Totals, Totals],
+    matches: tuple[Sequence[TracedMatch], Sequence[TracedMatch]],
+) -> TraceComparison:
+    """Return what two runs over the same events have in common, each given as a pair.
 
-    Raises:
-        TraceError: The events or the pattern are others.
+    Args:
+        names: What they are called.
+        counters: The counters after each step.
+        totals: The totals.
+        matches: The matches.
     """
-    if left.pattern != right.pattern:
-        raise TraceError("these are traces of two patterns", expected="two runs of one pattern")
-    both = min(len(left.events), len(right.events))
-    if _head(left, both) != _head(right, both) or left.totals.events != right.totals.events:
-        raise TraceError("these are traces of two streams", expected="two runs over one stream")
-    shown = min(len(left), len(right))
-    peaks = ("peak_instances", "peak_stored")
+    both = list(zip(*counters, strict=False))
     rows = [
-        *(_compared(name, left, right, shown, Counts._fields.index(name)) for name in _TOTALS),
-        *(Compared(p, getattr(left.totals, p), getattr(right.totals, p), None) for p in peaks),
+        Compared(
+            name,
+            totals[0].counts[i],
+            totals[1].counts[i],
+            next((s for s, (left, right) in enumerate(both) if left[i] != right[i]), None),
+        )
+        for i, name in enumerate(Counts._fields)
+        if name not in ("instances", "stored")
     ]
-    ours, theirs = _matches(left, shown), _matches(right, shown)
+    rows += [
+        Compared(peak, getattr(totals[0], peak), getattr(totals[1], peak), None)
+        for peak in ("peak_instances", "peak_stored")
+    ]
+    ours, theirs = (
+        {frozenset(m.events.items()): m for m in some if m.step < len(both)} for some in matches
+    )
     sooner = [
-        found[key]
-        for found, other in ((ours, theirs), (theirs, ours))
-        for key in found
-        if key not in other or found[key].step < other[key].step
+        some[key]
+        for some, other in ((ours, theirs), (theirs, ours))
+        for key in some
+        if key not in other or some[key].step < other[key].step
     ]
     return TraceComparison(
-        (left.name, right.name),
+        names,
         tuple(rows),
         not sooner,
         min(sooner, key=lambda match: match.step, default=None),
         tuple(ours[key] for key in ours if key not in theirs),
         tuple(theirs[key] for key in theirs if key not in ours),
     )
-
-
-def _compared(name: str, left: Trace, right: Trace, shown: int, i: int) -> Compared:
-    parts = next((s for s in range(shown) if left.counters[s][i] != right.counters[s][i]), None)
-    return Compared(name, left.totals.counts[i], right.totals.counts[i], parts)
-
-
-def _head(trace: Trace, count: int) -> tuple[Any, ...]:
-    events = trace.events
-    return events.id[:count], events.time[:count], events.type[:count]
-
-
-def _matches(trace: Trace, shown: int) -> dict[frozenset[Any], TracedMatch]:
-    return {frozenset(match.events.items()): match for match in trace.matches if match.step < shown}

@@ -152,3 +152,8 @@ OPERATIONS: Mapping[str, type[Operation]] = MappingProxyType(
 def name_of(operation: Operation) -> str:
     """Return the name of an operation."""
     return type(operation).__name__.lower()
+
+
+def checked_in(operation: Operation) -> tuple[Checked, ...]:
+    """Return the clauses that were checked in an operation."""
+    return operation.checked if isinstance(operation, Evaluate | Close | Refuse) else ()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from cepkit.automata.operations import (
+from cepkit.errors import TraceError
+from cepkit.printing import Printed, html_output
+from cepkit.statistics.tables import html_table
+from cepkit.tracing.operations import (
     OPERATIONS,
-    Checked,
     Close,
     Create,
     Discard,
@@ -14,14 +18,14 @@ from cepkit.automata.operations import (
     Match,
     Operation,
     Reason,
-    Refuse,
+    checked_in,
     name_of,
 )
-from cepkit.automata.trace import Trace
-from cepkit.automata.words import sentence
-from cepkit.errors import TraceError
-from cepkit.printing import Printed, html_output
-from cepkit.statistics.tables import html_table
+from cepkit.tracing.records import Step
+from cepkit.tracing.words import Words
+
+Births: TypeAlias = Mapping[int, tuple[int, Create]]
+"""For each instance the step at which it came to be, and how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +83,26 @@ class Fate(Printed):
         return [(found.step, found.text) for found in told]
 
 
-def fate(trace: Trace, instance: int) -> Fate:
+def fate(
+    steps: Sequence[Step], words: Words, births: Births, variables: Sequence[str], instance: int
+) -> Fate:
     """Return what an instance went through.
+
+    Args:
+        steps: Those of the trace.
+        words: What makes sentences of them.
+        births: Where each instance came to be.
+        variables: What a match can bind, in pattern order.
+        instance: Which.
 
     Raises:
         TraceError: The trace has no such instance.
     """
-    created = trace.births.get(instance)
+    created = births.get(instance)
     if created is None:
         raise TraceError(
             f"there is no instance {instance} in this trace",
-            expected=f"one of 0 to {len(trace.births) - 1}" if trace.births else None,
+            expected=f"one of 0 to {len(births) - 1}" if births else None,
         )
     lineage: set[int] = set()
     binding: list[tuple[str, int]] = []
@@ -98,44 +111,41 @@ def fate(trace: Trace, instance: int) -> Fate:
         one = elders.pop()
         if one in lineage:
             continue
-        birth = trace.births[one][1]
+        birth = births[one][1]
         if one != instance:
             lineage.add(one)
         if birth.variable is not None and birth.event is not None:
             binding.append((birth.variable, birth.event))
         elders += birth.parents
-    own = [
-        Found(step.number, operation, sentence(trace, operation))
-        for step in trace.steps
-        for operation in step.operations
-        if _concerns(operation, instance)
-    ]
+    own = find(steps, words, instance=instance)
     step_number, birth = created
     return Fate(
         instance,
-        Found(step_number, birth, sentence(trace, birth)),
+        Found(step_number, birth, words.sentence(birth)),
         tuple(sorted(lineage)),
-        tuple(sorted(binding, key=lambda pair: (trace.variables.index(pair[0]), pair[1]))),
+        tuple(sorted(binding, key=lambda pair: (variables.index(pair[0]), pair[1]))),
         tuple(f for f in own if isinstance(f.operation, Evaluate) and f.operation.held),
         tuple(f for f in own if isinstance(f.operation, Evaluate) and not f.operation.held),
-        tuple(n for n, (_, other) in trace.births.items() if instance in other.parents),
+        tuple(n for n, (_, other) in births.items() if instance in other.parents),
         tuple(f.operation.match for f in own if isinstance(f.operation, Match)),
         next((f for f in own if isinstance(f.operation, Discard)), None),
     )
 
 
 def find(
-    trace: Trace,
-    name: str | None,
-    instance: int | None,
-    clause: int | None,
-    after: int,
+    steps: Sequence[Step],
+    words: Words,
+    name: str | None = None,
+    instance: int | None = None,
+    clause: int | None = None,
+    after: int = -1,
     **parts: object,
 ) -> tuple[Found, ...]:
     """Return the operations of a trace that are as asked for.
 
     Args:
-        trace: The trace.
+        steps: Those of the trace.
+        words: What makes sentences of them.
         name: As all below but `after`: None where it does not matter.
         instance: One that they are about.
         clause: One that was checked in them.
@@ -153,13 +163,13 @@ def find(
         return (
             (name is None or name_of(operation) == name)
             and (instance is None or _concerns(operation, instance))
-            and (clause is None or any(one.clause == clause for one in _checked(operation)))
+            and (clause is None or any(one.clause == clause for one in checked_in(operation)))
             and all(getattr(operation, part, None) == value for part, value in asked.items())
         )
 
     return tuple(
-        Found(step.number, operation, sentence(trace, operation))
-        for step in trace.steps[after + 1 :]
+        Found(step.number, operation, words.sentence(operation))
+        for step in steps[after + 1 :]
         for operation in step.operations
         if fits(operation)
     )
@@ -174,7 +184,3 @@ def _concerns(operation: Operation, instance: int) -> bool:
             return operation.instance == instance
         case _:
             return False
-
-
-def _checked(operation: Operation) -> tuple[Checked, ...]:
-    return operation.checked if isinstance(operation, Evaluate | Close | Refuse) else ()
