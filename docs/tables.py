@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from cepkit.automata import MECHANISMS
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.cli.verbs import VERBS
 from cepkit.costs import COSTS
 from cepkit.planners import PLANNERS

@@ -52,9 +52,8 @@ def simulate(
         LimitError: More steps than a trace can hold, more partial matches than memory can, or
             more sets than could ever be made.
     """
-    from cepkit.automata import MECHANISMS
-    from cepkit.automata.choice import follow, refuse_unsupported
-    from cepkit.automata.simulation import MOST_STEPS, attributes_read
+    from cepkit.automata.mechanisms import MECHANISMS
+    from cepkit.automata.simulation import MOST_STEPS, attributes_read, follow, refuse_unsupported
     from cepkit.automata.simulation import simulate as run
     from cepkit.stream.warnings import warn_of_dropped
 

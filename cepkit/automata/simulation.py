@@ -1,4 +1,4 @@
-"""A whole run of a mechanism over a stream, as a trace."""
+"""A whole run of a mechanism over a stream: what it follows, and the trace that comes of it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from cepkit.automata.contract import Mechanism
-from cepkit.automata.diagram import diagram
+from cepkit.automata.chart import diagram
 from cepkit.automata.events import Event, events_of
 from cepkit.automata.machine import Machine
+from cepkit.automata.mechanisms.contract import Mechanism
+from cepkit.errors import PlanError, UnsupportedError
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.kind_checks import check_kinds
-from cepkit.pattern.policies import CountWindow
+from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
-from cepkit.plan.nodes import Plan
+from cepkit.plan.checks import PlanLike, as_plan
+from cepkit.plan.nodes import Plan, TreePlan
 from cepkit.plan.printer import one_line
 from cepkit.stream.columns import EventColumns
 from cepkit.tracing import MechanismTrace
@@ -27,6 +29,40 @@ from cepkit.tracing.records import Counts, Totals, TracedMatch, Truncated
 MOST_STEPS = 20_000
 MOST_OPERATIONS = 100_000
 """Of a trace: what a browser can still hold."""
+
+
+def refuse_unsupported(query: Query) -> None:
+    """Refuse, by name, what no mechanism does.
+
+    Raises:
+        UnsupportedError: AGG, or a strategy other than skip-till-any-match.
+    """
+    if query.aggregates:
+        raise UnsupportedError("mechanisms find matches; AGG asks for none", hint="leave AGG out")
+    if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+        raise UnsupportedError(
+            f"mechanisms cannot follow the strategy {query.strategy} yet",
+            expected=str(Strategy.SKIP_TILL_ANY_MATCH),
+            hint="detect can",
+        )
+
+
+def follow(mechanism: Mechanism, plan: PlanLike, query: Query) -> Plan:
+    """Return the plan that a mechanism is to follow.
+
+    Raises:
+        PlanError: It does not belong to the query, or is a tree where an order is followed.
+    """
+    chosen = as_plan(plan, query)
+    if mechanism.follows == "an order":
+        for branch in chosen.branches:
+            if isinstance(branch, TreePlan):
+                raise PlanError(
+                    f"'{mechanism.name}' follows an order, and {branch} is a tree",
+                    expected="an order, as ['c', 'b', 'a']",
+                    hint="the mechanism 'evaluation-tree' follows any tree",
+                )
+    return chosen
 
 
 def attributes_read(query: Query) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cepkit.api import aggregate_trace, simulate
-from cepkit.automata import MECHANISMS
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.stream.stream import events
 from cepkit.tracing import CounterTrace, MechanismTrace
 from tests.unit.aggregation.cases import stream

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.automata import MECHANISMS
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.automata.simulation import attributes_read, simulate
 from cepkit.pattern.limits import count_branches
 from cepkit.pattern.policies import Strategy, TimeWindow

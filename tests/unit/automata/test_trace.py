@@ -11,7 +11,7 @@ import pytest
 
 import cepkit as ck
 from cepkit import memory
-from cepkit.automata import journal, lane
+from cepkit.automata.lanes import journal, lane
 from cepkit.errors import LimitError, TraceError
 from cepkit.tracing import MechanismTrace
 from cepkit.tracing.codec import decode

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import cepkit as ck
-from cepkit.automata import MECHANISMS
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.errors import CepkitError
 from cepkit.figures.player import Player
 from cepkit.statistics.model import Statistics

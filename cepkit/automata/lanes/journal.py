@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cepkit.automata.demands import Test
+from cepkit.automata.compile.demands import Test
 from cepkit.automata.events import Binding, Event
 from cepkit.errors import LimitError
 from cepkit.memory import Room

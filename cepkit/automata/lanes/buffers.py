@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cepkit.automata.events import Event
-from cepkit.automata.journal import Instance, Journal
+from cepkit.automata.lanes.journal import Instance, Journal
 
 _COMPACT = 1024
 """Dropped events that a buffer carries along at most, unless there are more live ones."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Literal, Protocol, TypeAlias
 
 from cepkit.automata.chart import Chart
-from cepkit.automata.lane import Lane, Setting
-from cepkit.automata.rules import Rules
+from cepkit.automata.compile.rules import Rules
+from cepkit.automata.lanes.lane import Lane, Setting
 from cepkit.plan.nodes import BranchPlan
 from cepkit.tracing.diagram import DiagramKind
 

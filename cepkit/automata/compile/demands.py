@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cepkit.automata.compile.shown import Shown
 from cepkit.automata.scalars import Truth
-from cepkit.automata.shown import Shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)

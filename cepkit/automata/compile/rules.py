@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from cepkit.automata.demands import Absence, Stage, Test
+from cepkit.automata.compile.demands import Absence, Stage, Test
+from cepkit.automata.compile.shown import shown
 from cepkit.automata.scalars import Layout, truth
-from cepkit.automata.shown import shown
 from cepkit.pattern.conditions import Aggregate, Expression, variables_of, walk
 from cepkit.pattern.nodes import Event as EventNode
 from cepkit.pattern.normal_form import Branch

@@ -18,14 +18,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from cepkit.automata.buffers import Buffer
 from cepkit.automata.chart import Chart
-from cepkit.automata.contract import Follows
-from cepkit.automata.demands import Stage
+from cepkit.automata.compile.demands import Stage
+from cepkit.automata.compile.rules import Rules, places
 from cepkit.automata.events import Event
-from cepkit.automata.journal import Instance
-from cepkit.automata.lane import Lane, Setting, with_place
-from cepkit.automata.rules import Rules, places
+from cepkit.automata.lanes.buffers import Buffer
+from cepkit.automata.lanes.journal import Instance
+from cepkit.automata.lanes.lane import Lane, Setting, with_place
+from cepkit.automata.mechanisms.contract import Follows
 from cepkit.plan.nodes import BranchPlan
 from cepkit.tracing.diagram import DiagramKind, NodeKind
 from cepkit.tracing.operations import Reason

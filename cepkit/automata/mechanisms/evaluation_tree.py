@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from cepkit.automata.chart import Chart
-from cepkit.automata.contract import Follows
-from cepkit.automata.demands import Absence, Test
+from cepkit.automata.compile.demands import Absence, Test
+from cepkit.automata.compile.rules import Rules, places
 from cepkit.automata.events import Binding, Event, Place
-from cepkit.automata.journal import Instance
-from cepkit.automata.lane import Lane, Setting, with_place
-from cepkit.automata.rules import Rules, places
-from cepkit.automata.scopes import begin_of, end_of
+from cepkit.automata.lanes.journal import Instance
+from cepkit.automata.lanes.lane import Lane, Setting, with_place
+from cepkit.automata.lanes.scopes import begin_of, end_of
+from cepkit.automata.mechanisms.contract import Follows
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, Tree, TreePlan, leaves, tree_text
 from cepkit.tracing.diagram import DiagramKind, NodeKind
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
-from cepkit.automata.buffers import Buffer
-from cepkit.automata.demands import Absence, Stage
+from cepkit.automata.compile.demands import Absence, Stage
 from cepkit.automata.events import Event
-from cepkit.automata.journal import Instance
+from cepkit.automata.lanes.buffers import Buffer
+from cepkit.automata.lanes.journal import Instance
 
 
 class Scopes:

@@ -11,12 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from cepkit.automata.buffers import Buffer, Clock
-from cepkit.automata.demands import Absence, Test
+from cepkit.automata.compile.demands import Absence, Test
+from cepkit.automata.compile.rules import Rules
 from cepkit.automata.events import Binding, Event, Place
-from cepkit.automata.journal import Instance, Journal
-from cepkit.automata.rules import Rules
-from cepkit.automata.scopes import Scopes, end_of, own
+from cepkit.automata.lanes.buffers import Buffer, Clock
+from cepkit.automata.lanes.journal import Instance, Journal
+from cepkit.automata.lanes.scopes import Scopes, end_of, own
 from cepkit.errors import LimitError
 from cepkit.tracing.operations import Reason
 

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cepkit.automata.chart import Chart
-from cepkit.automata.contract import Follows
-from cepkit.automata.demands import Absence, Stage, Test
+from cepkit.automata.compile.demands import Absence, Stage, Test
+from cepkit.automata.compile.rules import Rules, places
 from cepkit.automata.events import Event
-from cepkit.automata.journal import Instance
-from cepkit.automata.lane import Lane, Setting, with_place
-from cepkit.automata.rules import Rules, places
+from cepkit.automata.lanes.journal import Instance
+from cepkit.automata.lanes.lane import Lane, Setting, with_place
+from cepkit.automata.mechanisms.contract import Follows
 from cepkit.plan.nodes import BranchPlan
 from cepkit.tracing.diagram import DiagramKind, NodeKind
 
