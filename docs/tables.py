@@ -13,6 +13,7 @@ from pathlib import Path
 from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.cli.verbs import VERBS
 from cepkit.costs import COSTS
+from cepkit.figures import FIGURES
 from cepkit.planners import PLANNERS
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +22,7 @@ TABLES: Mapping[str, tuple[tuple[str, str], Mapping[str, str]]] = {
     "planners": (("planner", "what it does"), PLANNERS.help),
     "costs": (("cost model", "what it counts"), COSTS.help),
     "mechanisms": (("mechanism", "what it does"), MECHANISMS.help),
+    "figures": (("figure", "what it shows"), FIGURES.help),
     "commands": (
         ("command", "what it does"),
         {f"cepkit {verb}": line for verb, line in VERBS.items()},

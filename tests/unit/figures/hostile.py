@@ -26,6 +26,7 @@ from cepkit.columnar.results.matches import Matches
 from cepkit.costs import PARTIAL_MATCHES
 from cepkit.diagnosis.result import Funnel, NearMisses, Requirements, WhyNot
 from cepkit.errors import LimitError
+from cepkit.figures import FIGURES
 from cepkit.figures.charts.measured_plans import _MEASURES
 from cepkit.figures.player import Player
 from cepkit.pattern.builder import event, seq
@@ -264,7 +265,7 @@ def _each(*things: Callable[[], Any], **options: Any) -> Callable[[], Drawn]:
     return lambda: ((thing(), options) for thing in things)
 
 
-DRAWN: dict[str, Callable[[], Drawn]] = {
+_BY_HAND: dict[str, Callable[[], Drawn]] = {
     "query": lambda: iter([(QUERY, {}), (QUERY, {"per_row": 1})]),
     "pattern": _each(lambda: seq(*map(event, NAMES, KINDS))),
     "plan": _drawn_plans,
@@ -290,6 +291,19 @@ DRAWN: dict[str, Callable[[], Drawn]] = {
         [([counter_trace(), counter_trace(1)], {"of": k}) for k in ("player", "counters")]
     ),
 }
+
+
+def _every_figure() -> Drawn:
+    """Every figure of the register, of the first thing above that it fits, without options."""
+    things = [thing for drawn in _BY_HAND.values() for thing, _ in drawn()]
+    for entry in FIGURES:
+        for thing in things:
+            if entry.fits(thing) and FIGURES.find(thing, entry.name) is entry:
+                yield thing, {"of": entry.name}
+                break
+
+
+DRAWN = {**_BY_HAND, "every figure": _every_figure}
 
 
 SHOWN: dict[type, Callable[[], Any]] = {
