@@ -163,7 +163,7 @@ def test_add_a_figure(project: Path, answers: Answers):
         "ck.draw(simulate('eager-nfa'), of='totals').to_json()",
         "shown(lambda: ck.draw(simulate('eager-nfa'), of='total'))",
         "[options['of'] for _, options in runpy.run_path('tests/unit/figures/hostile.py')"
-        "['DRAWN']['every figure']()]",
+        "['every_figure']([simulate('eager-nfa')])]",
     )
     (bars,) = json.loads(drawn)["data"]
     assert bars["type"] == "bar"

@@ -8,7 +8,7 @@ tests hold against the register of figures and against all classes that notebook
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from types import SimpleNamespace
@@ -293,17 +293,23 @@ _BY_HAND: dict[str, Callable[[], Drawn]] = {
 }
 
 
-def _every_figure() -> Drawn:
-    """Every figure of the register, of the first thing above that it fits, without options."""
-    things = [thing for drawn in _BY_HAND.values() for thing, _ in drawn()]
-    for entry in FIGURES:
-        for thing in things:
+def every_figure(things: Iterable[Any]) -> Drawn:
+    """Every figure of the register, of the first thing that it fits, without options."""
+    drawn: set[int] = set()
+    for thing in things:
+        for entry in FIGURES:
             if entry.fits(thing) and FIGURES.find(thing, entry.name) is entry:
-                yield thing, {"of": entry.name}
-                break
+                if id(entry) not in drawn:
+                    yield thing, {"of": entry.name}
+                drawn.add(id(entry))
 
 
-DRAWN = {**_BY_HAND, "every figure": _every_figure}
+def _things() -> Iterator[Any]:
+    for drawn in _BY_HAND.values():
+        yield from (thing for thing, _ in drawn())
+
+
+DRAWN = {**_BY_HAND, "every figure": lambda: every_figure(_things())}
 
 
 SHOWN: dict[type, Callable[[], Any]] = {
