@@ -13,8 +13,11 @@ PYTHON ?=
 TEST_ARGS ?=
 SEED ?=
 SEEDS ?= 1
+WORKERS ?= auto
 DEMO_ARGS ?=
 BENCH_ARGS ?=
+
+PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --maxprocesses=4 --dist=loadgroup
 
 # Told in one place, in words a newcomer can act on.
 FIND_PYTHON = \
@@ -61,13 +64,21 @@ install: $(READY) ## Create .venv with the locked packages and cepkit
 demo: $(READY) ## Run the main job on sample events (DEMO_ARGS=...)
 	@$(BIN)/cepkit demo $(DEMO_ARGS)
 
+# On several cores: a file's tests stay together, and all that need Spark share one session.
 .PHONY: test
-test: $(READY) ## Run the tests (TEST_ARGS="-k pattern -x")
-	$(BIN)/python -m pytest $(TEST_ARGS)
+test: $(READY) ## Run the tests, a few minutes (TEST_ARGS="-k pattern -x")
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -m "not slow and not browser" $(TEST_ARGS)
+
+.PHONY: test-rest
+test-rest: $(READY) ## Run what make test leaves out, and draw more examples
+	$(PYTEST) -m "(slow or hypothesis) and not browser" $(TEST_ARGS)
+
+.PHONY: test-all
+test-all: test test-rest test-browser ## Run all tests
 
 .PHONY: test-long
 test-long: $(READY) ## Run the property tests with many more examples
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest tests/properties $(TEST_ARGS)
+	HYPOTHESIS_PROFILE=long $(PYTEST) tests/properties $(TEST_ARGS)
 
 # One seed after the other, up to the first that fails.
 .PHONY: test-random
@@ -77,7 +88,7 @@ test-random: $(READY) ## Run the tests that draw with new examples (SEEDS=20), o
 	last=$$((seed + $(SEEDS) - 1)); \
 	while [ "$$seed" -le "$$last" ]; do \
 		echo "Seed $$seed of $$last"; \
-		HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest -q -m hypothesis \
+		HYPOTHESIS_PROFILE=random $(PYTEST) -q -m hypothesis \
 			--hypothesis-seed="$$seed" $(TEST_ARGS) || { \
 			echo "Seed $$seed fails. Again: make test-random SEED=$$seed" >&2; \
 			exit 1; \

@@ -28,7 +28,8 @@ from typing import Any
 from benchmarks.results import show, write
 from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.detector import counters_for, detect_columns
+from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.columnar.detector import Detector, counters_for
 from cepkit.columnar.skip_till_next.detection import next_matches
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.normal_form import normal_form
@@ -128,15 +129,15 @@ def run(
     stream: EventColumns, what: Program, *, rows: bool = False
 ) -> tuple[float, int, tuple[StepCounters, ...]]:
     """Return CPU seconds, matches and counters of one run."""
-    counters = counters_for(what)
+    detector = Detector(CompiledQuery((), (what,)))
     began = time.process_time()
     found = 0
-    for _, block in detect_columns((what,), stream, (counters,)):
+    for _, block in detector.matches(stream):
         found += block.size
         if rows:
             for variable in what.variables:
                 block.events(variable)
-    return time.process_time() - began, found, counters
+    return time.process_time() - began, found, detector.counters[0]
 
 
 def median(stream: EventColumns, what: Program, *, rows: bool = False) -> Any:
@@ -201,7 +202,7 @@ def next_match(stream: EventColumns) -> list[dict[str, Any]]:
         seconds = []
         found = 0
         for _ in range(RUNS + 1):
-            counters = (counters_for(what),)
+            counters = counters_for((what,))
             began = time.process_time()
             blocks = next_matches(branches, (what,), stream, counters)
             found = sum(block.size for _, block in blocks)

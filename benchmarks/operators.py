@@ -14,7 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,11 @@ from typing import Any
 from benchmarks.engine import GAP, RUNS, columns, status
 from benchmarks.results import show, write
 from cepkit.columnar.compile.branch import compile_branch
-from cepkit.columnar.detector import counters_for, detect_columns
+from cepkit.columnar.compile.program import Program
+from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import SetChoice
+from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
@@ -84,6 +87,20 @@ EVENTS = (
 )
 
 
+def detector_of(what: Program, choice: SetChoice) -> Detector:
+    """Return what finds the matches of one branch."""
+    return Detector(CompiledQuery((), (what,), sets="maximal" if choice == "maximal" else "every"))
+
+
+def blocks_of(
+    detector: Detector, stream: EventColumns, choice: SetChoice
+) -> Iterator[tuple[int, Block]]:
+    """Yield the matches, or count them."""
+    if choice == "count":
+        return detector.count(stream)
+    return detector.matches(stream, limited=True)  # their number was not asked before
+
+
 def _seconds(
     stream: EventColumns, text: str, plan: BranchPlan | Sequence[str], choice: SetChoice = "every"
 ) -> tuple[float, int, tuple[StepCounters, ...]]:
@@ -92,12 +109,11 @@ def _seconds(
     what = compile_branch(branch, plan)
     measured = []
     for _ in range(RUNS + 1):
-        counters = counters_for(what)
+        detector = detector_of(what, choice)
         began = time.process_time()
-        blocks = detect_columns((what,), stream, (counters,), choice=choice)
-        found = sum(block.size for _, block in blocks)
+        found = sum(block.size for _, block in blocks_of(detector, stream, choice))
         measured.append(time.process_time() - began)
-    return statistics.median(measured[1:]), found, counters
+    return statistics.median(measured[1:]), found, detector.counters[0]
 
 
 def events_per_second(stream: EventColumns) -> list[dict[str, Any]]:
@@ -239,7 +255,7 @@ def _memory_of(number: int, events: int) -> float:
     what = compile_branch(branch, plan)
 
     def whole_run(stream: EventColumns) -> None:
-        for _ in detect_columns((what,), stream, (counters_for(what),), choice=choice):
+        for _ in blocks_of(detector_of(what, choice), stream, choice):
             pass
 
     whole_run(columns(20_000))  # compiles

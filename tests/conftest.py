@@ -23,6 +23,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("quick", settings.get_profile("default"), max_examples=8)
 settings.register_profile("long", settings.get_profile("default"), max_examples=3000)
 # For make test-random: what is drawn follows from --hypothesis-seed alone.
 settings.register_profile(
@@ -47,14 +48,24 @@ def _own_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(functions, "_registered", dict(functions._registered))
 
 
+# First, as pytest-xdist reads the groups in a hook of the same name.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what uses the session as `spark`, and what uses a browser, so that nobody has to."""
-    asked = "browser" in config.option.markexpr
+    """Mark what uses Spark or a browser, what takes long, and what runs in one process.
+
+    Spark, notebooks and recorded data are slow unless a test says that it is `quick`.
+    """
+    browser = "browser" in config.option.markexpr
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         if "spark" in fixtures:
             item.add_marker(pytest.mark.spark)
         if "context" in fixtures:
             item.add_marker(pytest.mark.browser)
-            if not asked:
+            if not browser:
                 item.add_marker(pytest.mark.skip(reason="make test-browser runs these"))
+        of_spark = item.get_closest_marker("spark") is not None
+        slow = of_spark or item.path.parent.name in {"notebooks", "realdata"}
+        if slow and item.get_closest_marker("quick") is None:
+            item.add_marker(pytest.mark.slow)
+        item.add_marker(pytest.mark.xdist_group("spark" if of_spark else str(item.path)))

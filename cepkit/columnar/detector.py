@@ -1,162 +1,303 @@
-"""Detection over a whole stream in memory: one slice after the other, all branches on each.
+"""Detection: a compiled query run over a stream in memory, over a slice of it, or as events come.
 
-A slice owns the matches whose last event lies in it and sees the events up to a window before it
-(and after it, where an event there could break a match). So the memory that detection needs is
-bounded by the slice, and nothing is found twice. What is a slice of time for a window in time is
-one of arrival numbers for a window in events, and for events side by side.
+A stream in memory is cut into slices, so that the memory that detection needs is bounded and
+nothing is found twice. A slice that somebody else has cut says which matches are its own. A
+stream that comes in parts is a slice after the other, too: what is carried from one to the next
+are the events of the last window, never partial matches, so that any plan can take over at any
+time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from cepkit.columnar.branches import bind_branches, run_branches
 from cepkit.columnar.compile.program import Clock, Program
-from cepkit.columnar.kleene.limits import SetChoice
+from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.columnar.kleene.limits import (
+    MOST_SETS,
+    MOST_TRIED,
+    SetChoice,
+    check_number_of_sets,
+    size_choice,
+)
+from cepkit.columnar.skip_till_next.detection import next_matches
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
-from cepkit.columnar.slices.clocks import came_in_order, numbered, readings
+from cepkit.columnar.slices.clocks import numbered, readings
 from cepkit.columnar.slices.counters import StepCounters
+from cepkit.columnar.slices.cutting import cut, cutting_clock, slices
+from cepkit.errors import StreamError
 from cepkit.stream.columns import EventColumns
+from cepkit.stream.joining import joined, kept
 
-SLICE_ROWS = 1 << 20
-"""Events of a slice, unless the window holds so many that the overlap would cost too much."""
-
-WINDOWS_PER_SLICE = 10
-"""A slice is at least so many windows long: the overlap then costs at most a tenth."""
+Counters = tuple[tuple[StepCounters, ...], ...]
+"""For each branch those of its steps."""
 
 
-def counters_for(program: Program) -> tuple[StepCounters, ...]:
-    """Return counters at zero, one for each step of `program`."""
-    return tuple(StepCounters(step.name) for step in (*program.work, *program.listed))
+def counters_for(programs: Sequence[Program]) -> Counters:
+    """Return counters at zero, one for each step of each program."""
+    return tuple(
+        tuple(StepCounters(step.name) for step in (*program.work, *program.listed))
+        for program in programs
+    )
 
 
-def detect_slice(
-    programs: Sequence[Program],
-    columns: EventColumns,
-    counters: Sequence[Sequence[StepCounters]],
-    *,
-    owned: Owned = EVERYTHING,
-    choice: SetChoice = "every",
-) -> Iterator[tuple[int, Block]]:
-    """Yield branch and matches among the events of one slice, some at a time.
+@dataclass(frozen=True, eq=False, slots=True)
+class DetectorState:
+    """What a detector carries from one part of a stream to the next; it can be pickled.
+
+    Attributes:
+        events: Those that later matches may have, or look for; None: none has come.
+        taken: For each whether a match has it and, under skip-till-next-match, no other may.
+        arrived: How many events have come.
+        complete: All events before this time have come, in microseconds; None: not said yet.
+        sealed: All matches that end before this have been found, by the clock that cuts the
+            stream: a time, or an arrival number; None: none has.
+    """
+
+    events: EventColumns | None = None
+    taken: npt.NDArray[np.bool_] | None = None
+    arrived: int = 0
+    complete: int | None = None
+    sealed: int | None = None
+
+
+class Detector:
+    """Finds the matches of a compiled query.
+
+    Attributes:
+        query: What is run now.
+        counters: The work so far, of the query that is run now.
+        earlier: The compiled queries that were run before, with their counters.
+        size: How many matches choosing sets can make at most, where that was checked; else None.
 
     Args:
-        programs: The branches and their plans.
-        columns: The events of the slice and those up to a window before it; with NOT, also those
-            up to a window after it. Where windows count events, with their numbers in the stream.
-        counters: For each branch those of its steps; the work is added to them.
-        owned: The matches that are the slice's own.
-        choice: Which sets of each Kleene variable are wanted.
-    """
-    bound = bind_branches(programs, columns, owned)
-    yield from run_branches(bound, counters, choice)
-
-
-def detect_columns(
-    programs: Sequence[Program],
-    columns: EventColumns,
-    counters: Sequence[Sequence[StepCounters]],
-    *,
-    slice_rows: int | None = None,
-    choice: SetChoice = "every",
-) -> Iterator[tuple[int, Block]]:
-    """Yield branch and matches in a stream, some at a time.
-
-    The rows in the blocks are those of `columns`.
-
-    Args:
-        programs: The branches and their plans.
-        columns: The stream.
-        counters: For each branch those of its steps; the work is added to them.
-        slice_rows: Events of a slice; None: chosen from the window.
-        choice: Which sets of each Kleene variable are wanted.
-    """
-    n = len(columns)
-    for program in programs:
-        columns = numbered(program, columns)
-    clock, window = cut(programs, columns)
-    values = readings(columns, clock)
-    looks_ahead = any(program.looks_ahead for program in programs)
-    for begin, first, end in slices(values, window, slice_rows):
-        # What must not be there, and members of sets, may come up to a window after the slice.
-        ahead = end
-        if end < n and looks_ahead:
-            ahead = int(np.searchsorted(values, values[end - 1] + (window or 0), side="right"))
-        part = columns if ahead - begin == n else columns.slice(begin, ahead)
-        since = None if first == 0 else int(values[first])
-        until = None if end == n else int(values[end])
-        blocks = detect_slice(
-            programs,
-            part,
-            counters,
-            owned=Owned(since, until, clock),
-            choice=choice,
-        )
-        for number, block in blocks:
-            yield number, block if begin == 0 else block.shifted(begin)
-
-
-def cut(programs: Sequence[Program], columns: EventColumns) -> tuple[Clock, int | None]:
-    """Return the clock by which rows in stream order can be cut into slices, and its window.
-
-    Rows are in the order of time; of arrival numbers only where the events came in that order,
-    of numbers inside partitions hardly ever. No window: there is one slice.
-    """
-    clock, window = cutting_clock(programs)
-    ascends = clock == "time" or (clock == "arrival" and came_in_order(programs[0], columns))
-    return (clock, window) if ascends else ("time", None)
-
-
-def cutting_clock(programs: Sequence[Program]) -> tuple[Clock, int | None]:
-    """Return a clock in which no match, and nothing that breaks one, is longer than a window.
-
-    Contiguity alone sets no window for what must be absent, nor for sets of any size: there may be
-    no such clock.
-
-    Args:
-        programs: The branches of a query.
-
-    Returns:
-        The clock, time before arrival before place, and the window; None where there is no clock.
-    """
-    steps = [step for program in programs for step in program.everything]
-    clocks: tuple[Clock, ...] = ("time", "arrival", "place")
-    for clock in clocks:
-        lengths = [length for step in steps for length, c in step.windows if c == clock]
-        if len(lengths) == len(steps):
-            return clock, max(lengths)
-    return "time", None
-
-
-def slices(
-    values: np.ndarray[tuple[int], np.dtype[np.int64]], window: int | None, slice_rows: int | None
-) -> Iterator[tuple[int, int, int]]:
-    """Yield for each slice the first event it sees, the first it owns, and its end.
-
-    Events of one time are never parted. Without a window there is one slice.
-
-    Args:
-        values: What the clock says at each event, ascending.
-        window: How far apart two events of a match may be by that clock, None for any.
+        query: What to run.
+        counters: To which the work is added; None: new ones.
         slice_rows: Events of a slice; None: chosen from the window.
     """
-    n = len(values)
-    if window is None or n == 0:
-        yield 0, 0, n
-        return
-    first = 0
-    while first < n:
-        begin = int(np.searchsorted(values, values[first] - window))
-        if slice_rows is None:
-            in_windows = int(np.searchsorted(values, values[first] + WINDOWS_PER_SLICE * window))
-            end = max(first + SLICE_ROWS, in_windows)
+
+    def __init__(
+        self,
+        query: CompiledQuery,
+        counters: Counters | None = None,
+        *,
+        slice_rows: int | None = None,
+    ) -> None:
+        self.query = query
+        self.counters = counters_for(query.programs) if counters is None else counters
+        self.earlier: list[tuple[CompiledQuery, Counters]] = []
+        self.size: int | None = None
+        self._slice_rows = slice_rows
+        self._state = DetectorState()
+
+    def matches(
+        self, columns: EventColumns, owned: Owned = EVERYTHING, *, limited: bool = False
+    ) -> Iterator[tuple[int, Block]]:
+        """Yield branch number and matches, some at a time, as rows of `columns`.
+
+        Args:
+            columns: A stream, or a slice and the events up to a window before it; with NOT, also
+                those up to a window after it. Where windows count events, a slice has the numbers
+                that its events have in the stream.
+            owned: The matches that are the slice's own.
+            limited: Whether only some are wanted.
+
+        Raises:
+            LimitError: There are more sets to choose than could be written, and all are wanted.
+        """
+        query = self.query
+        if query.lists_sets and query.sets == "every" and not limited and not query.in_turn:
+            self.size = self._checked(columns, owned, size_choice(query.programs), MOST_SETS)
+        yield from self._run(columns, owned, query.sets, self.counters)
+
+    def count(
+        self, columns: EventColumns, owned: Owned = EVERYTHING
+    ) -> Iterator[tuple[int, Block]]:
+        """Yield what `matches` yields, but of sets the number only, where nothing depends on more.
+
+        Args:
+            columns: As for `matches`.
+            owned: As for `matches`.
+
+        Raises:
+            LimitError: There are more sets to be tried for that than can be.
+        """
+        query = self.query
+        # What cuts sets off shows only when they are tried; that stops by itself.
+        trying = any(p.tries_sets and not p.cuts_sets_off for p in query.programs)
+        if trying and not query.in_turn:
+            self._checked(columns, owned, "tried", MOST_TRIED)
+        choice: SetChoice = "count" if query.sets == "every" else query.sets
+        yield from self._run(columns, owned, choice, self.counters)
+
+    def feed(
+        self, columns: EventColumns, until: int, query: CompiledQuery | None = None
+    ) -> Iterator[tuple[int, Block]]:
+        """Yield the matches that no event can add to or break any more.
+
+        A match is found as soon as all events before its end have come; with NOT, and where sets
+        may go on after all other events, a window later. Windows that count the events of a
+        partition, and queries without a window, are found by `finish`.
+
+        Args:
+            columns: The events that have come since; none of them is before the last `until`.
+            until: All events before this time have come, in microseconds.
+            query: The same query under another plan, from now on.
+
+        Yields:
+            Branch number and matches, as rows of `events`. The detector goes on when all are taken.
+
+        Raises:
+            StreamError: An event is late.
+        """
+        before = self._state.complete
+        if before is not None and len(columns) and columns.ts[0] < before:
+            late = np.datetime64(int(columns.ts[0]), "us")
+            raise StreamError(
+                f"an event of {late}",
+                expected=f"none before {np.datetime64(before, 'us')}, as the stream was said to be"
+                " complete up to there",
+                hint="leave late events out, or allow for more lateness",
+            )
+        if query is not None and query != self.query:
+            self.earlier.append((self.query, self.counters))
+            self.query, self.counters = query, counters_for(query.programs)
+        self._add(columns)
+        self._state = replace(self._state, complete=max(until, before or until))
+        return self._found()
+
+    def finish(self) -> Iterator[tuple[int, Block]]:
+        """Yield the matches that are left when no more events come, as rows of `events`."""
+        self._state = replace(self._state, complete=None)
+        return self._found()
+
+    @property
+    def events(self) -> EventColumns | None:
+        """The events in which `feed` and `finish` count rows; None before the first."""
+        return self._state.events
+
+    def state(self) -> DetectorState:
+        """Return what is carried on, when all matches of the last part were taken."""
+        return self._state
+
+    def restore(self, state: DetectorState) -> None:
+        """Go on from where another detector was."""
+        self._state = state
+
+    def _add(self, columns: EventColumns) -> None:
+        """Hold the events that have come, and number them."""
+        state = self._state
+        new = replace(columns, arrivals=columns.arrival() + state.arrived, places=None)
+        taken = np.zeros(len(new), dtype=np.bool_)
+        if state.events is not None:
+            assert state.taken is not None
+            held, new = state.events, joined(state.events, new)
+            old = np.isin(new.arrival(), held.arrival())
+            taken = np.zeros(len(new), dtype=np.bool_)
+            taken[old] = state.taken
+        self._state = replace(state, events=new, taken=taken, arrived=state.arrived + len(columns))
+
+    def _found(self) -> Iterator[tuple[int, Block]]:
+        """Yield what can be found of the events that are held, then drop those of no more use."""
+        state, programs = self._state, self.query.programs
+        clock, window = cutting_clock(programs)
+        if clock == "place" or (clock == "arrival" and self.query.in_turn):
+            window = None
+        if state.events is None or (window is None and state.complete is not None):
+            return
+        assert state.taken is not None
+        end = None
+        if state.complete is not None and window is not None:
+            whole = state.complete if clock == "time" else state.arrived
+            end = whole - (window if any(program.looks_ahead for program in programs) else 0)
+            if state.sealed is not None and end <= state.sealed:
+                return
+        taken = state.taken.copy()
+        if self.query.in_turn:
+            yield from self._in_turn(state.events, taken, state.sealed, end)
         else:
-            end = first + max(1, slice_rows)
-        if end < n:
-            end = int(np.searchsorted(values, values[end - 1], side="right"))
-        end = min(end, n)
-        yield begin, first, end
-        first = end
+            seen = self._seen(state.events, clock)
+            yield from self.matches(seen, Owned(state.sealed, end, clock))
+        if end is None or window is None:
+            self._state = DetectorState(arrived=state.arrived)
+            return
+        left = np.flatnonzero(readings(state.events, clock) >= end - window)
+        self._state = replace(state, events=kept(state.events, left), taken=taken[left], sealed=end)
+
+    def _seen(self, events: EventColumns, clock: Clock) -> EventColumns:
+        """Return the events among which nothing can be missing any more."""
+        complete = self._state.complete
+        if complete is None or clock != "time":
+            return events
+        return events.slice(0, int(np.searchsorted(events.ts, complete)))
+
+    def _in_turn(
+        self,
+        events: EventColumns,
+        taken: npt.NDArray[np.bool_],
+        sealed: int | None,
+        end: int | None,
+    ) -> Iterator[tuple[int, Block]]:
+        seen = self._seen(events, "time")
+        first = 0 if sealed is None else int(np.searchsorted(seen.ts, sealed))
+        last = len(seen) if end is None else int(np.searchsorted(seen.ts, end))
+        yield from next_matches(
+            self.query.branches,
+            self.query.programs,
+            seen,
+            self.counters,
+            taken=taken[: len(seen)],
+            first=first,
+            last=last,
+        )
+
+    def _checked(self, columns: EventColumns, owned: Owned, choice: SetChoice, most: int) -> int:
+        """Refuse what would never end, before it begins; return how many matches there are."""
+        sizes = [0] * len(self.query.programs)
+        for number, block in self._run(columns, owned, choice, counters_for(self.query.programs)):
+            sizes[number] += block.size
+        for program, size in zip(self.query.programs, sizes, strict=True):
+            check_number_of_sets(program, size, most)
+        return sum(sizes)
+
+    def _run(
+        self, columns: EventColumns, owned: Owned, choice: SetChoice, counters: Counters
+    ) -> Iterator[tuple[int, Block]]:
+        programs = self.query.programs
+        if self.query.in_turn:
+            yield from next_matches(
+                self.query.branches, programs, columns, counters, slice_rows=self._slice_rows
+            )
+        elif owned.since is not None or owned.until is not None:
+            yield from run_branches(bind_branches(programs, columns, owned), counters, choice)
+        else:
+            yield from self._sliced(columns, choice, counters)
+
+    def _sliced(
+        self, columns: EventColumns, choice: SetChoice, counters: Counters
+    ) -> Iterator[tuple[int, Block]]:
+        """Yield the matches of a stream, cut into slices one after the other."""
+        programs = self.query.programs
+        n = len(columns)
+        for program in programs:
+            columns = numbered(program, columns)
+        clock, window = cut(programs, columns)
+        values = readings(columns, clock)
+        looks_ahead = any(program.looks_ahead for program in programs)
+        for begin, first, end in slices(values, window, self._slice_rows):
+            # What must not be there, and members of sets, may come up to a window after the slice.
+            ahead = end
+            if end < n and looks_ahead:
+                ahead = int(np.searchsorted(values, values[end - 1] + (window or 0), side="right"))
+            part = columns if ahead - begin == n else columns.slice(begin, ahead)
+            since = None if first == 0 else int(values[first])
+            until = None if end == n else int(values[end])
+            bound = bind_branches(programs, part, Owned(since, until, clock))
+            for number, block in run_branches(bound, counters, choice):
+                yield number, block if begin == 0 else block.shifted(begin)

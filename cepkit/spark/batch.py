@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pyspark.sql import DataFrame
 
-from cepkit.columnar.detector import cutting_clock
-from cepkit.columnar.results.matches import programs
+from cepkit.columnar.compile.query import compile_query
+from cepkit.columnar.slices.cutting import cutting_clock
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.kind_checks import check_kinds
 from cepkit.pattern.nodes import repeated_in
@@ -83,7 +83,7 @@ def detect(
             a stream, or one of Spark Connect.
     """
     frame = batch_frame(stream)
-    compiled = programs(query, plan)
+    compiled = compile_query(query, plan).programs
     attributes = sorted({name for program in compiled for name in program.columns})
     names, schema = stream.column_names, stream.schema.without_arrival()
     stream.schema.check(names, attributes)

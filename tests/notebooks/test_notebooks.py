@@ -13,12 +13,12 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 MOST_BYTES = 1_000_000
 
 
+@pytest.mark.quick
 def test_there_are_notebooks():
     assert NOTEBOOKS
 
 
 @pytest.mark.notebook
-@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs(path: Path, tmp_path: Path):
     notebook = nbformat.read(path, as_version=4)
@@ -41,6 +41,7 @@ def test_runs(path: Path, tmp_path: Path):
             assert [o.output_type for o in cell.outputs] == ["error"]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_is_stored_stripped(path: Path):
     assert path.stat().st_size < MOST_BYTES
@@ -52,6 +53,7 @@ def test_is_stored_stripped(path: Path):
         assert cell.get("execution_count") is None
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_uses_the_front_door_only(path: Path):
     notebook = nbformat.read(path, as_version=4)

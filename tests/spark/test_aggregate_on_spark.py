@@ -127,6 +127,7 @@ def test_a_set_that_ends_in_a_later_slice_is_new_there(spark, structure, matches
         assert there["count" if emit == "total" else "new_matches"].sum() == matches
 
 
+@pytest.mark.quick
 def test_keys_and_groups_are_dealt_out_by_bucket(spark, monkeypatch):
     monkeypatch.setattr("cepkit.spark.cells.layout.LEAST_EVENTS", 100)
     pattern = "PATTERN SEQ(A a, B b) WHERE a.user = b.user WITHIN 9 s AGG COUNT, SUM(a.x)"

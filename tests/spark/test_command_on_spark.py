@@ -48,6 +48,7 @@ def rows(path: str, kind: str) -> list[tuple[object, ...]]:
     return sorted(zip(*columns, strict=True))
 
 
+@pytest.mark.quick
 def test_csv_and_parquet_and_both_engines_agree(detect, capsys):
     # A name that Spark would take for a glob; times in nanoseconds, as pandas writes them.
     pq.write_table(pa_csv.read_csv(STOCKS), "a [1] of {b}.parquet")
@@ -106,7 +107,6 @@ def test_errors_are_the_same_and_leave_nothing(detect, tmp_path, capsys):
 
 
 @pytest.mark.spark
-@pytest.mark.slow
 def test_the_demo(tmp_path):
     ran = subprocess.run(
         [sys.executable, "-m", "cepkit.cli", "demo", "--events", "20000", "--report", "out/d.html"],
@@ -128,7 +128,6 @@ def test_the_demo(tmp_path):
 
 
 @pytest.mark.spark
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_ctrl_c_ends_a_run_on_spark_quietly(tmp_path):
     pq.write_table(stock_events(400_000), tmp_path / "big.parquet")

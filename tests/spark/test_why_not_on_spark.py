@@ -36,6 +36,7 @@ def test_named_events_are_judged_as_in_memory(streams, named):
     assert "were fetched from Spark" in remote.notes[0]
 
 
+@pytest.mark.quick
 def test_without_names_the_first_events_are_looked_at(streams):
     local, remote = (ck.why_not(s, PATTERN, id="trade id") for s in streams)
     assert remote.found is local.found is False

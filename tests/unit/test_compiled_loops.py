@@ -365,6 +365,7 @@ class TestNowhereToKeep:
         assert "Hint: set NUMBA_CACHE_DIR to a folder of your own" in answer.stderr
         assert not (tmp_path / "nowhere").exists()
 
+    @pytest.mark.slow
     def test_a_folder_that_the_user_names_is_used(self, package: Path, tmp_path: Path) -> None:
         folder = tmp_path / "own"
         folder.mkdir()
@@ -376,6 +377,7 @@ class TestNowhereToKeep:
         assert compiled_by(first.stdout) > 3
         assert compiled_by(second.stdout) == 0
 
+    @pytest.mark.slow
     def test_what_root_has_compiled_serves_other_users_of_the_package(
         self, package: Path, tmp_path: Path
     ) -> None:
@@ -404,6 +406,7 @@ for package in ("columnar", "aggregation", "planners"):
 """
 
 
+@pytest.mark.slow
 def test_every_loop_has_the_same_sources_in_all_processes() -> None:
     """Or it would be compiled by each of them."""
     one, other = (

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HELPER = """from cepkit.compiling import lent
 
 @lent
@@ -41,6 +43,7 @@ def ran(folder: Path) -> str:
     return found.stdout.strip()
 
 
+@pytest.mark.slow
 def test_a_loop_is_compiled_anew_where_a_helper_in_another_file_has_changed(tmp_path: Path) -> None:
     (tmp_path / "loop.py").write_text(LOOP)
     helper = tmp_path / "helper_of_loop.py"
@@ -68,6 +71,7 @@ def test_a_loop_is_compiled_anew_where_a_constant_of_another_file_has_changed(
     assert ran(tmp_path) == "21 0"
 
 
+@pytest.mark.slow
 def test_a_loop_is_compiled_anew_where_the_fields_of_a_record_have_changed(tmp_path: Path) -> None:
     (tmp_path / "loop.py").write_text(
         "from cepkit.compiling import compiled\nfrom record_of_loop import Pair\n\n"

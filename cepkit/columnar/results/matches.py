@@ -6,34 +6,23 @@ import copy
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal
 
 import pandas as pd
 import pyarrow as pa
 
-from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.detector import counters_for, detect_columns
-from cepkit.columnar.kleene.limits import (
-    MOST_SETS,
-    MOST_TRIED,
-    SetChoice,
-    check_number_of_sets,
-    size_choice,
-)
+from cepkit.columnar.compile.query import Sets, compile_query
+from cepkit.columnar.detector import Counters, Detector
+from cepkit.columnar.kleene.limits import size_choice
 from cepkit.columnar.results import expected, shown
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.frames import frame_of, table_of
 from cepkit.columnar.results.output import Writer, output_schema, to_parquet
-from cepkit.columnar.skip_till_next.detection import next_matches
 from cepkit.columnar.slices.blocks import Block
-from cepkit.columnar.slices.counters import StepCounters
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
 from cepkit.memory import Expected, Room
 from cepkit.pattern.kind_checks import check_kinds
 from cepkit.pattern.nodes import bound_events_of, events_of, repeated_in
-from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.columns import EventColumns
@@ -68,7 +57,7 @@ class Matches:
         plan: Plan,
         *,
         limit: int | None = None,
-        sets: Literal["every", "maximal"] = "every",
+        sets: Sets = "every",
         slice_rows: int | None = None,
         attributes: Iterable[str] = (),
     ) -> None:
@@ -82,12 +71,11 @@ class Matches:
         self._type = stream.schema.type
         self.variables = tuple(event.variable for event in bound_events_of(query.structure))
         self._repeated = repeated_in(query.structure)
-        self._in_turn = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
-        self._programs = programs(query, plan)
-        read = {a for p in self._programs for a in p.columns}
-        self._columns = stream.columns(sorted(read | set(attributes)))
+        self._compiled = compile_query(query, plan, sets)
+        self._programs = self._compiled.programs
+        self._columns = stream.columns(sorted({*self._compiled.attributes, *attributes}))
         check_kinds(query, self._columns.kinds)
-        self._counters: tuple[tuple[StepCounters, ...], ...] | None = None
+        self._counters: Counters | None = None
         self._chosen: Expected | None = None
         report(self._columns, query)
 
@@ -109,10 +97,7 @@ class Matches:
         Raises:
             LimitError: There are more sets to choose than could be written, and no `limit`.
         """
-        if self._repeated and self.sets == "every" and self.limit is None and not self._in_turn:
-            choice = size_choice(self._programs)
-            self._chosen = expected.by_sets(self._check_size(choice, MOST_SETS), choice)
-        yield from self._blocks(self.sets)
+        yield from self._blocks(limited=self.limit is not None)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the matches as record batches, in no particular order.
@@ -144,7 +129,7 @@ class Matches:
         if self._counters is None:
             if self.limit is not None and not self._repeated:
                 number = 0
-                for _, block in self._blocks("every"):
+                for _, block in self._blocks(limited=True):
                     number += block.size
                     if number >= self.limit:
                         return self.limit
@@ -249,52 +234,18 @@ class Matches:
 
     def _count_all(self) -> None:
         """Run over the whole stream for the counters alone."""
-        # What cuts sets off shows only when they are tried; that stops by itself.
-        trying = any(p.tries_sets and not p.cuts_sets_off for p in self._programs)
-        if trying and not self._in_turn:
-            self._check_size("tried", MOST_TRIED)
-        for _ in self._blocks("count" if self.sets == "every" else self.sets):
+        detector = Detector(self._compiled, slice_rows=self._slice_rows)
+        for _ in detector.count(self._columns):
             pass
+        self._counters = detector.counters
 
-    def _check_size(self, choice: SetChoice, most: int) -> int:
-        """Refuse what would never end, before it begins; return how many matches there are."""
-        sizes = [0] * len(self._programs)
-        for program, block in self._blocks(choice):
-            sizes[self._programs.index(program)] += block.size
-        self._counters = None
-        for program, size in zip(self._programs, sizes, strict=True):
-            check_number_of_sets(program, size, most)
-        return sum(sizes)
-
-    def _blocks(self, choice: SetChoice) -> Iterator[tuple[Program, Block]]:
-        counters = tuple(counters_for(program) for program in self._programs)
-        if self._in_turn:
-            yield from self._next_matches(counters)
-            self._counters = counters
-            return
-        blocks = detect_columns(
-            self._programs,
-            self._columns,
-            counters,
-            slice_rows=self._slice_rows,
-            choice=choice,
-        )
-        for number, block in blocks:
+    def _blocks(self, *, limited: bool) -> Iterator[tuple[Program, Block]]:
+        detector = Detector(self._compiled, slice_rows=self._slice_rows)
+        for number, block in detector.matches(self._columns, limited=limited):
+            if detector.size is not None:
+                self._chosen = expected.by_sets(detector.size, size_choice(self._programs))
             yield self._programs[number], block
-        self._counters = counters  # of a whole run only: a broken off one would mislead
-
-    def _next_matches(
-        self, counters: tuple[tuple[StepCounters, ...], ...]
-    ) -> Iterator[tuple[Program, Block]]:
-        blocks = next_matches(
-            normal_form(self.query),
-            self._programs,
-            self._columns,
-            counters,
-            slice_rows=self._slice_rows,
-        )
-        for number, block in blocks:
-            yield self._programs[number], block
+        self._counters = detector.counters  # of a whole run only: a broken off one would mislead
 
     def __repr__(self) -> str:
         try:
@@ -324,15 +275,6 @@ class Matches:
         number = f"the first {_SHOWN}:" if shown_rows == _SHOWN else f"all {shown_rows}:"
         rows = number if shown_rows else "there is none"
         return f"Matches of {', '.join(self.variables)} by the plan {order}; {rows}"
-
-
-def programs(query: Query, plan: Plan) -> tuple[Program, ...]:
-    """Return the program of each branch of `query` under `plan`."""
-    branches = normal_form(query)
-    return tuple(
-        compile_branch(branch, chosen, branches[:i])
-        for i, (branch, chosen) in enumerate(zip(branches, plan.branches, strict=True))
-    )
 
 
 def report(columns: EventColumns, *queries: Query) -> None:

@@ -27,7 +27,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.detector import slices
 from cepkit.columnar.skip_till_next.batches import TRIAL, Batches, taken_blocks
 from cepkit.columnar.skip_till_next.programs import search_programs
 from cepkit.columnar.skip_till_next.records import Counts, Events, Lasts, Matched, Tables
@@ -38,6 +37,7 @@ from cepkit.columnar.slices.blocks import SetBlock
 from cepkit.columnar.slices.candidates import Owned
 from cepkit.columnar.slices.clocks import numbered
 from cepkit.columnar.slices.counters import StepCounters
+from cepkit.columnar.slices.cutting import slices
 from cepkit.pattern.normal_form import Branch
 from cepkit.stream.columns import EventColumns
 
@@ -54,6 +54,9 @@ def next_matches(
     columns: EventColumns,
     counters: Sequence[Sequence[StepCounters]],
     *,
+    taken: npt.NDArray[np.bool_] | None = None,
+    first: int = 0,
+    last: int | None = None,
     slice_rows: int | None = None,
 ) -> Iterator[tuple[int, SetBlock]]:
     """Yield branch number and matches, some at a time, in stream order of their slices.
@@ -65,17 +68,21 @@ def next_matches(
         programs: Their programs; they are followed in batches only.
         columns: The stream.
         counters: For each branch those of its steps; the work is added to them.
+        taken: bool[events], whether an earlier match has an event; what is taken is added. None:
+            all events are free.
+        first: The first event that can be last in a match.
+        last: The end of those; None: that of the stream.
         slice_rows: Events of a slice; None: chosen from the window.
     """
     columns = numbered(programs[0], columns)
-    consumed = np.zeros(len(columns), dtype=np.bool_)
+    consumed = np.zeros(len(columns), dtype=np.bool_) if taken is None else taken
     searcher = _Searcher(branches, programs, columns, consumed, counters)
     batches = Batches(programs, columns, consumed, counters, slice_rows)
     method = _Method(searcher, batches)
     whole = any(clock != "time" for program in programs for _, clock in program.windows)
     window = None if whole else programs[0].window
-    for begin, first, end in slices(columns.ts, window, slice_rows):
-        yield from method.blocks(begin, first, end)
+    for begin, since, end in slices(columns.ts, window, slice_rows, first, last):
+        yield from method.blocks(begin, since, end)
 
 
 class _Method:

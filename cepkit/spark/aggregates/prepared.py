@@ -21,8 +21,8 @@ from cepkit.aggregation.rows.tables import check_names
 from cepkit.aggregation.semirings.functions import Count, Function, Least, Sum
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.columnar.compile.program import Clock, Program
-from cepkit.columnar.detector import cutting_clock
-from cepkit.columnar.results.matches import programs
+from cepkit.columnar.compile.query import compile_query
+from cepkit.columnar.slices.cutting import cutting_clock
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.kind_checks import check_kinds
 from cepkit.pattern.normal_form import normal_form
@@ -116,7 +116,7 @@ def prepare(
     """
     check_names(query.group_by, tuple(functions))
     bare = without_aggregates(query)
-    compiled = programs(bare, plan or as_plan(None, bare))
+    compiled = compile_query(bare, plan or as_plan(None, bare)).programs
     read = attributes_of(functions) | set(bare.partition_by)
     if way.sequence is not None:
         read |= way.sequence.attributes

@@ -59,7 +59,7 @@ def total(
     reports: Reports, programs: Sequence[Program]
 ) -> tuple[tuple[tuple[StepCounters, ...], ...], Dropped]:
     """Return the counters of each branch and the dropped rows, summed over the tasks."""
-    steps = tuple(counters_for(program) for program in programs)
+    steps = counters_for(programs)
     dropped = Dropped()
     for report in reports.values():
         for branch, counted in zip(steps, report.steps, strict=True):

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from cepkit.columnar.compile.program import RUN, Clock, Program
-from cepkit.columnar.detector import WINDOWS_PER_SLICE
 from cepkit.columnar.slices.candidates import Owned
+from cepkit.columnar.slices.cutting import WINDOWS_PER_SLICE
 from cepkit.errors import StreamError
 
 LEAST_EVENTS = 50_000

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +21,11 @@ import pandas as pd
 import pyarrow as pa
 
 from cepkit.columnar.compile.program import Clock, Program
-from cepkit.columnar.detector import counters_for, detect_columns, detect_slice
-from cepkit.columnar.kleene.limits import MOST_SETS, SetChoice, check_number_of_sets, size_choice
+from cepkit.columnar.compile.query import CompiledQuery, Sets
+from cepkit.columnar.detector import Counters, Detector, counters_for
 from cepkit.columnar.results.output import Writer
-from cepkit.columnar.skip_till_next.detection import next_matches
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import Owned
-from cepkit.columnar.slices.counters import StepCounters
 from cepkit.errors import StreamError
 from cepkit.pattern.functions import register_function
 from cepkit.pattern.normal_form import Branch
@@ -81,7 +79,7 @@ class Job:
     types: frozenset[str] | None
     layout: Layout
     functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
-    sets: Literal["every", "maximal"] = "every"
+    sets: Sets = "every"
     limited: bool = False
     numbers: tuple[Clock, ...] = ()
     arrival: str | None = None
@@ -324,16 +322,16 @@ def unpacked(
             yield cell, pa.Table.from_batches(read, job.sent)
 
 
-def counters_of(job: Job) -> tuple[tuple[StepCounters, ...], ...]:
+def counters_of(job: Job) -> Counters:
     """Return counters at zero for all branches."""
-    return tuple(counters_for(program) for program in job.programs)
+    return counters_for(job.programs)
 
 
 def matches_of(
     job: Job,
     table: pa.Table,
     owned: Owned,
-    counters: Sequence[Sequence[StepCounters]],
+    counters: Counters,
     *,
     emit: bool,
 ) -> Iterator[pa.RecordBatch]:
@@ -370,7 +368,7 @@ def blocks_of(
     job: Job,
     columns: EventColumns,
     owned: Owned,
-    counters: Sequence[Sequence[StepCounters]],
+    counters: Counters,
     *,
     emit: bool,
 ) -> Iterator[tuple[int, Block]]:
@@ -383,22 +381,9 @@ def blocks_of(
         counters: The work is added to them.
         emit: Whether sets are chosen; without, they are only counted.
     """
-    if job.branches:
-        yield from next_matches(job.branches, job.programs, columns, counters)
-        return
-
-    def found(
-        steps: Sequence[Sequence[StepCounters]], choice: SetChoice
-    ) -> Iterator[tuple[int, Block]]:
-        if owned.since is None:
-            return detect_columns(job.programs, columns, steps, choice=choice)
-        return detect_slice(job.programs, columns, steps, owned=owned, choice=choice)
-
-    listed = any(program.listed for program in job.programs)
-    if emit and listed and job.sets == "every" and not job.limited:
-        numbers_of_sets = [0] * len(job.programs)
-        for branch, block in found(counters_of(job), size_choice(job.programs)):
-            numbers_of_sets[branch] += block.size
-        for program, number in zip(job.programs, numbers_of_sets, strict=True):
-            check_number_of_sets(program, number, MOST_SETS)
-    yield from found(counters, job.sets if emit or job.sets == "maximal" else "count")
+    compiled = CompiledQuery(job.branches, job.programs, bool(job.branches), job.sets)
+    detector = Detector(compiled, counters)
+    if emit:
+        yield from detector.matches(columns, owned, limited=job.limited)
+    else:
+        yield from detector.count(columns, owned)

@@ -16,6 +16,7 @@ from cepkit.cli import terminal
 STOCKS = Path(__file__).parents[3] / "sample_data" / "stocks.csv"
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_had_enough_ends_quietly(folder):
     text = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute"
     command = [sys.executable, "-m", "cepkit.cli", "detect", "--pattern-text", text]

@@ -169,6 +169,7 @@ def test_a_frame_weighs_what_it_takes():
     assert frames._weight(frame) == pytest.approx(taken, rel=0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the addresses of a process")
 @pytest.mark.parametrize("ask", ["to_pandas()", "to_arrow()"])
 def test_under_ulimit_the_process_lives(ask):

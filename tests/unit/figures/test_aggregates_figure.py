@@ -77,10 +77,9 @@ def test_texts_lie_side_by_side_in_their_order_and_are_neither_numbers_nor_dates
 
 
 def test_numbers_beyond_any_float_are_drawn_by_their_logarithm():
-    frame = pd.DataFrame({"ts": [i // 200 for i in range(30_000)], "kind": "A"})
+    frame = pd.DataFrame({"ts": range(1_100), "kind": "A"})
     stream = ck.events(frame, time="ts", type="kind", unit="s")
-    variables = ", ".join(f"A v{i}" for i in range(140))
-    result = ck.aggregate(stream, f"PATTERN SEQ({variables}) AGG COUNT", emit="total")
+    result = ck.aggregate(stream, "PATTERN KL(A a) AGG COUNT", emit="total")
     assert result.to_pandas()["count"][0] > 10**309
     assert "e+3" in ck.draw(result).data[0].text[0]
 

@@ -1,5 +1,3 @@
-from time import perf_counter
-
 import numpy as np
 import pytest
 
@@ -117,10 +115,9 @@ def many(size, seed=0):
 
 def test_at_the_time_limit_local_search_has_a_plan():
     one, statistics = many(18)
-    begun = IterativeImprovement("ii-random", greedy=False, starts=10**6, seconds=0.05)
-    began = perf_counter()
-    plan = begun.plan(one, statistics, PARTIAL_MATCHES)
-    assert perf_counter() - began < 10
+    # So many starts that without the limit it would not end.
+    endless = IterativeImprovement("ii-random", greedy=False, starts=10**9, seconds=0.05)
+    plan = endless.plan(one, statistics, PARTIAL_MATCHES)
     assert sorted(plan.order) == sorted(one.variables)
 
 

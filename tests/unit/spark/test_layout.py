@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cepkit.columnar.detector import cutting_clock
-from cepkit.columnar.results.matches import programs
+from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.slices.candidates import Owned
+from cepkit.columnar.slices.cutting import cutting_clock
 from cepkit.errors import StreamError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
@@ -114,7 +114,7 @@ def test_a_key_that_is_too_heavy_is_cut_by_the_numbers_inside_it():
 def test_the_clock_by_which_a_query_can_be_cut(text, clock, window):
     query = parse(text)
     plan = Plan(tuple(OrderPlan(branch.variables) for branch in normal_form(query)), "by hand")
-    assert cutting_clock(programs(query, plan)) == (clock, window)
+    assert cutting_clock(compile_query(query, plan).programs) == (clock, window)
 
 
 @pytest.mark.parametrize("window", [0, -1, 10**30])
@@ -143,7 +143,7 @@ def test_extreme_windows_and_spans_stay_within_64_bits(window):
 def test_what_all_events_of_a_match_agree_on(text, key):
     query = parse(text)
     plan = Plan(tuple(OrderPlan(branch.variables) for branch in normal_form(query)), "by hand")
-    assert common_key(programs(query, plan)) == key
+    assert common_key(compile_query(query, plan).programs) == key
 
 
 def test_equal_keys_have_equal_hashes():

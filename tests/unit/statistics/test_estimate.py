@@ -71,6 +71,7 @@ def test_a_small_stream_is_counted_exactly(frame: pd.DataFrame) -> None:
     assert measured.selectivities[frozenset("ab")].standard_error == 0
 
 
+@pytest.mark.slow
 def test_samples_are_unbiased_and_know_their_error(frame: pd.DataFrame) -> None:
     made, query = columns(frame, TEXT), parse(TEXT)
     whole = count_stream(made, query)

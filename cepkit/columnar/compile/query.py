@@ -1,0 +1,53 @@
+"""A compiled query: a program for each branch, and which sets make matches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from cepkit.columnar.compile.branch import compile_branch
+from cepkit.columnar.compile.program import Program
+from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
+
+Sets: TypeAlias = Literal["every", "maximal"]
+"""Which sets of Kleene variables make matches: see `Matches`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledQuery:
+    """A query and a plan, compiled.
+
+    Attributes:
+        branches: The normal form of the query.
+        programs: One for each branch.
+        in_turn: Whether an event takes part in one match at most (skip-till-next-match).
+        sets: Which sets of Kleene variables make matches.
+    """
+
+    branches: tuple[Branch, ...]
+    programs: tuple[Program, ...]
+    in_turn: bool = False
+    sets: Sets = "every"
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The columns that the programs read, in alphabetical order."""
+        return tuple(sorted({name for program in self.programs for name in program.columns}))
+
+    @property
+    def lists_sets(self) -> bool:
+        """Whether there are Kleene variables."""
+        return any(program.listed for program in self.programs)
+
+
+def compile_query(query: Query, plan: Plan, sets: Sets = "every") -> CompiledQuery:
+    """Return `query` compiled under `plan`, which has a plan for each of its branches."""
+    branches = normal_form(query)
+    programs = tuple(
+        compile_branch(branch, chosen, branches[:i])
+        for i, (branch, chosen) in enumerate(zip(branches, plan.branches, strict=True))
+    )
+    return CompiledQuery(branches, programs, query.strategy is Strategy.SKIP_TILL_NEXT_MATCH, sets)
