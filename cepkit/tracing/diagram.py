@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from cepkit.pattern.limits import MAX_EVENTS
+from cepkit.stream.shapes import ShapeError
 from cepkit.tracing.codec import INLINE, keyed
 
 DiagramKind: TypeAlias = Literal["chain", "tree-nfa", "evaluation-tree"]
@@ -76,3 +79,27 @@ class Diagram:
     kind: DiagramKind
     nodes: tuple[PlacedNode, ...]
     edges: tuple[Edge, ...]
+
+
+def check_trees(diagram: Diagram) -> None:
+    """Check that nodes and the edges that join them are trees: leaves, and joins of two.
+
+    Raises:
+        ShapeError: They are not.
+    """
+    parents: dict[int, int] = {}
+    parts: Counter[int] = Counter()
+    for edge in diagram.edges:
+        if edge.kind == "join":
+            if edge.begin in parents:
+                place = f"diagram.edges[{edge.id}]"
+                raise ShapeError("a second way up", "one from each node", place)
+            parents[edge.begin] = edge.end
+            parts[edge.end] += 1
+    for number, placed in enumerate(diagram.nodes):
+        fits = parts[number] == 2 or (not parts[number] and placed.node.variables)
+        above: int | None = number
+        for _ in range(MAX_EVENTS + 1):
+            above = None if above is None else parents.get(above)
+        if not fits or above is not None:
+            raise ShapeError("no part of a tree", "a leaf, or a join", f"diagram.nodes[{number}]")

@@ -20,7 +20,7 @@ from cepkit.tracing import search
 from cepkit.tracing.clauses import Clause
 from cepkit.tracing.codec import keyed
 from cepkit.tracing.comparison import TraceComparison, compare
-from cepkit.tracing.diagram import Diagram
+from cepkit.tracing.diagram import Diagram, check_trees
 from cepkit.tracing.operations import Create, Operation, OperationName, Reason, checked_in
 from cepkit.tracing.records import Counts, Step, Totals, TracedMatch, Truncated
 from cepkit.tracing.trace import Place, Trace
@@ -274,6 +274,8 @@ class MechanismTrace(Trace):
             _check_number(edge.id, i, "edges")
             for end, node in (("from", edge.begin), ("to", edge.end)):
                 check_below(node, len(self.diagram.nodes), "nodes", f"diagram.edges[{i}].{end}")
+        if self.diagram.kind == "evaluation-tree":
+            check_trees(self.diagram)
         for i, match in enumerate(self.matches):
             self._check_match(match, f"matches[{i}]")
         born: set[int] = set()

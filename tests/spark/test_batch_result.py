@@ -257,7 +257,9 @@ SMALL_SETS = parse("PATTERN SEQ(T01 a, KL(T02 b), T10 c) WITHIN 200 milliseconds
 
 
 def test_sets_are_lists_of_events(stream):
-    local = Matches(events(TABLE, time="ts", type="type"), SMALL_SETS, plan_of(SMALL_SETS), sets="maximal")
+    local = Matches(
+        events(TABLE, time="ts", type="type"), SMALL_SETS, plan_of(SMALL_SETS), sets="maximal"
+    )
     matches = detect(stream, SMALL_SETS, plan_of(SMALL_SETS), sets="maximal")
     rows = matches.collect()
     assert len(rows) == local.count() == matches.count() > 0

@@ -4,6 +4,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import pandas as pd
@@ -13,10 +14,12 @@ import cepkit as ck
 from cepkit import memory
 from cepkit.automata.lanes import journal, lane
 from cepkit.errors import LimitError, TraceError
-from cepkit.tracing import MechanismTrace
+from cepkit.tracing import CounterTrace, MechanismTrace
 from cepkit.tracing.codec import decode
 from cepkit.tracing.operations import OPERATIONS, Discard, Match, Operation, OperationName, name_of
 from tests.unit.automata.cases import EXAMPLE, LAZY, run, stream
+
+SAVED = Path(__file__).parents[2] / "golden" / "traces"
 
 
 @pytest.fixture
@@ -136,6 +139,19 @@ def test_json_goes_to_a_file_and_back(eager, tmp_path):
     assert MechanismTrace.from_json(str(path)) == eager
 
 
+@pytest.mark.parametrize("name", ["mechanism-1", "counters-1"])
+def test_traces_that_were_saved_before_are_read_and_written_as_they_were(name):
+    path = SAVED / f"{name}.json"
+    trace = ck.Trace.from_json(path)
+    assert type(trace).from_json(path) == trace
+    assert json.loads(trace.to_json()) == json.loads(path.read_text())
+    kinds = {MechanismTrace, CounterTrace}
+    assert type(trace) in kinds
+    for other in kinds - {type(trace)}:
+        with pytest.raises(TraceError, match="an object of schema"):
+            other.from_json(path)
+
+
 def test_json_holds_no_infinities():
     frame = pd.DataFrame({"ts": [1.0, 2.0], "type": ["a", "b"], "p": [math.inf, math.nan]})
     events = ck.events(frame, time="ts", type="type", unit="s")
@@ -195,6 +211,7 @@ _CHANGES = {
     "an unknown operation": (("steps", 0), [["fly", 1]], "'fly' that is not known"),
     "a list for its name": (("steps", 0), [[["fly"]]], "not known"),
     "an operation cut short": (("steps", 0), [["create", 0]], "create and 5 values"),
+    "an operation without its end": (("steps", 0), [["create", 0, [], 0, None]], "5 values"),
     "an unknown reason": (("steps", 0), [["discard", 0, "bored"]], "'bored'"),
     "an instance of nobody": (("steps", 0), [["match", 7, 0]], "instance 7"),
     "a parent to come": (("steps", 0), [["create", 7, [8], 0, "a", 0]], "instance 8"),
@@ -212,6 +229,16 @@ def test_a_trace_whose_parts_do_not_fit_is_refused_with_the_place(change):
     part[last] = value
     with pytest.raises(TraceError, match=re.escape(said)):
         MechanismTrace.from_json(json.dumps(whole))
+
+
+def test_a_diagram_of_an_evaluation_tree_is_a_tree():
+    saved = run("a b", "PATTERN SEQ(a, b)", "evaluation-tree").to_json()
+    first, second = (e["id"] for e in json.loads(saved)["diagram"]["edges"] if e["kind"] == "join")
+    for edge, change in ((first, {"to": 0}), (second, {"kind": "take"}), (first, {"from": 1})):
+        whole = json.loads(saved)
+        whole["diagram"]["edges"][edge].update(change)
+        with pytest.raises(TraceError, match=r"no part of a tree|a second way up"):
+            MechanismTrace.from_json(json.dumps(whole))
 
 
 def test_an_instance_with_the_same_parent_many_times_over_is_no_hard_question():
