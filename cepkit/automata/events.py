@@ -16,7 +16,7 @@ from cepkit.pattern.correlation import standardised
 from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.stream.plain import plain_values
+from cepkit.stream.values import plain_values
 
 Place: TypeAlias = "Event | tuple[Event, ...] | None"
 """What a variable is bound to: an event, the members of a set in stream order, or nothing."""

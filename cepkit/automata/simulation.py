@@ -12,6 +12,7 @@ from cepkit.automata.events import Event, events_of
 from cepkit.automata.machine import Machine
 from cepkit.automata.mechanisms.contract import Mechanism
 from cepkit.errors import PlanError, UnsupportedError
+from cepkit.memory import Expected, Room
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.kind_checks import check_kinds
 from cepkit.pattern.policies import CountWindow, Strategy
@@ -29,6 +30,10 @@ from cepkit.tracing.records import Counts, Totals, TracedMatch, Truncated
 MOST_STEPS = 20_000
 MOST_OPERATIONS = 100_000
 """Of a trace: what a browser can still hold."""
+
+_EVENT, _VALUE, _ARRAY = 240, 70, 500
+"""Bytes of an event as an object, and of each of its attributes; an array's numbers come on top."""
+_INSTEAD = "simulate(..., limit=1000) takes the first thousand; detect takes all in little memory"
 
 
 def refuse_unsupported(query: Query) -> None:
@@ -84,13 +89,25 @@ def machine_for(
 
     Raises:
         PatternError: A condition compares what cannot be compared.
+        LimitError: The events would not fit the free memory.
     """
     names = attributes_read(query)
     check_kinds(query, columns.kinds)
+    _check_memory(columns, names)
     kinds = {name: columns.attributes[name].kind for name in names}
     ascending = not isinstance(query.window, CountWindow) or columns.in_order()
     made = Machine(mechanism, query, plan, names, kinds, ascending=ascending)
     return made, list(events_of(columns, query, names))
+
+
+def _check_memory(columns: EventColumns, names: Sequence[str]) -> None:
+    """Refuse events that would not fit the free memory as objects, before one is made."""
+    size = _EVENT
+    for name in names:
+        shape = columns.attributes[name].values.shape
+        size += _VALUE if len(shape) == 1 else _ARRAY + 8 * shape[1]
+    events = Expected(len(columns), 1.0, f"there are {len(columns):,} events")
+    Room("events", "objects", _INSTEAD, lambda: events).take(1, size)
 
 
 def simulate(

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from cepkit.errors import PatternError, nearest
+from cepkit.arguments import typed
+from cepkit.errors import PatternError, nearest, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ UserFunction = Callable[..., Any]
 _registered: dict[str, UserFunction] = {}
 
 
+@typed
 def register_function(name: str, function: UserFunction) -> None:
     """Make `function` callable in pattern texts under `name`.
 
@@ -52,13 +54,11 @@ def register_function(name: str, function: UserFunction) -> None:
         PatternError: The name is no identifier, or taken by the language.
     """
     if not name.isidentifier():
-        raise PatternError(f"'{name}' cannot name a function", expected="an identifier")
+        raise PatternError(f"{shown(name)} cannot name a function", expected="an identifier")
     if name.lower() in BUILTINS or name.lower() in SET_FUNCTIONS:
         raise PatternError(
             f"'{name}' is a function of the language", hint="register it under another name"
         )
-    if not callable(function):
-        raise PatternError(f"what was given for '{name}' cannot be called")
     _registered[name] = function
 
 

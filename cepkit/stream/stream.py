@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.stream import readers
 from cepkit.stream.arrival import check_kind
@@ -74,6 +75,7 @@ class Stream:
         readable = [field.name for field in carried if is_readable(field.type)]
         return event_columns(table, self.schema, readable)
 
+    @typed
     def head(self, n: int = 5) -> Stream:
         """Return the first events in stream order as a local stream of their own.
 
@@ -146,6 +148,7 @@ class Stream:
         return _select(self.source, columns, self.column_names)
 
 
+@typed
 def events(
     source: Any,
     *,

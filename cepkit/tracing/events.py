@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from math import isnan
 from typing import Any, TypeAlias
 
@@ -12,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.pattern.durations import duration_text
+from cepkit.printing import time_text
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.stream.plain import plain_values
 from cepkit.stream.shapes import Number, Time, Value
+from cepkit.stream.values import plain_values
 from cepkit.tracing.codec import keyed
 
 Attributes: TypeAlias = Mapping[str, tuple[Value | tuple[Value, ...], ...]]
@@ -78,7 +78,7 @@ def shown_values(column: Column, rows: Sequence[int]) -> list[Any]:
 def _shown(value: Any, kind: str) -> Any:
     match kind:
         case "timestamp":
-            return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)).isoformat()
+            return time_text(value)
         case "duration":
             return duration_text(value)
         case "array":

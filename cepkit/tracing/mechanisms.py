@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from cepkit.arguments import typed
 from cepkit.errors import TraceError
 from cepkit.printing import WithPrinter
 from cepkit.stream.shapes import ShapeError, check_below, shown
@@ -141,10 +142,12 @@ class MechanismTrace(Trace):
         chosen = self.steps[index]
         return Steps(self, chosen if isinstance(chosen, tuple) else (chosen,))
 
+    @typed
     def next_match(self, after: int = -1) -> TracedMatch | None:
         """Return the first match at a later step than `after`, None where there is none."""
         return next((match for match in self.matches if match.step > after), None)
 
+    @typed
     def fate(self, instance: int) -> search.Fate:
         """Return what an instance went through: whence it came, what refused it, why it ended.
 
@@ -153,6 +156,7 @@ class MechanismTrace(Trace):
         """
         return search.fate(self.steps, self.words, self.births, self.variables, instance)
 
+    @typed
     def find(
         self,
         name: OperationName | None = None,
@@ -185,12 +189,15 @@ class MechanismTrace(Trace):
         parts = {"event": event, "variable": variable, "node": node, "held": held, "reason": reason}
         return search.find(self.steps, self.words, name, instance, clause, after, **parts)
 
-    def compare(self, other: MechanismTrace) -> TraceComparison:
+    def compare(self, other: Trace) -> TraceComparison:
         """Compare two runs over the same events: totals side by side, and where they part.
 
         Raises:
-            TraceError: The events or the pattern are others.
+            TraceError: The events or the pattern are others, or it is no trace.
         """
+        if not isinstance(other, MechanismTrace):
+            hint = "simulate returns one, by another mechanism or plan"
+            raise TraceError(f"a {type(other).__name__} where a trace belongs", hint=hint)
         if different := self.difference(other):
             expected = f"two runs of one {different.removesuffix('s')}"
             raise TraceError(f"these are traces of two {different}", expected=expected)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
+from cepkit.arguments import typed
 from cepkit.printing import WithPrinter
 from cepkit.stream.json_text import read_json, write_json
 from cepkit.stream.shapes import ShapeError, check_below, check_even
@@ -107,6 +108,7 @@ class Trace(WithPrinter, ABC):
         """Return the trace as what JSON can hold."""
         return {"schema": self.schema, "name": self.name, **encode(self)}
 
+    @typed
     def to_json(
         self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
     ) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from cepkit.aggregation.semirings.functions import Count, Element, Function, Semiring, known
 from cepkit.aggregation.sequence.operations import Operations
 from cepkit.stream.columns import EventColumns
-from cepkit.stream.plain import plain_values
+from cepkit.stream.values import plain_values
 
 Emit: TypeAlias = Literal["trigger", "changes", "new", "total"]
 """See `cepkit.aggregate`."""

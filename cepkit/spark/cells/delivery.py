@@ -279,12 +279,6 @@ def numbers_for(query: Query, programs: tuple[Program, ...]) -> tuple[Clock, ...
     return tuple(clock for clock in clocks if clock in found)
 
 
-def looks_ahead(programs: tuple[Program, ...], clock: Clock) -> bool:
-    """Return whether a cell must see what comes after its own events."""
-    # Only where the clock is time it is known which events come last.
-    return any(p.looks_ahead or (p.sets and clock != "time") for p in programs)
-
-
 def functions_of(*queries: Query) -> dict[str, UserFunction]:
     """Return the user's functions that the conditions of queries call."""
     conditions = [query.where for query in queries if query.where]

@@ -12,6 +12,7 @@ import pytest
 
 import cepkit as ck
 from cepkit import memory
+from cepkit.automata import simulation
 from cepkit.automata.lanes import journal, lane
 from cepkit.errors import LimitError, TraceError
 from cepkit.tracing import CounterTrace, MechanismTrace
@@ -269,6 +270,19 @@ def test_a_step_of_too_many_operations_ends_what_is_kept(monkeypatch):
     assert cut.steps == whole.steps[:20]
 
 
+def test_events_that_do_not_fit_the_memory_as_objects_are_told_before_one_is_made(monkeypatch):
+    asked = ("a b " * 10, "PATTERN SEQ(a, b) WHERE a.p = b.p", "eager-nfa")
+    monkeypatch.setattr(memory, "free_memory", lambda: 6_300)
+    assert run(*asked, limit=10).totals.events == 10
+    monkeypatch.setattr(simulation, "events_of", None)
+    with pytest.raises(LimitError) as error:
+        run(*asked)
+    assert error.value.found == (
+        "there are 20 events, which need about 0.0 MB of memory as objects"
+    )
+    assert "simulate(..., limit=1000)" in error.value.hint
+
+
 def test_instances_that_do_not_fit_the_memory_are_told(monkeypatch):
     monkeypatch.setattr(journal, "_EVERY", 10)
     assert run("a " * 12 + "b", "PATTERN SEQ(a, b)", "eager-nfa").totals.peak_instances == 14
@@ -279,10 +293,11 @@ def test_instances_that_do_not_fit_the_memory_are_told(monkeypatch):
 
 def test_matches_that_are_kept_to_be_told_from_others_are_counted_in(monkeypatch):
     monkeypatch.setattr(lane, "_EVERY", 10)
-    monkeypatch.setattr(memory, "free_memory", lambda: 1_000)
+    monkeypatch.setattr(lane, "_IDENTITY", 2_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
     text = "PATTERN AND(a, OR(NOT(b), NOT(c))) WITHIN 1 minute"
     assert run("a " * 9, text, "eager-nfa").totals.counts.matches == 9
-    with pytest.raises(LimitError, match="limit="):
+    with pytest.raises(LimitError, match="partial matches"):
         run("a " * 10, text, "eager-nfa")
 
 

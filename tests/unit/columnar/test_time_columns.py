@@ -119,6 +119,12 @@ def test_what_is_compared_is_looked_at_even_where_nothing_could_match() -> None:
             ck.detect(events, f"PATTERN {text}")
 
 
+@pytest.mark.parametrize(("condition", "count"), [("1 s < 2 s", 2), ("2 s < 1 s", 0)])
+def test_two_durations_may_be_compared(condition: str, count: int) -> None:
+    pattern = f"PATTERN SEQ(A a, B b) WHERE {condition}"
+    assert ck.detect(stream("unit s"), pattern).count() == count
+
+
 def test_a_function_of_the_users_is_given_times_and_durations(monkeypatch) -> None:
     monkeypatch.setattr(functions, "_registered", {})
     seen = []

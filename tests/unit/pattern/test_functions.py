@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cepkit.errors import PatternError
+from cepkit.errors import ArgumentError, PatternError
 from cepkit.pattern import functions
 from cepkit.pattern.parser import parse
 
@@ -36,11 +36,16 @@ def test_a_function_with_the_name_of_a_keyword_is_called_in_double_quotes():
 
 @pytest.mark.parametrize(
     ("name", "function"),
-    [("two words", abs), ("", abs), ("abs", abs), ("COUNT", abs), ("first", abs), ("mine", 3)],
+    [("two words", abs), ("", abs), ("abs", abs), ("COUNT", abs), ("first", abs)],
 )
 def test_what_cannot_be_registered(name, function):
     with pytest.raises(PatternError):
         functions.register_function(name, function)
+
+
+def test_what_cannot_be_called_cannot_be_registered():
+    with pytest.raises(ArgumentError, match="function=3"):
+        functions.register_function("mine", 3)
 
 
 def test_an_unknown_name_gets_the_nearest_one():

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from cepkit.columnar.results.matches import Matches
-from cepkit.errors import StreamError
+from cepkit.errors import ArgumentError, StreamError
 from cepkit.pattern.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.stream.arrival import arrival_numbers
@@ -94,7 +94,7 @@ def test_what_has_no_order_is_refused_at_once():
         events(frame, time="t", type="kind", unit="s", arrival="came")
     with pytest.raises(StreamError, match="no column 'cam'"):
         events(frame, time="t", type="kind", unit="s", arrival="cam")
-    with pytest.raises(StreamError, match="the arrival column is given as 3"):
+    with pytest.raises(ArgumentError, match="arrival=3"):
         events(frame, time="t", type="kind", unit="s", arrival=3)
 
 
