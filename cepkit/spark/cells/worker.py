@@ -287,7 +287,10 @@ def _slices(layout: Layout, readings: Integers) -> Iterator[tuple[Integers, Inte
 def _bucketed(
     job: Job, key: Key, table: pa.Table, ts: Integers
 ) -> tuple[pa.Table, Integers, Integers]:
-    columns = [attribute(table.column(name), name, job.schema) for name in key.columns]
+    known = {job.schema.time: Column("timestamp", ts)}
+    columns = [
+        known.get(name) or attribute(table.column(name), name, job.schema) for name in key.columns
+    ]
     if not key.missing_agree and any(column.has_missing for column in columns):
         present = ~np.logical_or.reduce([column.missing() for column in columns])
         rows = np.flatnonzero(present)
