@@ -1,4 +1,4 @@
-"""The shelf of mechanisms. A new one is one file (see contract.py) and one line in the table."""
+"""The shelf of mechanisms. A new one is one file and one line in the table: CONTRIBUTING.md."""
 
 from cepkit.automata.mechanisms.chain import ChainNFA
 from cepkit.automata.mechanisms.contract import Mechanism

@@ -1,8 +1,7 @@
 """What a mechanism must be.
 
-To add one: a file on this shelf with a frozen dataclass that fits `Mechanism`, a line in
-`MECHANISMS`, and tests/contracts/test_mechanisms.py takes it in. What it does with an event is a
-`Lane`; partitions, branches, expiry and counting are done for it.
+CONTRIBUTING.md says how to add one, and tests/contracts/test_mechanisms.py takes it in. What it does
+with an event is a `Lane`; partitions, branches, expiry and counting are done for it.
 """
 
 from __future__ import annotations

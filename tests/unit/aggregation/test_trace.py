@@ -225,6 +225,14 @@ def test_keys_have_the_names_of_what_is_equal() -> None:
     assert ck.aggregate_trace(events, "PATTERN SEQ(A a, B b)").keys == ("",)
 
 
+def test_durations_are_texts_as_in_traces_of_mechanisms() -> None:
+    events = stream("a1 b1", wait=pd.to_timedelta([5, 5], unit="s"))
+    text = "PATTERN SEQ(A a, B b) WHERE a.wait = b.wait"
+    counted, run = ck.aggregate_trace(events, text), ck.simulate(events, text)
+    assert counted.keys == ("wait 5 seconds",)
+    assert counted.events.attributes == run.events.attributes == {"wait": ("5 seconds",) * 2}
+
+
 def test_names_of_events_tell_them_apart() -> None:
     events = stream("a " * 12 + "b b")
     found = ck.aggregate_trace(events, "PATTERN SEQ(A a, B a1)")
