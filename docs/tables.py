@@ -14,6 +14,7 @@ from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.cli.verbs import VERBS
 from cepkit.costs import COSTS
 from cepkit.figures import FIGURES
+from cepkit.pattern.evaluation.functions import USAGE
 from cepkit.planners import PLANNERS
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 TABLES: Mapping[str, tuple[tuple[str, str], Mapping[str, str]]] = {
     "planners": (("planner", "what it does"), PLANNERS.help),
     "costs": (("cost model", "what it counts"), COSTS.help),
+    "functions": (("function", "gives"), USAGE),
     "mechanisms": (("mechanism", "what it does"), MECHANISMS.help),
     "figures": (("figure", "what it shows"), FIGURES.help),
     "commands": (

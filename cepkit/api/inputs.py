@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cepkit.arguments import check_range, typed
-from cepkit.pattern.functions import register_function as register_function
+from cepkit.pattern.evaluation.functions.registered import register_function as register_function
 from cepkit.pattern.query import Query
 from cepkit.stream.stream import events as events
 

@@ -14,7 +14,7 @@ from cepkit.automata.mechanisms.contract import Mechanism
 from cepkit.errors import PlanError, UnsupportedError
 from cepkit.memory import Expected, Room
 from cepkit.pattern.conditions import attributes_of
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import PlanLike, as_plan

@@ -30,7 +30,7 @@ from cepkit.pattern.conditions import (
     Negative,
     SetFunction,
 )
-from cepkit.pattern.functions import BUILTINS
+from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.printer import expression_text
 
@@ -224,7 +224,7 @@ def var(name: str) -> Variable:
 @typed
 def fn(function: str, *arguments: Operand) -> Term:
     """Return a call of a built-in or registered function: ``fn("sqrt", a.price)``."""
-    name = function.lower() if function.lower() in BUILTINS else function
+    name = function.lower() if function.lower() in FUNCTIONS else function
     return Term(Call(name, tuple(map(expression_of, arguments))))
 
 

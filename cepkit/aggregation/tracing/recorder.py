@@ -19,7 +19,7 @@ from cepkit.aggregation.sequence.definition import sequence_of
 from cepkit.aggregation.sequence.operations import Operations, operations_of
 from cepkit.aggregation.tracing.names import key_names, pieces_of, traced_events
 from cepkit.errors import LimitError
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import EventColumns
 from cepkit.tracing.counter_rows import Add, Change, Clear, Close, Drop, Open, Row, Rows, Save

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeAlias
 
-from cepkit.automata.events import Binding, History
+from cepkit.automata.events import Binding
 from cepkit.automata.scalars import Layout, value
 from cepkit.pattern.conditions import Aggregate, Attribute, Call, Expression, Literal
 from cepkit.pattern.durations import duration_text
+from cepkit.pattern.evaluation.closures import History
 from cepkit.pattern.printer import expression_text
 from cepkit.printing import time_text
 

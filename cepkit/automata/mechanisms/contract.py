@@ -1,7 +1,7 @@
 """What a mechanism must be.
 
-CONTRIBUTING.md says how to add one, and tests/contracts/test_mechanisms.py takes it in. What it does
-with an event is a `Lane`; partitions, branches, expiry and counting are done for it.
+CONTRIBUTING.md says how to add one. What it does with an event is a `Lane`; partitions, branches,
+expiry and counting are done for it.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from cepkit.columnar.results.output import Writer, output_schema, to_parquet
 from cepkit.columnar.slices.blocks import Block
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
 from cepkit.memory import Expected, Room
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import bound_events_of, events_of, repeated_in
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan

@@ -24,7 +24,7 @@ from cepkit.columnar.compile.program import Clock, Program
 from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
 from cepkit.errors import UnsupportedError
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query

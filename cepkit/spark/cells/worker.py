@@ -27,7 +27,7 @@ from cepkit.columnar.results.output import Writer
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import Owned
 from cepkit.errors import StreamError
-from cepkit.pattern.functions import register_function
+from cepkit.pattern.evaluation.functions.registered import register_function
 from cepkit.pattern.normal_form import Branch
 from cepkit.spark.cells.layout import Key, Layout
 from cepkit.stream.arrow import is_text, nulls, raw, single

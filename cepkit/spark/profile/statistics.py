@@ -23,7 +23,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.progress import Progress

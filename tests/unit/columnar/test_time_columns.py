@@ -14,7 +14,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.errors import PatternError
-from cepkit.pattern import functions
+from cepkit.pattern.evaluation.functions import registered as functions
 
 SECONDS = np.array([0, 3, 12, 20])
 KINDS = ["A", "B", "B", "A"]
