@@ -197,6 +197,7 @@ def test_what_is_built_too_deep_is_refused_wherever_it_is_looked_at():
         (5, "5 seconds"),
         ([1], "4 hours"),
     ],
+    ids=["large", "rude", "number", "list"],
 )
 def test_a_window_of_anything_else_is_refused_whatever_its_repr(duration, hint):
     with pytest.raises(PatternError) as error:
