@@ -1,7 +1,7 @@
-"""Aggregates on Spark without Spark: the cells of a stream, one after the other in this process.
+"""Passes over a Spark stream without Spark: its cells, one after the other in this process.
 
-Events are dealt out by the code that Spark's tasks run (`dealing.split`), and their cells are
-aggregated by it (`run_sink`, `TotalsSink.joined`). What Spark itself does is done here in few
+Events are dealt out by the code that Spark's tasks run (`dealing.split`), and their cells go into
+sinks by it (`run_sink`, `TotalsSink.joined`). What Spark itself does is done here in few
 lines: it leaves out the types that nobody names, numbers events in the order of arrival, and
 brings the pieces of a cell together, in any order.
 """
@@ -9,7 +9,7 @@ brings the pieces of a cell together, in any order.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
@@ -27,13 +27,14 @@ from cepkit.routes.asked import functions_of
 from cepkit.routes.several import Shared, attributes_read, plan_sharing, shareable
 from cepkit.spark.aggregates.aggregate import passes_of
 from cepkit.spark.aggregates.one_pass import scan_for, sink_for
-from cepkit.spark.aggregates.prepared import prepare
+from cepkit.spark.aggregates.query import prepare
 from cepkit.spark.aggregates.sinks import TotalsSink
 from cepkit.spark.cells import dealing
 from cepkit.spark.cells.layout import Extent, Layout
 from cepkit.spark.cells.sending import NUMBERS
 from cepkit.spark.passes.delivery import layout_of
-from cepkit.spark.passes.one_pass import run_sink
+from cepkit.spark.passes.one_pass import Sink, run_sink
+from cepkit.spark.passes.reports import TaskReport
 from cepkit.spark.passes.scan import Scan
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
@@ -76,10 +77,7 @@ def aggregate_in_cells(
         method: As for `cepkit.aggregate`.
         sharing: What the queries share; as for `aggregate_several`.
     """
-    conf: Mapping[str, str] = {}
-    session = SimpleNamespace(conf=conf, sparkContext=SimpleNamespace(defaultParallelism=2))
-    frame: Any = SimpleNamespace(schema=from_arrow_schema(table.schema), sparkSession=session)
-    stream = Stream(frame, schema, tuple(table.column_names))
+    stream = stream_of(table, schema)
     asked = [functions_of(query, {}) for query in queries]
     prepared = {
         q: prepare(stream, query, asked[q], way_of(query, method), emit)
@@ -93,26 +91,40 @@ def aggregate_in_cells(
     for members in passes_of(prepared, plan):
         own = {q: prepared[q] for q in members}
         clusters = [each for each in plan.clusters if members.issuperset(each.queries)]
-        scan = scan_for(stream, own)
         sink, _, _ = sink_for(own, clusters)
-        layout = _layout(scan, table, cut)
-        # Two tasks, each with every other cell.
-        packed = _packed(scan, layout, table)
-        numbers = [packed.column(0).to_numpy() // layout.buckets % 2 == i for i in range(2)]
-        batches = [packed.filter(pa.array(mine)) for mine in numbers]
-        rows = [
-            row
-            for batch in batches
-            for row in run_sink(
-                sink, scan.sending, layout, dealing.unpacked(scan.sending, iter([batch]))
-            )
-        ]
+        rows, _ = in_cells(scan_for(stream, own), sink, table, cut)
         if isinstance(sink, TotalsSink):
             rows = list(sink.joined(iter(rows)))
         for batch in rows:
             for q, part in sink.aggregation.rows.parted(batch):
                 found[q] += rows_in(pa.Table.from_batches([part]), queries[q])
     return list(found.values())
+
+
+def stream_of(table: pa.Table, schema: Schema) -> Stream:
+    """Return a stream of Spark as far as it is asked without any job."""
+    conf: Mapping[str, str] = {}
+    session = SimpleNamespace(conf=conf, sparkContext=SimpleNamespace(defaultParallelism=2))
+    frame: Any = SimpleNamespace(schema=from_arrow_schema(table.schema), sparkSession=session)
+    return Stream(frame, schema, tuple(table.column_names))
+
+
+def in_cells(
+    scan: Scan, sink: Sink, table: pa.Table, cut: Cut
+) -> tuple[list[pa.RecordBatch], list[TaskReport]]:
+    """Return what a sink makes of a stream in two tasks, each with every other cell."""
+    layout = _layout(scan, table, cut)
+    packed = _packed(scan, layout, table)
+    numbers = packed.column(0).to_numpy() // layout.buckets % 2
+    rows, reports = [], []
+
+    def task(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        cells = dealing.unpacked(scan.sending, iter([batch]))
+        reports.append((yield from run_sink(sink, scan.sending, layout, cells)))
+
+    for i in range(2):
+        rows += task(packed.filter(pa.array(numbers == i)))
+    return rows, reports
 
 
 def _layout(scan: Scan, table: pa.Table, cut: Cut) -> Layout:

@@ -1,6 +1,6 @@
 """Aggregates over a Spark DataFrame, as Spark DataFrames: each cell as a local stream would be.
 
-Source: ASEQ; how a stream may be cut for that, `prepared.py` says.
+Source: ASEQ; how a stream may be cut for that, `query.py` says.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.routes.aggregates import way_of
 from cepkit.routes.several import Shared, SharingPlan, plan_sharing, shareable
-from cepkit.spark.aggregates.one_pass import StartedAggregation, start
-from cepkit.spark.aggregates.prepared import Prepared, prepare
+from cepkit.spark.aggregates.one_pass import AggregationPass, start
+from cepkit.spark.aggregates.query import AggregateQuery, prepare
 from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
 from cepkit.spark.passes.delivery import Route
 from cepkit.spark.passes.rows import batch_frame
@@ -56,10 +56,10 @@ def aggregate(
     batch_frame(stream)
     prepared = prepare(stream, query, functions, way_of(query, method), emit, plan)
     statistics = None if plan is None else plan.statistics
-    started = start(
+    aggregates = start(
         stream, {0: prepared}, statistics=statistics, slice_seconds=slice_seconds, route=route
     )
-    return SparkAggregates(started, 0)
+    return SparkAggregates(aggregates, 0)
 
 
 def aggregate_several(
@@ -108,7 +108,7 @@ def aggregate_several(
     sequences, reasons = shareable(queries, functions, method)
     rates = sampled_rates(stream, frame) if sharing in ("auto", "chop-connect") else unknown_rates
     plan = plan_sharing(sequences, functions, reasons, rates, sharing)
-    passes: list[StartedAggregation] = []
+    passes: list[AggregationPass] = []
     for members in passes_of(prepared, plan):
         known = plans.get(min(members))
         passes.append(
@@ -119,13 +119,13 @@ def aggregate_several(
                 statistics=None if known is None else known.statistics,
                 slice_seconds=slice_seconds,
                 route=route,
-                told=any(each.started.reports.told for each in passes),
+                told=any(each.pass_.reports.told for each in passes),
             )
         )
     return SeveralSparkAggregates.of(passes, plan)
 
 
-def passes_of(prepared: Mapping[int, Prepared], plan: SharingPlan) -> list[set[int]]:
+def passes_of(prepared: Mapping[int, AggregateQuery], plan: SharingPlan) -> list[set[int]]:
     """Return which queries go together, in the order of the first of each."""
     keys = {q: one.cut.key for q, one in prepared.items()}
     for cluster in plan.clusters:

@@ -19,7 +19,7 @@ from pyspark.sql import types as t
 
 from cepkit.routes.several import Cluster
 from cepkit.spark.aggregates.one_table import QUERY, OneTable, one_table
-from cepkit.spark.aggregates.prepared import Prepared, route_for, sending_for_aggregates
+from cepkit.spark.aggregates.query import AggregateQuery, route_for, sending_for_aggregates
 from cepkit.spark.aggregates.sinks import AggregatesSink, Aggregation, TotalsSink
 from cepkit.spark.aggregates.totals import ELEMENT
 from cepkit.spark.cells.layout import NO_WINDOW
@@ -31,19 +31,19 @@ from cepkit.stream.stream import Stream
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class StartedAggregation:
+class AggregationPass:
     """Aggregates of some queries that an action will compute.
 
     Attributes:
         queries: The queries, by number.
         aggregation: What workers know of them.
-        started: The pass over the stream.
+        pass_: The pass over the stream.
         frame: The rows of all queries.
     """
 
-    queries: Mapping[int, Prepared]
+    queries: Mapping[int, AggregateQuery]
     aggregation: Aggregation
-    started: Pass
+    pass_: Pass
     frame: DataFrame
 
     @property
@@ -67,14 +67,14 @@ class StartedAggregation:
 
 def start(
     stream: Stream,
-    queries: Mapping[int, Prepared],
+    queries: Mapping[int, AggregateQuery],
     clusters: Iterable[Cluster] = (),
     *,
     statistics: Statistics | None = None,
     slice_seconds: float | None = None,
     route: Route | None = None,
     told: bool = False,
-) -> StartedAggregation:
+) -> AggregationPass:
     """Return a pass over a stream; where nothing says how much there is, a job counts it now.
 
     Args:
@@ -88,19 +88,19 @@ def start(
     """
     scan = scan_for(stream, queries, statistics, slice_seconds)
     emit = next(iter(queries.values())).request.emit
-    started = start_pass(scan, route_for(emit, scan.cut, route), told=told)
+    pass_ = start_pass(scan, route_for(emit, scan.cut, route), told=told)
     sink, output, between = sink_for(queries, clusters)
     match sink:
         case TotalsSink():
-            frame = _totals(started, sink, between, output)
+            frame = _totals(pass_, sink, between, output)
         case AggregatesSink():
-            frame = started.rows(sink, output)
-    return StartedAggregation(queries, sink.aggregation, started, frame)
+            frame = pass_.rows(sink, output)
+    return AggregationPass(queries, sink.aggregation, pass_, frame)
 
 
 def scan_for(
     stream: Stream,
-    queries: Mapping[int, Prepared],
+    queries: Mapping[int, AggregateQuery],
     statistics: Statistics | None = None,
     slice_seconds: float | None = None,
 ) -> Scan:
@@ -127,7 +127,7 @@ def scan_for(
 
 
 def sink_for(
-    queries: Mapping[int, Prepared], clusters: Iterable[Cluster]
+    queries: Mapping[int, AggregateQuery], clusters: Iterable[Cluster]
 ) -> tuple[AggregatesSink | TotalsSink, t.StructType, t.StructType]:
     """Return what tasks do, and for Spark the columns of rows, and of what tasks yield."""
     rows, output = one_table({q: (one.promised, one.output.fields) for q, one in queries.items()})
@@ -140,21 +140,21 @@ def sink_for(
 
 
 def _totals(
-    started: Pass, sink: TotalsSink, between: t.StructType, output: t.StructType
+    pass_: Pass, sink: TotalsSink, between: t.StructType, output: t.StructType
 ) -> DataFrame:
     """Return totals: the sums of cells, joined in a second round."""
-    sums = started.rows(sink, between)
+    sums = pass_.rows(sink, between)
     # Where there are no events at all Spark may run no task, and yet there is a total.
     if zeros := sink.zeros():
         nothing = pa.Table.from_batches(zeros)
         sums = sums.unionAll(sums.sparkSession.createDataFrame(nothing, between))
     places = sorted({place for own in sink.sums.places.values() for place in own[:-1]})
     groups = [sink.sums.schema.names[place] for place in places]
-    parts = sums.repartition(started.delivery.tasks, QUERY, *groups)
+    parts = sums.repartition(pass_.delivery.tasks, QUERY, *groups)
     return parts.mapInArrow(sink.joined, output)
 
 
-def _sums(prepared: Prepared) -> tuple[pa.Schema, Sequence[t.StructField]]:
+def _sums(prepared: AggregateQuery) -> tuple[pa.Schema, Sequence[t.StructField]]:
     """Return the columns of a query's sums, in Arrow and in Spark: those of its groups, the sum."""
     groups = prepared.request.query.group_by
     schema = pa.schema([*(prepared.promised.field(name) for name in groups), ELEMENT])

@@ -131,8 +131,8 @@ def _slices(layout: Layout, readings: Integers) -> Iterator[tuple[Integers, Inte
     copies = (since + layout.halo) // layout.slice - first
     for further in range(int(copies.max(initial=0)) + 1):
         wanted = copies >= further
-        if layout.drawn is not None:
-            wanted &= np.isin(first + further, layout.drawn)
+        if layout.sample is not None:
+            wanted &= np.isin(first + further, layout.sample)
         rows = None if wanted.all() else np.flatnonzero(wanted)
         yield (first if rows is None else first[rows]) + further, rows
 

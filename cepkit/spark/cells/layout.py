@@ -89,7 +89,7 @@ class Layout:
         origin: Where slice 0 begins.
         buckets: Into how many the keys are hashed; 1: they are not.
         cells: How many there are, about; None where nothing is known.
-        drawn: The slices that are wanted, None for all.
+        sample: The slices that are wanted, None for all.
     """
 
     cut: Cut = Cut()
@@ -97,7 +97,7 @@ class Layout:
     origin: int = 0
     buckets: int = 1
     cells: int | None = 1
-    drawn: tuple[int, ...] | None = None
+    sample: tuple[int, ...] | None = None
 
     @property
     def halo(self) -> int:

@@ -8,6 +8,7 @@ Workers need cepkit installed, as they need pyarrow.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
@@ -68,23 +69,19 @@ def detect(
             a stream, or one of Spark Connect.
     """
     frame = batch_frame(stream)
-    compiled = compile_query(query, plan, sets)
-    numbers = numbers_for(compiled.programs, in_turn=compiled.in_turn)
-    sending = sending_for(stream, (query,), compiled.attributes, numbers=numbers)
-    check_kinds(query, sending.nothing.kinds)
-    known = plan.statistics
-    cut = _cut(compiled, slice_seconds, slice_events)
-    scan = Scan(stream, (query,), sending, cut, known, query.partition_by)
-    started = start_pass(scan, route, dropped=None if known is None else known.dropped)
+    compiled, known = compile_query(query, plan, sets), plan.statistics
+    scan = replace(scan_for(stream, query, compiled, slice_seconds, slice_events), statistics=known)
+    check_kinds(query, scan.sending.nothing.kinds)
+    pass_ = start_pass(scan, route, dropped=None if known is None else known.dropped)
     if known is not None:
         warn_of_absent(known.never_occurring, (), query)
     variables = tuple(event.variable for event in bound_events_of(query.structure))
-    schema, repeated = sending.schema, repeated_in(query.structure)
+    schema, repeated = scan.sending.schema, repeated_in(query.structure)
     columns = match_columns(frame.schema, stream.column_names, variables, schema, repeated)
     return SparkMatches(
-        started.rows(MatchesSink(compiled, variables, schema.time, limit is not None), columns),
-        started.rows(CountsSink(compiled), columns),
-        started,
+        pass_.rows(MatchesSink(compiled, variables, schema.time, limit is not None), columns),
+        pass_.rows(CountsSink(compiled), columns),
+        pass_,
         query=query,
         plan=plan,
         programs=compiled.programs,
@@ -93,8 +90,21 @@ def detect(
     )
 
 
+def scan_for(
+    stream: Stream,
+    query: Query,
+    compiled: CompiledQuery,
+    slice_seconds: float | None = None,
+    slice_events: int | None = None,
+) -> Scan:
+    """Return what is read of a stream for the matches of a query, and how it may be cut."""
+    numbers = numbers_for(compiled.programs, in_turn=compiled.in_turn)
+    sending = sending_for(stream, (query,), compiled.attributes, numbers=numbers)
+    cut = _cut(compiled, slice_seconds, slice_events)
+    return Scan(stream, (query,), sending, cut, partition_by=query.partition_by)
+
+
 def _cut(compiled: CompiledQuery, slice_seconds: float | None, slice_events: int | None) -> Cut:
-    """Return how a stream may be cut for the matches of a query."""
     programs = compiled.programs
     key = common_key(programs)
     if compiled.in_turn:

@@ -45,7 +45,7 @@ class SparkMatches(ResultFrame):
         self,
         rows: DataFrame,
         counting: DataFrame,
-        started: Pass,
+        pass_: Pass,
         *,
         query: Query,
         plan: Plan,
@@ -56,15 +56,15 @@ class SparkMatches(ResultFrame):
         wanted = rows if limit is None else rows.limit(limit)
         order = "; ".join(map(str, plan.branches))
         title = f"Matches of {', '.join(variables)} by the plan {order}"
-        super().__init__(wanted, title=title, route=started.delivery.route, reports=started.reports)
+        super().__init__(wanted, title=title, route=pass_.delivery.route, reports=pass_.reports)
         self.query = query
         self.plan = plan
         self.most = limit
         self.variables = variables
         self._counting = counting
         self._programs = programs
-        self._roles = started.scan.stream.schema
-        self._left_out = started.delivery.left_out
+        self._roles = pass_.scan.stream.schema
+        self._left_out = pass_.delivery.left_out
 
     def explain(  # type: ignore[override]
         self, extended: bool | str | None = None, mode: str | None = None

@@ -131,8 +131,8 @@ class _Measuring:
                 rows = rows.where(drawn < int(share * _SHARES))
         else:
             layout, share = self._drawn(counts, relevant, min(window.microseconds, 2**60), share)
-            slices = len(layout.drawn or (0,))
-            if layout.drawn is not None:
+            slices = len(layout.sample or (0,))
+            if layout.sample is not None:
                 rows = rows.where(self._near(layout))
         kept = rows.select(*map(source.place, source.columns.names))
         schema, functions = source.schema.without_output(), functions_of(source.query)
@@ -162,7 +162,7 @@ class _Measuring:
         rng = np.random.default_rng(self.seed)
         drawn = sorted(rng.choice(there, size=wanted, replace=False).tolist())
         cut = Cut(window, ahead=True)
-        return Layout(cut, length, counts.first, cells=wanted, drawn=tuple(drawn)), wanted / there
+        return Layout(cut, length, counts.first, cells=wanted, sample=tuple(drawn)), wanted / there
 
     def _near(self, layout: Layout) -> Column:
         """Return whether a row may lie in a chosen slice: the workers look more closely."""
@@ -173,7 +173,7 @@ class _Measuring:
         if isinstance(kind, t.DateType) and is_utc(schema.timezone):
             margin = 2.0
         inside = F.lit(False)
-        for number in layout.drawn or ():
+        for number in layout.sample or ():
             begin = (layout.origin + number * (layout.slice or 0)) / 1e6
             wide = layout.halo / 1e6 + margin
             inside |= seconds.between(begin - wide, begin + (layout.slice or 0) / 1e6 + wide)

@@ -44,7 +44,7 @@ _EACH = "each cell takes prefix counters or a window product"
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class AggregateQuery:
     """A query whose aggregates are wanted, and how a stream may be cut for it.
 
     Attributes:
@@ -79,7 +79,7 @@ def prepare(
     way: Way,
     emit: Emit,
     plan: Plan | None = None,
-) -> Prepared:
+) -> AggregateQuery:
     """Return what must be known of a query, refusing what cannot be request.
 
     Args:
@@ -109,7 +109,7 @@ def prepare(
     )
     request = Request(query, dict(functions), way, emit, sending, compiled)
     check_kinds(query, sending.nothing.kinds)
-    return Prepared(request, _cut(request), *_output(request, stream.source))
+    return AggregateQuery(request, _cut(request), *_output(request, stream.source))
 
 
 def sending_for_aggregates(
