@@ -28,7 +28,10 @@ SAME = [
     ("SEQ(A a) WHERE a.x BETWEEN 1 AND 2", "SEQ(A a) WHERE a.x <= 2 AND a.x >= 1"),
     ("SEQ(A a) WHERE a.x IN (1, 2)", "SEQ(A a) WHERE a.x IN (2, 1, 2)"),
     ("AND(A a, A b) WHERE a.x < b.x", "AND(A a, A b) WHERE b.x < a.x"),
-    ("AND(A a, A b, A c) WHERE a.x < b.x AND b.x < c.x", "AND(A r, A s, A t) WHERE r.x > s.x AND r.x < t.x"),
+    (
+        "AND(A a, A b, A c) WHERE a.x < b.x AND b.x < c.x",
+        "AND(A r, A s, A t) WHERE r.x > s.x AND r.x < t.x",
+    ),
     ("AND(A a, A b) WHERE a.x < 2 AND b.y = 1", "AND(A a, A b) WHERE b.x < 2 AND a.y = 1"),
     ("SEQ(A a, NOT(C n), B b) WHERE n.x = a.x", "SEQ(A x, NOT(C y), B z) WHERE x.x = y.x"),
     ("AND(KL(A a){1,3}, KL(A b))", "AND(KL(A a), KL(A b){1,3})"),
@@ -36,7 +39,7 @@ SAME = [
     ("SEQ(A a, B b) WITHIN 1 s EXCLUSIVE", "SEQ(A a, B b) WITHIN 999999 us"),
     ("SEQ(A a, B b) WITHIN 5 EVENTS EXCLUSIVE", "SEQ(A a, B b) WITHIN 4 EVENTS"),
     ("SEQ(A a, B b) PARTITION BY k, j", "SEQ(A a, B b) PARTITION BY j, k"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
@@ -81,7 +84,7 @@ def test_different() -> None:
 
 
 def test_conditions_are_not_taken_apart_where_a_part_would_be_about_fewer() -> None:
-    """What the event under NOT must fulfil is one condition, of which no part is about `a` alone."""
+    """What the event under NOT must fulfil is one condition, no part of it about `a` alone."""
     whole = form("PATTERN SEQ(A a, NOT(B b), C c) WHERE NOT (a.x > 3 OR a.y = b.y)")
     parts = form("PATTERN SEQ(A a, NOT(B b), C c) WHERE a.x <= 3 AND a.y != b.y")
     assert whole != parts
