@@ -63,7 +63,8 @@ def read_statistics(path: str, query: Query) -> Statistics:
         path: The file.
         query: The pattern that they must be about.
     """
-    statistics = ck.Statistics.from_json(read_text(path_of(path), LARGEST_FILE, waits=True))
+    saved = ck.Statistics.from_json(read_text(path_of(path), LARGEST_FILE, waits=True))
+    statistics = saved.of(query)
     missing = [e.variable for e in events_of(query.structure) if e.variable not in statistics.rates]
     if missing:
         raise StatisticsError(

@@ -171,11 +171,12 @@ class _Part:
         colours = _ranks(
             {v: (str(e), bounds.get(v, ""), v in absent) for v, e in self.events.items()}
         )
-        while True:
+        while len({*colours.values()}) < len(colours):
             finer = _ranks({v: (colours[v], *self._seen_from(v, colours)) for v in self.events})
             if len({*finer.values()}) == len({*colours.values()}):
-                return finer
+                break
             colours = finer
+        return colours
 
     def _seen_from(self, variable: str, colours: Mapping[str, int]) -> tuple[object, ...]:
         order = self.branch.order
@@ -197,11 +198,14 @@ def _key(form: SubPattern) -> tuple[object, ...]:
     return sorted(form.order), tuple(map(expression_text, form.conditions))
 
 
+def has_set_functions(condition: Expression) -> bool:
+    """Whether a condition is about a whole set, as `avg(b.x) > 1`."""
+    return any(isinstance(node, Aggregate) for node in walk(condition))
+
+
 def _is_filter(condition: Expression) -> bool:
     """Whether a condition is about one event alone, and not about a whole set."""
-    return len(variables_of(condition)) == 1 and not any(
-        isinstance(node, Aggregate) for node in walk(condition)
-    )
+    return len(variables_of(condition)) == 1 and not has_set_functions(condition)
 
 
 def _all_of(conditions: Iterable[Expression], names: Mapping[str, str]) -> tuple[Expression, ...]:

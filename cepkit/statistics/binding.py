@@ -1,0 +1,247 @@
+"""Statistics of one pattern for another: what both say of an event or a pair, whatever its name.
+
+The rate of an event goes by its types, the share of a filter by the canonical event, and the
+selectivity of a set of variables by its canonical sub-pattern: types, filters, order, window,
+partition and the conditions about exactly these variables. Several patterns of one window and
+partition are measured as one, whose branches are all of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, TypeVar, assert_never
+
+from cepkit.errors import StatisticsError
+from cepkit.pattern.canonical import (
+    CanonicalEvent,
+    SubPattern,
+    canonical,
+    canonical_event,
+    has_set_functions,
+)
+from cepkit.pattern.conditions import (
+    Aggregate,
+    AllOf,
+    Attribute,
+    Expression,
+    conjuncts,
+    variables_of,
+)
+from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure, events_of
+from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
+from cepkit.pattern.rewrite import replaced
+from cepkit.statistics.keys import KeyCounts
+from cepkit.statistics.over_time import OverTime
+from cepkit.statistics.selectivity import Equality, Selectivity
+from cepkit.statistics.stream_counts import attributes_read
+
+_Types: TypeAlias = frozenset[str] | None
+_Shares: TypeAlias = tuple[Selectivity, Equality | None]
+
+
+def measured_sets(branch: Branch) -> Iterator[frozenset[str]]:
+    """Yield each set of two or more variables that conditions on single events are about."""
+    conditions = (c for c in branch.conditions if not has_set_functions(c))
+    sets = {variables_of(condition) for condition in conditions}
+    yield from sorted((names for names in sets if len(names) > 1), key=sorted)
+
+
+def measured_form(branch: Branch, names: frozenset[str]) -> SubPattern:
+    """Return on what a selectivity depends: NOT and KL do not matter, each event is one."""
+    return canonical(
+        replace(
+            branch,
+            positive=branch.positive + branch.negated,
+            negated=(),
+            repeated=(),
+            conditions=tuple(
+                c
+                for c in branch.conditions
+                if not has_set_functions(c)
+                and (variables_of(c) == names or len(variables_of(c)) == 1)
+            ),
+            strategy=Strategy.SKIP_TILL_ANY_MATCH,
+        ),
+        names,
+    )[0]
+
+
+def alike(queries: Iterable[Query]) -> list[list[Query]]:
+    """Return queries, each once, in lists of one window and one partition: see `together`."""
+    lists: dict[object, list[Query]] = {}
+    for query in dict.fromkeys(queries):
+        lists.setdefault((query.window, _partition(query)), []).append(query)
+    return [*lists.values()]
+
+
+def together(queries: Sequence[Query]) -> Query:
+    """Return a query of which each branch is one of some queries.
+
+    Args:
+        queries: Of one window and one partition. Variables of the later ones are renamed where an
+            earlier one has the name.
+    """
+    if len(queries) == 1:
+        return queries[0]
+    taken: set[str] = set()
+    structures: list[Structure] = []
+    conditions: list[Expression] = []
+    for number, query in enumerate(queries, 1):
+        names = {}
+        for event in events_of(query.structure):
+            name = event.variable
+            while name in taken:
+                name += f" of pattern {number}"
+            names[event.variable] = name
+        taken |= {*names.values()}
+        structures.append(_renamed(query.structure, names))
+        conditions += [_over(names, part) for part in conjuncts(query.where)]
+    first = queries[0]
+    where = AllOf(tuple(conditions)) if conditions else None
+    return Query(Or(tuple(structures)), where, first.window, partition_by=first.partition_by)
+
+
+def _renamed(structure: Structure, names: Mapping[str, str]) -> Structure:
+    match structure:
+        case Event(variable):
+            return replace(structure, variable=names[variable])
+        case Not(item) | Kleene(item):
+            return replace(structure, item=_renamed(item, names))
+        case Seq(items) | And(items) | Or(items):
+            return replace(structure, items=tuple(_renamed(item, names) for item in items))
+        case _:
+            assert_never(structure)
+
+
+def _over(names: Mapping[str, str], condition: Expression) -> Expression:
+    def new(node: Attribute | Aggregate) -> Expression:
+        return replace(node, variable=names[node.variable or ""])
+
+    return replaced(condition, new)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What statistics of some patterns say, without the names of variables."""
+
+    rates: dict[_Types, float] = field(default_factory=dict)
+    counts: dict[_Types, tuple[int, ...]] = field(default_factory=dict)
+    filters: dict[CanonicalEvent, float] = field(default_factory=dict)
+    sets: dict[SubPattern, _Shares] = field(default_factory=dict)
+    in_any_window: dict[SubPattern, _Shares] = field(default_factory=dict)
+    same_key: dict[tuple[str, ...], float] = field(default_factory=lambda: {(): 1.0})
+    missing: dict[str, float] = field(default_factory=dict)
+    keys: dict[tuple[str, ...], KeyCounts] = field(default_factory=dict)
+
+    def add(self, values: Mapping[str, Any]) -> None:
+        """Add the fields of statistics of a query; what is known stays."""
+        query: Query = values["query"]
+        over_time: OverTime | None = values["over_time"]
+        for branch in normal_form(query):
+            for event in branch.positive + branch.negated:
+                name, types = event.variable, event.types
+                self.rates.setdefault(types, values["rates"][name])
+                if over_time is not None and name in over_time.counts:
+                    self.counts.setdefault(types, over_time.counts[name])
+                if name in values["filters"]:
+                    filtered = canonical_event(branch, name)
+                    self.filters.setdefault(filtered, values["filters"][name])
+            for names in measured_sets(branch):
+                if names in values["selectivities"]:
+                    found = values["selectivities"][names], values["equalities"].get(names)
+                    form = measured_form(branch, names)
+                    self.sets.setdefault(form, found)
+                    self.in_any_window.setdefault(replace(form, window=None), found)
+        self.same_key.setdefault(_partition(query), values["same_key"])
+        self.missing = {**values["missing"], **self.missing}
+        for keys in values["keys"]:
+            self.keys.setdefault(keys.attributes, keys)
+
+    def of(self, query: Query) -> dict[str, Any]:
+        """Return what depends on the patterns, by the fields of statistics."""
+        rates = {
+            e.variable: _known(self.rates.get(e.types), f"the rate of {CanonicalEvent(e.types)}")
+            for e in events_of(query.structure)
+        }
+        filters: dict[str, float] = {}
+        selectivities: dict[frozenset[str], Selectivity] = {}
+        equalities: dict[frozenset[str], Equality] = {}
+        for branch in normal_form(query):
+            for event in branch.positive + branch.negated:
+                filtered = canonical_event(branch, event.variable)
+                if filtered.filters or filtered in self.filters:
+                    what = f"how many events are {filtered}"
+                    filters[event.variable] = _known(self.filters.get(filtered), what)
+            for names in measured_sets(branch):
+                form = measured_form(branch, names)
+                shares = self.sets.get(form) or self.in_any_window.get(replace(form, window=None))
+                about = ", ".join(sorted(names))
+                share, equality = _known(shares, f"the selectivity of the conditions on {about}")
+                selectivities[names] = share
+                if equality is not None:
+                    equalities[names] = equality
+        read = attributes_read(query)
+        return {
+            "rates": rates,
+            "filters": filters,
+            "selectivities": selectivities,
+            "equalities": equalities,
+            "same_key": _known(
+                self.same_key.get(_partition(query)),
+                f"the keys of PARTITION BY {', '.join(query.partition_by)}",
+            ),
+            "missing": {name: share for name, share in self.missing.items() if name in read},
+            "keys": tuple(k for names, k in self.keys.items() if read.issuperset(names)),
+        }
+
+
+def about(query: Query, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the fields of the statistics of a query, given those of others.
+
+    Args:
+        query: The query.
+        parts: The fields of statistics of one stream, by name; what stands first counts.
+
+    Raises:
+        StatisticsError: They lack the rate of an event, or the share of a condition.
+    """
+    known = _Known()
+    for part in parts:
+        known.add(part)
+    first = parts[0]
+    named = {name for event in events_of(query.structure) for name in event.types or ()}
+    absent = {name for part in parts for name in part["never_occurring"]}
+    over_time = first["over_time"]
+    if over_time is not None:
+        events = (e for e in events_of(query.structure) if e.types in known.counts)
+        counts = {event.variable: known.counts[event.types] for event in events}
+        over_time = replace(over_time, counts=counts)
+    return {
+        **first,
+        **known.of(query),
+        "never_occurring": tuple(sorted(named & absent)),
+        "over_time": over_time,
+        "forecast": None,
+        "query": query,
+        "others": (),
+    }
+
+
+_T = TypeVar("_T")
+
+
+def _known(value: _T | None, what: str) -> _T:
+    if value is None:
+        raise StatisticsError(
+            f"the statistics do not say {what}",
+            expected="statistics of a pattern that has it, whatever the names of its variables",
+            hint="cepkit.profile(stream, [pattern, another]) measures several patterns together",
+        )
+    return value
+
+
+def _partition(query: Query) -> tuple[str, ...]:
+    return tuple(sorted({*query.partition_by}))
