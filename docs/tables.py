@@ -13,6 +13,7 @@ from pathlib import Path
 from cepkit.automata import MECHANISMS
 from cepkit.cli.verbs import VERBS
 from cepkit.costs import COSTS
+from cepkit.pattern.evaluation.functions import USAGE
 from cepkit.planners import PLANNERS
 
 ROOT = Path(__file__).parents[1]
@@ -20,6 +21,7 @@ ROOT = Path(__file__).parents[1]
 TABLES: Mapping[str, tuple[tuple[str, str], Mapping[str, str]]] = {
     "planners": (("planner", "what it does"), PLANNERS.help),
     "costs": (("cost model", "what it counts"), COSTS.help),
+    "functions": (("function", "gives"), USAGE),
     "mechanisms": (("mechanism", "what it does"), MECHANISMS.help),
     "commands": (
         ("command", "what it does"),

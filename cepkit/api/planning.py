@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from cepkit.api.arguments import Pattern, checked, measured, statistics_given
 from cepkit.api.asked import check_list, telling
 from cepkit.api.detecting import detectable
+from cepkit.arguments import check_range, typed
 from cepkit.costs import COSTS, CostModel
 from cepkit.costs.latency import NOTHING_KNOWN
-from cepkit.errors import PatternError, StreamError
+from cepkit.errors import ArgumentError, PatternError, PlanError, StreamError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.checks import check_plan
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from cepkit.planners.what_if import WhatIf
 
 
+@typed
 def profile(
     stream: Stream, pattern: Pattern | list[Any] | tuple[Any, ...], *, seed: int = 0
 ) -> Statistics:
@@ -67,6 +69,7 @@ def profile(
             queries.append(checked(stream, each))
     if not queries:
         raise PatternError("no pattern to measure", expected="a list of one or more")
+    check_range("seed", seed, 0)
     query, *others = map(together, alike(queries))
     statistics = measured(stream, query, seed, details=True)
     statistics = replace(
@@ -81,6 +84,7 @@ def profile(
     return replace(statistics, forecast=choosing.choose_plan(query, statistics, "greedy").forecast)
 
 
+@typed
 def choose_plan(
     pattern: Pattern,
     statistics: Statistics,
@@ -111,6 +115,7 @@ def choose_plan(
     return choosing.choose_plan(query, known, planner, COSTS.pick(cost), observe)
 
 
+@typed
 def compare_plans(
     pattern: Pattern,
     statistics: Statistics,
@@ -159,6 +164,7 @@ def compare_plans(
     return run_plans(comparison, stream.head(events))
 
 
+@typed
 def weigh_plans(
     pattern: Pattern,
     statistics: Statistics,
@@ -180,12 +186,19 @@ def weigh_plans(
     query = as_query(pattern)
     output = NOTHING_KNOWN
     if matches is not None:
+        from cepkit.columnar.results.matches import Matches
         from cepkit.columnar.results.measuring import output_profile
 
+        if not isinstance(matches, Matches):
+            raise ArgumentError(
+                f"matches= is of the type {type(matches).__name__}",
+                expected="what detect returns of a local stream",
+            )
         output = output_profile(matches)
     return tradeoff.weigh(query, statistics_given(statistics, query), planners, alphas, output)
 
 
+@typed
 def what_if(
     pattern: Pattern,
     statistics: Statistics,
@@ -208,6 +221,11 @@ def what_if(
     query = as_query(pattern)
     if isinstance(plans, compare.PlanComparison):
         plans = [row.plan for row in plans.rows]
+    if not isinstance(plans, Sequence):
+        raise PlanError(
+            f"plans of the type {type(plans).__name__}",
+            expected="what compare_plans returns, or a list of plans",
+        )
     for plan in plans:
         check_plan(plan, query)
     model = COSTS.pick(cost)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cepkit.api.arguments import Pattern, checked, measured
+from cepkit.arguments import typed
 from cepkit.errors import LimitError, PlanError, UnsupportedError
 from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from cepkit.plan.nodes import OrderPlan, Plan
 
 
+@typed
 def simulate(
     stream: Stream,
     pattern: Pattern,
@@ -50,8 +52,8 @@ def simulate(
         PlanError: There is no such mechanism, or it does not follow such a plan.
         UnsupportedError: AGG, a strategy other than skip-till-any-match, or events in Spark
             without a `limit`.
-        LimitError: More steps than a trace can hold, more partial matches than memory can, or
-            more sets than could ever be made.
+        LimitError: More steps than a trace can hold, more events or partial matches than memory
+            can, or more sets than could ever be made.
     """
     from cepkit.automata import MECHANISMS
     from cepkit.automata.choice import follow, refuse_unsupported
@@ -82,6 +84,7 @@ def simulate(
     return run(chosen, columns, query, follow(chosen, plan, query), max_steps)
 
 
+@typed
 def aggregate_trace(
     stream: Stream,
     pattern: Pattern,

@@ -15,5 +15,6 @@ MECHANISMS: Shelf[Mechanism] = Shelf(
     (ChainNFA(), "lazy: variables are taken in the order of the plan; events wait in buffers"),
     (TreeNFA(), "lazy, without a plan: each instance takes what is rarest in its buffers"),
     (EvaluationTree(), "partial matches meet at the nodes of the plan's tree as they come to be"),
+    method="prepare",
 )
 """Every mechanism by name."""

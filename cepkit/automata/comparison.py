@@ -83,12 +83,17 @@ class TraceComparison(Printed):
         return f"{left} matches are in the first alone, {right} in the second alone."
 
 
+_HINT = "simulate returns one, by another mechanism or plan"
+
+
 def compare(left: Trace, right: Trace) -> TraceComparison:
     """Return what two runs over the same events have in common.
 
     Raises:
-        TraceError: The events or the pattern are others.
+        TraceError: The events or the pattern are others, or it is no trace.
     """
+    if not isinstance(right, Trace):
+        raise TraceError(f"a {type(right).__name__} where a trace belongs", hint=_HINT)
     if left.pattern != right.pattern:
         raise TraceError("these are traces of two patterns", expected="two runs of one pattern")
     both = min(len(left.events), len(right.events))

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.pattern.correlation import standardised
+from cepkit.pattern.evaluation.closures import History
+from cepkit.pattern.evaluation.functions.correlation import standardised
 from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import Column, EventColumns
@@ -22,19 +23,6 @@ Place: TypeAlias = "Event | tuple[Event, ...] | None"
 
 Binding: TypeAlias = tuple[Place, ...]
 """One place for each variable."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class History:
-    """The value of an array attribute.
-
-    Attributes:
-        values: The array, NaN where there is nothing.
-        unit: What correlations are computed of (`correlation.standardised`).
-    """
-
-    values: npt.NDArray[np.float64]
-    unit: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

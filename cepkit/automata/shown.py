@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
-from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
-from cepkit.automata.events import Binding, History
+from cepkit.automata.events import Binding
 from cepkit.automata.scalars import Layout, value
 from cepkit.pattern.conditions import Aggregate, Attribute, Call, Expression, Literal
 from cepkit.pattern.durations import duration_text
+from cepkit.pattern.evaluation.closures import History
 from cepkit.pattern.printer import expression_text
+from cepkit.printing import time_text
 
 Shown: TypeAlias = Callable[[Binding], str]
 
@@ -86,7 +87,7 @@ def _plain(item: Any, kind: str) -> str:
         case float():
             return f"{item:.6g}"
         case int() if kind == "timestamp":
-            return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=item)).isoformat()
+            return time_text(item)
         case int() if kind == "duration":
             return duration_text(item)
         case str():

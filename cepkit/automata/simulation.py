@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from math import isnan
 from typing import Any
 
 from cepkit.automata.clauses import Clauses
 from cepkit.automata.contract import Mechanism
 from cepkit.automata.diagram import diagram
-from cepkit.automata.events import Event, History, events_of
+from cepkit.automata.events import Event, events_of
 from cepkit.automata.journal import Counts
 from cepkit.automata.machine import Machine
 from cepkit.automata.records import EventTable, Step, Totals, TracedMatch, Truncated
 from cepkit.automata.trace import Trace
+from cepkit.memory import Expected, Room
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.durations import duration_text
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.closures import History
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
+from cepkit.printing import time_text
 from cepkit.stream.columns import EventColumns
 
 MOST_STEPS = 20_000
 MOST_OPERATIONS = 100_000
 """Of a trace: what a browser can still hold."""
+
+_EVENT, _VALUE, _ARRAY = 240, 70, 500
+"""Bytes of an event as an object, and of each of its attributes; an array's numbers come on top."""
+_INSTEAD = "simulate(..., limit=1000) takes the first thousand; detect takes all in little memory"
 
 
 def attributes_read(query: Query) -> tuple[str, ...]:
@@ -48,13 +54,25 @@ def machine_for(
 
     Raises:
         PatternError: A condition compares what cannot be compared.
+        LimitError: The events would not fit the free memory.
     """
     names = attributes_read(query)
     check_kinds(query, columns.kinds)
+    _check_memory(columns, names)
     kinds = {name: columns.attributes[name].kind for name in names}
     ascending = not isinstance(query.window, CountWindow) or columns.in_order()
     made = Machine(mechanism, query, plan, names, kinds, ascending=ascending)
     return made, list(events_of(columns, query, names))
+
+
+def _check_memory(columns: EventColumns, names: Sequence[str]) -> None:
+    """Refuse events that would not fit the free memory as objects, before one is made."""
+    size = _EVENT
+    for name in names:
+        shape = columns.attributes[name].values.shape
+        size += _VALUE if len(shape) == 1 else _ARRAY + 8 * shape[1]
+    events = Expected(len(columns), 1.0, f"there are {len(columns):,} events")
+    Room("events", "objects", _INSTEAD, lambda: events).take(1, size)
 
 
 def simulate(
@@ -144,7 +162,7 @@ def _shown(value: Any, kind: str) -> Any:
     if isinstance(value, History):
         return tuple(None if isnan(v) else v for v in value.values.tolist())
     if kind == "timestamp" and value is not None:
-        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)).isoformat()
+        return time_text(value)
     if kind == "duration" and value is not None:
         return duration_text(value)
     return value

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from cepkit.arguments import typed
 from cepkit.automata.clauses import Clause
 from cepkit.automata.diagram import Diagram
 from cepkit.automata.journal import Counts
@@ -110,10 +111,12 @@ class Trace(Printed):
         chosen = self.steps[index]
         return Steps(self, chosen if isinstance(chosen, tuple) else (chosen,))
 
+    @typed
     def next_match(self, after: int = -1) -> TracedMatch | None:
         """Return the first match at a later step than `after`, None where there is none."""
         return next((match for match in self.matches if match.step > after), None)
 
+    @typed
     def fate(self, instance: int) -> Fate:
         """Return what an instance went through: whence it came, what refused it, why it ended.
 
@@ -124,6 +127,7 @@ class Trace(Printed):
 
         return fate(self, instance)
 
+    @typed
     def find(
         self,
         name: OperationName | None = None,
@@ -196,6 +200,7 @@ class Trace(Printed):
 
         return to_html(self)
 
+    @typed
     def to_json(
         self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
     ) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain
@@ -12,6 +13,7 @@ from cepkit.automata.clauses import ClauseKind
 from cepkit.automata.contract import DiagramKind
 from cepkit.automata.journal import Counts
 from cepkit.automata.operations import OPERATIONS, Checked
+from cepkit.pattern.limits import MAX_EVENTS
 from cepkit.stream.shapes import (
     Attributes,
     Number,
@@ -115,6 +117,8 @@ _OPERATIONS: Mapping[str, Mapping[str, Any]] = {
 }
 """For each operation its fields, and the shape of each."""
 
+_MAY_LACK = frozenset(n for n, kind in OPERATIONS.items() if fields(kind)[-1].default is None)
+
 
 def check_trace(data: Any) -> None:
     """Check what a trace should be.
@@ -143,6 +147,8 @@ def check_trace(data: Any) -> None:
     for number, edge in enumerate(diagram["edges"]):
         for end in ("from", "to"):
             check_below(edge[end], len(diagram["nodes"]), "nodes", f"diagram.edges[{number}].{end}")
+    if diagram["kind"] == "evaluation-tree":
+        _check_trees(diagram)
     for number, match in enumerate(data["matches"]):
         _check_match(match, data, f"matches[{number}]")
     operations = _Operations.of(data)
@@ -152,6 +158,26 @@ def check_trace(data: Any) -> None:
                 operations.check(row)
             except ShapeError as error:
                 raise error.within(f"steps[{number}][{i}]") from None
+
+
+def _check_trees(diagram: Mapping[str, Any]) -> None:
+    """Check that nodes and the edges that join them are trees: leaves, and joins of two."""
+    parents: dict[int, int] = {}
+    parts: Counter[int] = Counter()
+    for edge in diagram["edges"]:
+        if edge["kind"] == "join":
+            if edge["from"] in parents:
+                place = f"diagram.edges[{edge['id']}]"
+                raise ShapeError("a second way up", "one from each node", place)
+            parents[edge["from"]] = edge["to"]
+            parts[edge["to"]] += 1
+    for number, node in enumerate(diagram["nodes"]):
+        fits = parts[number] == 2 or (not parts[number] and node["variables"])
+        above: int | None = number
+        for _ in range(MAX_EVENTS + 1):
+            above = None if above is None else parents.get(above)
+        if not fits or above is not None:
+            raise ShapeError("no part of a tree", "a leaf, or a join", f"diagram.nodes[{number}]")
 
 
 def _check_match(match: Mapping[str, Any], data: Mapping[str, Any], place: str) -> None:
@@ -196,8 +222,8 @@ class _Operations:
         form = _OPERATIONS.get(name) if isinstance(name, str) else None
         if form is None or name is None:
             raise ShapeError(f"an operation {shown(name)} that is not known", "another name")
-        # The last field is left out where it is None.
-        values = [*row[1:], None] if len(row) == len(form) else row[1:]
+        # The last field is left out where it has its default.
+        values = [*row[1:], None] if name in _MAY_LACK and len(row) == len(form) else row[1:]
         if len(values) != len(form):
             raise ShapeError(shown(row), f"{name} and {len(form)} values")
         operation = dict(zip(form, values, strict=True))

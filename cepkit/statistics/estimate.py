@@ -21,8 +21,8 @@ import numpy as np
 
 from cepkit.pattern.canonical import SubPattern, has_set_functions
 from cepkit.pattern.conditions import variables_of
-from cepkit.pattern.evaluation import truth
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.columns import truth
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query

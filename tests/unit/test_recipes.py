@@ -133,6 +133,29 @@ def test_add_a_cost_model(project: Path, answers: Answers):
     assert "| `combinations` | combinations of events" in rows("docs/plans.md", project)
 
 
+def test_add_a_condition_function(project: Path, answers: Answers):
+    follow("Add a condition function", project)
+    text = "PATTERN SEQ(A a, B b) WHERE DEGREES(a.x - b.x) < b.x * a.x"
+    (project / "numbers.csv").write_text("t,kind,x\n0,A,1\n1,A,3\n2,B,2\n3,B,\n4,B,2.5\n")
+    stream = "ck.events('numbers.csv', time='t', type='kind', unit='s')"
+    found, simulated, error, by_help, suite = answers(
+        f"ck.detect({stream}, {text!r}).count()",
+        f"len(ck.simulate({stream}, {text!r}, 'eager-nfa').matches)",
+        f"shown(ck.parse, {text.replace('DEGREES', 'degree')!r})",
+        "command('detect', '--help')",
+        "taken_in('tests/contracts/test_functions.py', 'NAME')",
+    )
+    # 57.3 degrees below and above, and 28.6 and 86
+    assert found == simulated == 2
+    assert "greatest, lower" in error
+    assert "corr, degrees, count" in error
+    assert "did you mean 'degrees'?" in error
+    assert re.search(r"^  degrees\(x\) +an angle of x radians in degrees$", by_help, re.MULTILINE)
+    assert "degrees" in suite
+    line = "| `degrees(x)` | an angle of x radians in degrees |"
+    assert line in rows("docs/pattern-language.md", project)
+
+
 def test_add_a_command(project: Path, answers: Answers):
     follow("Add a command", project)
     stocks = str(ROOT / "sample_data" / "stocks.csv")

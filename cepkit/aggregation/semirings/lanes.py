@@ -26,7 +26,7 @@ from cepkit.aggregation.semirings.functions import (
     Sum,
 )
 from cepkit.errors import PatternError
-from cepkit.pattern.kinds import word
+from cepkit.pattern.evaluation.kinds import word
 from cepkit.stream.columns import Column, EventColumns
 
 Ints = npt.NDArray[np.int32]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from cepkit.aggregation.sequence.elements import plain_values
 from cepkit.aggregation.sequence.operations import Operations
 from cepkit.aggregation.tracing.records import CountedEvents
 from cepkit.errors import PatternError
+from cepkit.printing import time_text
 from cepkit.stream.columns import EventColumns
 
 
@@ -125,15 +125,11 @@ def _shown_values(columns: EventColumns, name: str) -> list[Any]:
     values = plain_values(columns, name)
     match kind:
         case "timestamp":
-            return [None if value is None else _time(value) for value in values]
+            return [None if value is None else time_text(value) for value in values]
         case "array":
             return [None if value is None else tuple(map(_number, value)) for value in values]
         case _:
             return values
-
-
-def _time(microseconds: int) -> str:
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)).isoformat()
 
 
 def _number(value: float) -> float | None:

@@ -28,7 +28,7 @@ from cepkit.aggregation.tracing.records import (
 )
 from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.errors import LimitError
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import EventColumns
 

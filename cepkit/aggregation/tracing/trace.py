@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from cepkit.aggregation.tracing.records import CountedEvents, CounterCounts, Step, counts_of
+from cepkit.arguments import typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,6 +90,7 @@ class CounterTrace:
             ]
         return pd.DataFrame(rows)
 
+    @typed
     def to_json(
         self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
     ) -> str:

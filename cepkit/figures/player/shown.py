@@ -7,6 +7,7 @@ import os
 from functools import cached_property
 from pathlib import Path
 
+from cepkit.arguments import typed
 from cepkit.figures.player import page
 from cepkit.figures.player.document import Traces, player_document
 from cepkit.figures.player.shared import DEFAULT_STEPS
@@ -65,6 +66,7 @@ class Player:
         """How many steps there are to play."""
         return max(len(trace["steps"]) for trace in self._content["traces"])
 
+    @typed
     def save_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the player as a page that plays anywhere, offline.
 

@@ -11,7 +11,7 @@ import pytest
 
 import cepkit as ck
 from cepkit import memory
-from cepkit.automata import journal, lane
+from cepkit.automata import journal, lane, simulation
 from cepkit.automata.operations import OPERATIONS, Discard, Match, OperationName, name_of
 from cepkit.automata.operations_json import decode_operation
 from cepkit.automata.trace import Trace
@@ -195,6 +195,7 @@ _CHANGES = {
     "an unknown operation": (("steps", 0), [["fly", 1]], "'fly' that is not known"),
     "a list for its name": (("steps", 0), [[["fly"]]], "not known"),
     "an operation cut short": (("steps", 0), [["create", 0]], "create and 5 values"),
+    "an operation without its end": (("steps", 0), [["create", 0, [], 0, None]], "5 values"),
     "an unknown reason": (("steps", 0), [["discard", 0, "bored"]], "'bored'"),
     "an instance of nobody": (("steps", 0), [["match", 7, 0]], "instance 7"),
     "a parent to come": (("steps", 0), [["create", 7, [8], 0, "a", 0]], "instance 8"),
@@ -212,6 +213,16 @@ def test_a_trace_whose_parts_do_not_fit_is_refused_with_the_place(change):
     part[last] = value
     with pytest.raises(TraceError, match=re.escape(said)):
         Trace.from_json(json.dumps(whole))
+
+
+def test_a_diagram_of_an_evaluation_tree_is_a_tree():
+    saved = run("a b", "PATTERN SEQ(a, b)", "evaluation-tree").to_json()
+    first, second = (e["id"] for e in json.loads(saved)["diagram"]["edges"] if e["kind"] == "join")
+    for edge, change in ((first, {"to": 0}), (second, {"kind": "take"}), (first, {"from": 1})):
+        whole = json.loads(saved)
+        whole["diagram"]["edges"][edge].update(change)
+        with pytest.raises(TraceError, match=r"no part of a tree|a second way up"):
+            Trace.from_json(json.dumps(whole))
 
 
 def test_an_instance_with_the_same_parent_many_times_over_is_no_hard_question():
@@ -242,6 +253,19 @@ def test_a_step_of_too_many_operations_ends_what_is_kept(monkeypatch):
     assert cut.steps == whole.steps[:20]
 
 
+def test_events_that_do_not_fit_the_memory_as_objects_are_told_before_one_is_made(monkeypatch):
+    asked = ("a b " * 10, "PATTERN SEQ(a, b) WHERE a.p = b.p", "eager-nfa")
+    monkeypatch.setattr(memory, "free_memory", lambda: 6_300)
+    assert run(*asked, limit=10).totals.events == 10
+    monkeypatch.setattr(simulation, "events_of", None)
+    with pytest.raises(LimitError) as error:
+        run(*asked)
+    assert error.value.found == (
+        "there are 20 events, which need about 0.0 MB of memory as objects"
+    )
+    assert "simulate(..., limit=1000)" in error.value.hint
+
+
 def test_instances_that_do_not_fit_the_memory_are_told(monkeypatch):
     monkeypatch.setattr(journal, "_EVERY", 10)
     assert run("a " * 12 + "b", "PATTERN SEQ(a, b)", "eager-nfa").totals.peak_instances == 14
@@ -252,10 +276,11 @@ def test_instances_that_do_not_fit_the_memory_are_told(monkeypatch):
 
 def test_matches_that_are_kept_to_be_told_from_others_are_counted_in(monkeypatch):
     monkeypatch.setattr(lane, "_EVERY", 10)
-    monkeypatch.setattr(memory, "free_memory", lambda: 1_000)
+    monkeypatch.setattr(lane, "_IDENTITY", 2_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
     text = "PATTERN AND(a, OR(NOT(b), NOT(c))) WITHIN 1 minute"
     assert run("a " * 9, text, "eager-nfa").totals.counts.matches == 9
-    with pytest.raises(LimitError, match="limit="):
+    with pytest.raises(LimitError, match="partial matches"):
         run("a " * 10, text, "eager-nfa")
 
 

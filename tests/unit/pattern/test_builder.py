@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepkit.errors import PatternError
+from cepkit.errors import ArgumentError, PatternError
 from cepkit.pattern.builder import (
     and_,
     any_event,
@@ -151,6 +151,12 @@ def test_mistakes_are_refused(mistake, message):
         mistake()
     if message is not None:
         assert message in str(caught.value)
+
+
+def test_a_window_takes_whole_events_and_a_truth_value():
+    for options in ({"events": "3"}, {"events": 2.5}, {"duration": "1 s", "exclusive": "no"}):
+        with pytest.raises(ArgumentError):
+            PAIR.within(**options)
 
 
 def test_as_query_takes_text_builder_and_query():

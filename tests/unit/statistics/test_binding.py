@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import cepkit as ck
 from cepkit.errors import PatternError, StatisticsError
-from cepkit.pattern import functions
 from cepkit.pattern.normal_form import normal_form
 from cepkit.statistics import Statistics, estimate
 from cepkit.statistics.stream_counts import attributes_read
@@ -126,7 +125,7 @@ def test_edits_count_for_all(stream: Stream) -> None:
     ("text", "lacking"),
     [
         ("PATTERN SEQ(Storm a, Share b) WITHIN 9 s", "the rate of Storm"),
-        ("PATTERN SEQ(Share a, News b) WHERE a.x > 3 WITHIN 9 s", r"Share \[3 < _.x\]"),
+        ("PATTERN SEQ(Share a, News b) WHERE a.x > 3 WITHIN 9 s", r"Share \[_.x > 3\]"),
         ("PATTERN SEQ(Share a, News b) WHERE a.x > b.x WITHIN 9 s", "conditions on a, b"),
         ("PATTERN SEQ(Share a, News b) WITHIN 9 s PARTITION BY k", "PARTITION BY k"),
     ],
@@ -177,7 +176,6 @@ def test_files_without_patterns_are_by_name(stream: Stream) -> None:
 )
 def test_damaged_files(stream: Stream, changes: dict[str, Any], message: str) -> None:
     """Patterns that are none, or of other variables, are refused."""
-    assert "gone" not in functions.BUILTINS
     saved = json.loads(ck.profile(stream, [SHARES, KEYED]).to_json())
     with pytest.raises(StatisticsError, match=message):
         Statistics.from_json(json.dumps(saved | changes))

@@ -7,7 +7,7 @@ before any event is looked at. Cost: O(nodes of the conditions).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from cepkit.errors import PatternError
 from cepkit.pattern.conditions import (
@@ -25,15 +25,14 @@ from cepkit.pattern.conditions import (
     IsNull,
     Literal,
     Negative,
+    children,
     conjuncts,
 )
-from cepkit.pattern.kinds import (
+from cepkit.pattern.evaluation.functions.registered import computed_kind
+from cepkit.pattern.evaluation.kinds import (
     ValueKind,
-    arithmetic_kind,
-    call_kind,
     check_comparable,
     constant_kind,
-    negative_kind,
     set_function_kind,
     word,
 )
@@ -123,18 +122,16 @@ def kind_of(expression: Expression, read: ReadKind) -> ValueKind:
             return constant_kind(constant)
         case Attribute(variable, name):
             return read(variable, name)
-        case Negative(operand):
-            return negative_kind(expression, kind_of(operand, read))
-        case Arithmetic(_, left, right):
-            return arithmetic_kind(expression, kind_of(left, read), kind_of(right, read))
-        case Call(_, arguments):
-            return call_kind(expression, [kind_of(argument, read) for argument in arguments])
+        case Negative() | Arithmetic() | Call():
+            return computed_kind(expression, [kind_of(part, read) for part in children(expression)])
         case Aggregate(_, str(variable), str(name)):
             return set_function_kind(expression, read(variable, name))
         case Aggregate():
             return "integer"
-        case _:
+        case AllOf() | AnyOf() | Complement() | Comparison() | InList() | Between() | IsNull():
             raise PatternError("a condition stands where a value belongs", span=expression.span)
+        case _:
+            assert_never(expression)
 
 
 def _check_sides(

@@ -1,7 +1,12 @@
-"""Correlation of arrays: each is standardised once, then a correlation is a sum of products."""
+"""Pearson's correlation of arrays (LAZY, section 7).
+
+Each array is standardised once, then a correlation is a sum of products.
+"""
 
 from __future__ import annotations
 
+import math
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -9,6 +14,7 @@ import numpy.typing as npt
 
 from cepkit.errors import PatternError
 from cepkit.pattern.conditions import Expression
+from cepkit.pattern.evaluation.functions.contract import Function, OnArrays
 from cepkit.stream.columns import Column
 
 _STANDARDISED: WeakKeyDictionary[Column, npt.NDArray[np.float64]] = WeakKeyDictionary()
@@ -52,8 +58,8 @@ def standardised(column: Column, place: Expression | None = None) -> npt.NDArray
     return np.column_stack((lengths.astype(np.float64), unit))
 
 
-def correlation(left: Column, right: Column, place: Expression) -> Column:
-    """Return Pearson's correlation of two columns of arrays, row by row (LAZY, section 7).
+def correlations(left: Column, right: Column, place: Expression) -> Column:
+    """Return the correlation of two columns of arrays, row by row.
 
     Raises:
         PatternError: A column does not hold arrays.
@@ -65,3 +71,32 @@ def correlation(left: Column, right: Column, place: Expression) -> Column:
     result = np.einsum("ij,ij->i", *np.broadcast_arrays(x[:, 1:], y[:, 1:]))
     result = np.where(x[:, 0] == y[:, 0], np.clip(result, -1.0, 1.0), np.nan)
     return Column("float", result, has_missing=True)
+
+
+def correlation(x: Any, y: Any) -> float:
+    """Return the correlation of two standardised arrays, as loops compute it."""
+    if x[0] != y[0]:
+        return math.nan
+    total = 0.0
+    for i in range(1, min(x.size, y.size)):
+        total += x[i] * y[i]
+    # min and max would take a NaN for a number
+    return total if math.isnan(total) else min(1.0, max(-1.0, total))
+
+
+def _one_correlation(x: Any, y: Any) -> float:
+    """Return the same without a loop in Python."""
+    if x[0] != y[0]:
+        return math.nan
+    size = min(len(x), len(y))
+    total = float(np.dot(x[1:size], y[1:size]))
+    return total if math.isnan(total) else min(1.0, max(-1.0, total))
+
+
+CORR = Function(
+    "corr",
+    "x, y",
+    "two arrays",
+    ((("array", "array"), "float"),),
+    OnArrays(correlations, _one_correlation, correlation),
+)

@@ -19,19 +19,22 @@ from cepkit.pattern.conditions import (
     AnyOf,
     Arithmetic,
     Attribute,
+    Between,
     Call,
     Comparison,
     ComparisonOperator,
+    Complement,
     Constant,
     Expression,
     InList,
     IsNull,
     Literal,
     Negative,
+    children,
 )
 from cepkit.pattern.durations import in_microseconds
-from cepkit.pattern.kinds import constant_kind
-from cepkit.pattern.operations import Truth, arithmetic, call, compare, negative
+from cepkit.pattern.evaluation.kinds import constant_kind
+from cepkit.pattern.evaluation.operations import Truth, compare, computed
 from cepkit.stream.columns import Column
 
 Read: TypeAlias = Callable[[str, str], Column]
@@ -80,8 +83,18 @@ def _truth(condition: Expression, read: Read) -> Truth:
             return ~missing if negated else missing
         case Literal(constant):
             return np.array([constant is True])
-        case _:
+        case (
+            Between()
+            | Complement()
+            | Attribute()
+            | Negative()
+            | Arithmetic()
+            | Call()
+            | Aggregate()
+        ):
             raise AssertionError("not a condition in the form that rewrite.without_not gives")
+        case _:
+            assert_never(condition)
 
 
 def value(expression: Expression, read: Read) -> Column:
@@ -96,16 +109,14 @@ def value(expression: Expression, read: Read) -> Column:
             return _constant(constant)
         case Attribute(variable, name):
             return read(variable, name)
-        case Negative(operand):
-            return negative(expression, value(operand, read))
-        case Arithmetic(_, left, right):
-            return arithmetic(expression, value(left, read), value(right, read))
-        case Call(_, arguments):
-            return call(expression, [value(argument, read) for argument in arguments])
+        case Negative() | Arithmetic() | Call():
+            return computed(expression, [value(part, read) for part in children(expression)])
         case Aggregate(function):
             raise UnsupportedError(f"{function}() of a set of events cannot be evaluated here")
-        case _:
+        case AllOf() | AnyOf() | Complement() | Comparison() | InList() | Between() | IsNull():
             raise PatternError("a condition stands where a value belongs", span=expression.span)
+        case _:
+            assert_never(expression)
 
 
 def _constant(constant: Constant) -> Column:

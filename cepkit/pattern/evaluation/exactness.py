@@ -9,25 +9,36 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
+from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.pattern.conditions import (
+    Aggregate,
+    AllOf,
+    AnyOf,
     Arithmetic,
     Attribute,
+    Between,
+    Call,
     Comparison,
+    Complement,
     Expression,
     InList,
+    IsNull,
     Literal,
     Negative,
     children,
+    variables_of,
 )
 from cepkit.pattern.durations import in_microseconds
-from cepkit.pattern.evaluation import Read
-from cepkit.pattern.kind_checks import kind_of
-from cepkit.pattern.kinds import WHOLE, ValueKind
-from cepkit.pattern.operations import as_floats
+from cepkit.pattern.evaluation.columns import Read, value
+from cepkit.pattern.evaluation.functions.contract import OnArrays, OnNumbers, OnTexts, Registered
+from cepkit.pattern.evaluation.functions.registered import function_of
+from cepkit.pattern.evaluation.kind_checks import kind_of
+from cepkit.pattern.evaluation.kinds import WHOLE, ValueKind
+from cepkit.pattern.evaluation.operations import as_floats
 from cepkit.stream.columns import Column
 
 Floats = npt.NDArray[np.float64]
@@ -49,7 +60,7 @@ def as_exact_floats(column: Column) -> Floats | None:
             codes[codes < 0] = np.nan
         return codes
     floats = as_floats(column)
-    return floats if _magnitude_of(column, floats) < EXACT else None
+    return floats if _magnitude_of(column) < EXACT else None
 
 
 def stays_exact(expression: Expression, read: Read) -> bool:
@@ -62,11 +73,11 @@ def stays_exact(expression: Expression, read: Read) -> bool:
     return _magnitude(expression, read) < EXACT
 
 
-def _magnitude_of(column: Column, floats: Floats) -> float:
-    if column.kind not in WHOLE or not len(floats):
+def _magnitude_of(column: Column) -> float:
+    if column.kind not in WHOLE or not len(column.values):
         return 0.0
     # The sign bit of missing integers would look like a great number; as floats they are NaN.
-    return float(np.nan_to_num(np.abs(floats), nan=0.0).max())
+    return float(np.nan_to_num(np.abs(as_floats(column)), nan=0.0).max())
 
 
 def _magnitude(expression: Expression, read: Read) -> float:
@@ -79,40 +90,49 @@ def _magnitude(expression: Expression, read: Read) -> float:
             return float(abs(constant))
         case Literal(timedelta() as constant):
             return float(abs(in_microseconds(constant)))
+        case Literal():
+            return 0.0
         case Attribute(variable, name):
-            column = read(variable, name)
-            return (
-                0.0
-                if column.kind in ("text", "array")
-                else _magnitude_of(column, as_floats(column))
-            )
-        case Negative(operand):
-            return _magnitude(operand, read)
-        case Arithmetic(operator, left, right):
-            parts = _magnitude(left, read), _magnitude(right, read)
-            worst = max(parts)
-            match operator:
-                case "*" | "/" if _is_rounded(expression, read):
-                    return math.inf
-                case "+" | "-":
-                    return parts[0] + parts[1]
-                case "*":
-                    # A float side counts as 0: the product is then a float as well.
-                    return max(worst, parts[0] * parts[1])
-                case _:
-                    return worst
+            return _magnitude_of(read(variable, name))
+        case Negative() | Arithmetic() | Call():
+            return _magnitude_of_computed(expression, read)
         case Comparison(_, left, right) if _read_as_times(left, right, read):
             return math.inf
         case InList(operand, choices) if any(_read_as_times(operand, c, read) for c in choices):
             return math.inf
-        case _:
+        case (
+            Aggregate()
+            | AllOf()
+            | AnyOf()
+            | Between()
+            | Comparison()
+            | Complement()
+            | InList()
+            | IsNull()
+        ):
             return max((_magnitude(child, read) for child in children(expression)), default=0.0)
+        case _:
+            assert_never(expression)
 
 
-def _is_rounded(node: Arithmetic, read: Read) -> bool:
-    """Whether a product or a quotient is a duration of a number that is not whole."""
-    whole = node.operator == "*" and _kind(node.left, read) in WHOLE
-    return _kind(node, read) == "duration" and not (whole and _kind(node.right, read) in WHOLE)
+def _magnitude_of_computed(node: Negative | Arithmetic | Call, read: Read) -> float:
+    bounds = [_magnitude(child, read) for child in children(node)]
+    function = function_of(node)
+    form = function.form
+    match form:
+        case OnNumbers(whole=whole):
+            kinds = [_kind(child, read) for child in children(node)]
+            if function.whole(kinds) is None and function.kind(kinds) == "duration":
+                return math.inf  # it is rounded
+            return max(bounds) if whole is None else whole.bound(bounds)
+        case OnTexts():
+            # Of one event's columns it is computed before any loop.
+            alone = len(variables_of(node)) < 2
+            return max(*bounds, _magnitude_of(value(node, read))) if alone else math.inf
+        case OnArrays() | Registered():
+            return max(bounds, default=0.0)
+        case _:
+            assert_never(form)
 
 
 def _read_as_times(left: Expression, right: Expression, read: Read) -> bool:

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.pattern.conditions import Aggregate
-from cepkit.pattern.kinds import WHOLE, column_kind, set_function_kind
-from cepkit.pattern.operations import as_floats, rounded
+from cepkit.pattern.evaluation.kinds import WHOLE, column_kind, set_function_kind
+from cepkit.pattern.evaluation.operations import as_floats, rounded
 from cepkit.stream.columns import MISSING_INTEGER, Column
 
 Starts = npt.NDArray[np.int64]

@@ -1,18 +1,17 @@
-"""What operators and functions do to whole columns: arithmetic, comparison, calls.
+"""What operators, functions and comparisons do to whole columns.
 
 Missing values stay missing (conditions.py says what else is), in every kind of column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, assert_never
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import PatternError
-from cepkit.pattern import functions
 from cepkit.pattern.conditions import (
     Arithmetic,
     Call,
@@ -22,16 +21,17 @@ from cepkit.pattern.conditions import (
     InList,
     Negative,
 )
-from cepkit.pattern.correlation import correlation
-from cepkit.pattern.kinds import (
-    WHOLE,
-    arithmetic_kind,
-    call_kind,
-    check_comparable,
-    column_kind,
-    negative_kind,
-    word,
+from cepkit.pattern.evaluation.distinct import of_distinct
+from cepkit.pattern.evaluation.functions.contract import (
+    Function,
+    OnArrays,
+    OnNumbers,
+    OnTexts,
+    Registered,
+    Whole,
 )
+from cepkit.pattern.evaluation.functions.registered import function_of, refusal
+from cepkit.pattern.evaluation.kinds import check_comparable, column_kind, word
 from cepkit.pattern.moments import moments
 from cepkit.stream.columns import MISSING_INTEGER, Column, Kind
 
@@ -68,46 +68,40 @@ def as_floats(column: Column, place: Expression | None = None) -> npt.NDArray[np
             )
 
 
-def negative(node: Negative, operand: Column) -> Column:
-    """Return minus applied to each row.
+def computed(node: Negative | Arithmetic | Call, given: Sequence[Column]) -> Column:
+    """Return what a function or an operator gives for each row.
 
     Raises:
-        PatternError: It cannot be; the error points at the place.
+        PatternError: An argument or the answer is not what it should be; the error points at the
+            place.
     """
-    kind = column_kind(negative_kind(node, operand.kind))
-    if kind in WHOLE:
-        zero = Column(kind, np.zeros(1, dtype=np.int64))
-        return _whole_arithmetic("-", zero, operand, kind)
-    return Column(kind, 0.0 - as_floats(operand), has_missing=True)
-
-
-def arithmetic(node: Arithmetic, left: Column, right: Column) -> Column:
-    """Return `left operator right` for each row.
-
-    Raises:
-        PatternError: The sides do not go together; the error points at the place.
-    """
-    kind, operator = column_kind(arithmetic_kind(node, left.kind, right.kind)), node.operator
+    function = function_of(node)
+    form = function.form
+    if isinstance(form, Registered):
+        return _call_registered(node, form, given)
+    kinds = [column.kind for column in given]
+    known = function.kind(kinds)
+    if known is None:
+        raise refusal(node, kinds)
+    kind = column_kind(known)
     if kind == "null":
-        return _nothing(left, right)
-    if operator != "/" and left.kind in WHOLE and right.kind in WHOLE:
-        return _whole_arithmetic(operator, left, right, kind)
-    x, y = as_floats(left), as_floats(right)
-    with np.errstate(all="ignore"):
-        match operator:
-            case "+":
-                result = x + y
-            case "-":
-                result = x - y
-            case "*":
-                result = x * y
-            case "/":
-                result = np.where(y == 0, np.nan, x / y)
-            case _:
-                result = np.fmod(x, y)  # of zero: NaN, that is missing
-    if kind == "duration":
-        return rounded(result)
-    return Column("float", result, has_missing=True)
+        return _nothing(*given)
+    match form:
+        case OnNumbers(column):
+            whole = function.whole(kinds)
+            if whole is not None:
+                return _whole(function, whole, kind, given)
+            numbers = [as_floats(one) for one in given]
+            with np.errstate(all="ignore"):
+                result = function.of(column, numbers)
+            return rounded(result) if kind == "duration" else Column(kind, result, has_missing=True)
+        case OnTexts(scalar):
+            return of_distinct(lambda values: function.of(scalar, values), kind, given)
+        case OnArrays(column):
+            answer: Column = column(*given, node)
+            return answer
+        case _:
+            assert_never(form)
 
 
 def _nothing(*given: Column) -> Column:
@@ -124,78 +118,25 @@ def rounded(microseconds: npt.NDArray[np.float64]) -> Column:
     return Column("duration", np.where(gone, MISSING_INTEGER, whole), has_missing=bool(gone.any()))
 
 
-def _whole_arithmetic(operator: str, left: Column, right: Column, kind: Kind) -> Column:
-    x: npt.NDArray[np.int64] = left.values  # type: ignore[assignment]
-    y: npt.NDArray[np.int64] = right.values  # type: ignore[assignment]
-    missing = (left.has_missing and left.missing()) | (right.has_missing and right.missing())
+def _whole(function: Function, whole: Whole, kind: Kind, given: Sequence[Column]) -> Column:
+    values = [column.values for column in given]
+    missing: Any = False
+    for column in given:
+        if column.has_missing:
+            missing = missing | column.missing()
     with np.errstate(all="ignore"):
-        match operator:
-            case "+":
-                result = x + y
-                missing = missing | (((x ^ result) & (y ^ result)) < 0)
-            case "-":
-                result = x - y
-                missing = missing | (((x ^ y) & (x ^ result)) < 0)
-            case "*":
-                result = x * y
-                back = result // np.where(x == 0, 1, x)
-                missing = missing | ((x != 0) & (back != y)) | ((x == -1) & (y == MISSING_INTEGER))
-            case _:
-                missing = missing | (y == 0)
-                result = np.fmod(x, np.where(y == 0, 1, y))
+        result = function.of(whole.column, values)
+        if whole.lost is not None:
+            missing = missing | whole.lost(*values, result)
     some = bool(np.any(missing))
     if some:
         result = np.where(missing, MISSING_INTEGER, result)
     return Column(kind, result, has_missing=some)
 
 
-def call(node: Call, given: list[Column]) -> Column:
-    """Return a built-in or registered function of columns for each row.
-
-    Raises:
-        PatternError: An argument or the answer is not what it should be.
-    """
-    function = node.function
-    if function not in functions.BUILTINS:
-        return _call_registered(node, given)
-    kind = column_kind(call_kind(node, [column.kind for column in given]))
-    if kind == "null":
-        return _nothing(*given)
-    if function == "corr":
-        return correlation(given[0], given[1], node)
-    if kind in WHOLE:
-        missing: Truth = np.zeros(1, dtype=np.bool_)
-        for column in given:
-            if column.has_missing:
-                missing = missing | column.missing()
-        result = given[0].values.astype(np.int64)
-        if function == "abs":
-            result = np.abs(result)
-        for column in given[1:]:
-            pick = np.minimum if function == "least" else np.maximum
-            result = pick(result, column.values)
-        some = bool(np.any(missing))
-        if some:
-            result = np.where(missing, MISSING_INTEGER, result)
-        return Column(kind, result, has_missing=some)
-    numbers = [as_floats(column, node) for column in given]
-    with np.errstate(all="ignore"):
-        match function:
-            case "abs":
-                answer = np.abs(numbers[0])
-            case "sqrt":
-                answer = np.sqrt(numbers[0])
-            case "log":
-                answer = np.where(numbers[0] > 0, np.log(numbers[0]), np.nan)
-            case _:
-                answer = numbers[0]
-                for other in numbers[1:]:
-                    # minimum and maximum of NumPy keep NaN: a missing argument makes it missing
-                    answer = (np.minimum if function == "least" else np.maximum)(answer, other)
-    return Column("float", answer, has_missing=True)
-
-
-def _call_registered(node: Call, given: list[Column]) -> Column:
+def _call_registered(
+    node: Negative | Arithmetic | Call, form: Registered, given: Sequence[Column]
+) -> Column:
     size = max((len(column.values) for column in given), default=1)
     arguments: list[npt.NDArray[Any]] = []
     for column in given:
@@ -211,10 +152,10 @@ def _call_registered(node: Call, given: list[Column]) -> Column:
         else:
             plain = as_floats(column)
         arguments.append(plain if len(plain) == size else np.repeat(plain, size, axis=0))
-    answer = np.asarray(functions.registered_function(node.function)(*arguments))
+    answer = np.asarray(form.function(*arguments))
     if answer.shape != (size,) or answer.dtype.kind not in "bifu":
         raise PatternError(
-            f"{node.function} returned {answer.dtype} of shape {answer.shape}",
+            f"{function_of(node).name} returned {answer.dtype} of shape {answer.shape}",
             expected=f"numbers or truth values of shape ({size},)",
             span=node.span,
         )
