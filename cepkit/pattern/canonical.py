@@ -232,15 +232,16 @@ def _in_one_form(condition: Expression) -> Expression:
             forms = map(_in_one_form, items)
             parts = {part for f in forms for part in (f.items if isinstance(f, kind) else (f,))}
             return kind(_sorted(parts)) if len(parts) > 1 else parts.pop()
-        case Comparison(">" | ">=" as operator, left, right):
+        case Comparison(operator, left, right) if _place(left) > _place(right):
             return Comparison(MIRRORED[operator], right, left)
-        case Comparison("=" | "!=" as operator, left, right):
-            left, right = _sorted((left, right))
-            return Comparison(operator, left, right)
         case InList(operand, choices, negated):
             return InList(operand, _sorted({*choices}), negated)
         case _:
             return condition
+
+
+def _place(side: Expression) -> tuple[bool, str]:
+    return not variables_of(side), expression_text(side)  # constants on the right, as people write
 
 
 def _sorted(expressions: Iterable[Expression]) -> tuple[Expression, ...]:
