@@ -124,9 +124,22 @@ def _over(names: Mapping[str, str], condition: Expression) -> Expression:
 
 
 @dataclass(slots=True)
-class _Known:
-    """What statistics of some patterns say, without the names of variables."""
+class CanonicalStatistics:
+    """What statistics of patterns say of events and sub-patterns, whatever their names.
 
+    Attributes:
+        parts: The fields of the statistics, by name; what stands first counts.
+        rates: By types, before filters.
+        counts: By types, in buckets of time.
+        filters: By events, the shares that pass.
+        sets: By sub-patterns of two or more events.
+        in_any_window: The same, the window left out: what stands first.
+        same_key: By partition.
+        missing: By attributes.
+        keys: By attributes.
+    """
+
+    parts: Sequence[Mapping[str, Any]]
     rates: dict[_Types, float] = field(default_factory=dict)
     counts: dict[_Types, tuple[int, ...]] = field(default_factory=dict)
     filters: dict[CanonicalEvent, float] = field(default_factory=dict)
@@ -136,9 +149,12 @@ class _Known:
     missing: dict[str, float] = field(default_factory=dict)
     keys: dict[tuple[str, ...], KeyCounts] = field(default_factory=dict)
 
-    def add(self, values: Mapping[str, Any]) -> None:
-        """Add the fields of statistics of a query; what is known stays."""
-        query: Query = values["query"]
+    def __post_init__(self) -> None:
+        for values in self.parts:
+            self._add(values, values["query"])
+
+    def _add(self, values: Mapping[str, Any], query: Query) -> None:
+        """Add what the statistics of a query say; what is known stays."""
         over_time: OverTime | None = values["over_time"]
         for branch in normal_form(query):
             for event in branch.positive + branch.negated:
@@ -161,7 +177,11 @@ class _Known:
             self.keys.setdefault(keys.attributes, keys)
 
     def of(self, query: Query) -> dict[str, Any]:
-        """Return what depends on the patterns, by the fields of statistics."""
+        """Return the fields of the statistics of a query.
+
+        Raises:
+            StatisticsError: It has an event or a condition that was not measured.
+        """
         rates = {
             e.variable: _known(self.rates.get(e.types), f"the rate of {CanonicalEvent(e.types)}")
             for e in events_of(query.structure)
@@ -184,7 +204,10 @@ class _Known:
                 if equality is not None:
                     equalities[names] = equality
         read = attributes_read(query)
+        named = {name for event in events_of(query.structure) for name in event.types or ()}
+        absent = {name for part in self.parts for name in part["never_occurring"]}
         return {
+            **self.parts[0],
             "rates": rates,
             "filters": filters,
             "selectivities": selectivities,
@@ -195,39 +218,18 @@ class _Known:
             ),
             "missing": {name: share for name, share in self.missing.items() if name in read},
             "keys": tuple(k for names, k in self.keys.items() if read.issuperset(names)),
+            "never_occurring": tuple(sorted(named & absent)),
+            "over_time": self._over_time(query),
+            "forecast": None,
+            "query": query,
+            "others": (),
         }
 
-
-def about(query: Query, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the fields of the statistics of a query, given those of others.
-
-    Args:
-        query: The query.
-        parts: The fields of statistics of one stream, by name; what stands first counts.
-
-    Raises:
-        StatisticsError: They lack the rate of an event, or the share of a condition.
-    """
-    known = _Known()
-    for part in parts:
-        known.add(part)
-    first = parts[0]
-    named = {name for event in events_of(query.structure) for name in event.types or ()}
-    absent = {name for part in parts for name in part["never_occurring"]}
-    over_time = first["over_time"]
-    if over_time is not None:
-        events = (e for e in events_of(query.structure) if e.types in known.counts)
-        counts = {event.variable: known.counts[event.types] for event in events}
-        over_time = replace(over_time, counts=counts)
-    return {
-        **first,
-        **known.of(query),
-        "never_occurring": tuple(sorted(named & absent)),
-        "over_time": over_time,
-        "forecast": None,
-        "query": query,
-        "others": (),
-    }
+    def _over_time(self, query: Query) -> OverTime | None:
+        over_time: OverTime | None = self.parts[0]["over_time"]
+        events = (e for e in events_of(query.structure) if e.types in self.counts)
+        counts = {event.variable: self.counts[event.types] for event in events}
+        return None if over_time is None else replace(over_time, counts=counts)
 
 
 _T = TypeVar("_T")

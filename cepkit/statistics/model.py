@@ -19,7 +19,7 @@ from cepkit.files import JSON, write_text
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.printing import WithPrinter
-from cepkit.statistics.binding import about
+from cepkit.statistics.binding import CanonicalStatistics
 from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.lateness import Lateness
@@ -58,8 +58,9 @@ class Statistics(WithPrinter):
         lateness: How far events came out of order; None where that was not measured.
         forecast: The matches and the work to expect of the pattern; None where nobody has
             computed it. An edit takes it away.
-        query: The pattern whose variables are named here, or one that is several with their
-            variables named apart; None where only the names are known.
+        query: The pattern whose variables are named here; of several that were measured together
+            one with a branch for each, a variable that two of them name being `a` and `a of
+            pattern 2`. None where only the names are known.
         others: Those of the same stream for patterns of another window or partition.
     """
 
@@ -84,6 +85,9 @@ class Statistics(WithPrinter):
     forecast: Forecast | None = None
     query: Query | None = None
     others: tuple[Statistics, ...] = ()
+    _canonical: CanonicalStatistics | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         _check_kinds(self)
@@ -184,7 +188,11 @@ class Statistics(WithPrinter):
         """
         if self.query is None or query == self.query:
             return self
-        return Statistics(**about(query, [_values_of(s) for s in (self, *self.others)]))
+        if self._canonical is None:
+            known = CanonicalStatistics([_values_of(s) for s in (self, *self.others)])
+            object.__setattr__(self, "_canonical", known)
+        assert self._canonical is not None
+        return Statistics(**self._canonical.of(query))
 
     def with_rate(self, variable: str, rate: float) -> Statistics:
         """Return the same with another rate (events per second, before its own conditions)."""
@@ -257,7 +265,7 @@ class Statistics(WithPrinter):
 
 
 def _values_of(statistics: Statistics) -> dict[str, Any]:
-    return {f.name: getattr(statistics, f.name) for f in fields(statistics)}
+    return {f.name: getattr(statistics, f.name) for f in fields(statistics) if f.init}
 
 
 def _rounded(number: float) -> int:

@@ -116,7 +116,9 @@ def test_another_window_takes_the_shares_of_the_one_that_was_measured(stream: St
 
 def test_edits_count_for_all(stream: Stream) -> None:
     """An event is one in all patterns: another rate is so in each."""
-    edited = ck.profile(stream, SHARES).with_rate("c", 7).with_filter("a", 0.125)
+    known = ck.profile(stream, SHARES)
+    known.of(ck.parse(OTHER_NAMES))
+    edited = known.with_rate("c", 7).with_filter("a", 0.125)
     bound = edited.of(ck.parse(OTHER_NAMES))
     assert (bound.rates["b"], bound.filters["n"]) == (7, 0.125)
 
