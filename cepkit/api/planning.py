@@ -21,8 +21,8 @@ from cepkit.planners import compare, contract, tradeoff
 from cepkit.planners import what_if as asking
 from cepkit.planners.tradeoff import ALPHAS
 from cepkit.progress import Progress
-from cepkit.statistics.binding import alike, together
 from cepkit.statistics.model import Statistics
+from cepkit.statistics.together import alike, together
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:

@@ -2,15 +2,14 @@
 
 The rate of an event goes by its types, the share of a filter by the canonical event, and the
 selectivity of a set of variables by its canonical sub-pattern: types, filters, order, window,
-partition and the conditions about exactly these variables. Several patterns of one window and
-partition are measured as one, whose branches are all of theirs.
+partition and the conditions about exactly these variables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeVar, assert_never
+from typing import Any, TypeAlias, TypeVar
 
 from cepkit.errors import StatisticsError
 from cepkit.pattern.canonical import (
@@ -20,23 +19,16 @@ from cepkit.pattern.canonical import (
     canonical_event,
     has_set_functions,
 )
-from cepkit.pattern.conditions import (
-    Aggregate,
-    AllOf,
-    Attribute,
-    Expression,
-    conjuncts,
-    variables_of,
-)
-from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure, events_of
+from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
-from cepkit.pattern.rewrite import replaced
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.over_time import OverTime
 from cepkit.statistics.selectivity import Equality, Selectivity
 from cepkit.statistics.stream_counts import attributes_read
+from cepkit.statistics.together import partition_attributes
 
 _Types: TypeAlias = frozenset[str] | None
 _Shares: TypeAlias = tuple[Selectivity, Equality | None]
@@ -67,60 +59,6 @@ def measured_form(branch: Branch, names: frozenset[str]) -> SubPattern:
         ),
         names,
     )[0]
-
-
-def alike(queries: Iterable[Query]) -> list[list[Query]]:
-    """Return queries, each once, in lists of one window and one partition: see `together`."""
-    lists: dict[object, list[Query]] = {}
-    for query in dict.fromkeys(queries):
-        lists.setdefault((query.window, _partition(query)), []).append(query)
-    return [*lists.values()]
-
-
-def together(queries: Sequence[Query]) -> Query:
-    """Return a query of which each branch is one of some queries.
-
-    Args:
-        queries: Of one window and one partition. Variables of the later ones are renamed where an
-            earlier one has the name.
-    """
-    if len(queries) == 1:
-        return queries[0]
-    taken: set[str] = set()
-    structures: list[Structure] = []
-    conditions: list[Expression] = []
-    for number, query in enumerate(queries, 1):
-        names = {}
-        for event in events_of(query.structure):
-            name = event.variable
-            while name in taken:
-                name += f" of pattern {number}"
-            names[event.variable] = name
-        taken |= {*names.values()}
-        structures.append(_renamed(query.structure, names))
-        conditions += [_over(names, part) for part in conjuncts(query.where)]
-    first = queries[0]
-    where = AllOf(tuple(conditions)) if conditions else None
-    return Query(Or(tuple(structures)), where, first.window, partition_by=first.partition_by)
-
-
-def _renamed(structure: Structure, names: Mapping[str, str]) -> Structure:
-    match structure:
-        case Event(variable):
-            return replace(structure, variable=names[variable])
-        case Not(item) | Kleene(item):
-            return replace(structure, item=_renamed(item, names))
-        case Seq(items) | And(items) | Or(items):
-            return replace(structure, items=tuple(_renamed(item, names) for item in items))
-        case _:
-            assert_never(structure)
-
-
-def _over(names: Mapping[str, str], condition: Expression) -> Expression:
-    def new(node: Attribute | Aggregate) -> Expression:
-        return replace(node, variable=names[node.variable or ""])
-
-    return replaced(condition, new)
 
 
 @dataclass(slots=True)
@@ -171,7 +109,7 @@ class CanonicalStatistics:
                     form = measured_form(branch, names)
                     self.sets.setdefault(form, found)
                     self.in_any_window.setdefault(replace(form, window=None), found)
-        self.same_key.setdefault(_partition(query), values["same_key"])
+        self.same_key.setdefault(partition_attributes(query), values["same_key"])
         self.missing = {**values["missing"], **self.missing}
         for keys in values["keys"]:
             self.keys.setdefault(keys.attributes, keys)
@@ -213,7 +151,7 @@ class CanonicalStatistics:
             "selectivities": selectivities,
             "equalities": equalities,
             "same_key": _known(
-                self.same_key.get(_partition(query)),
+                self.same_key.get(partition_attributes(query)),
                 f"the keys of PARTITION BY {', '.join(query.partition_by)}",
             ),
             "missing": {name: share for name, share in self.missing.items() if name in read},
@@ -243,7 +181,3 @@ def _known(value: _T | None, what: str) -> _T:
             hint="cepkit.profile(stream, [pattern, another]) measures several patterns together",
         )
     return value
-
-
-def _partition(query: Query) -> tuple[str, ...]:
-    return tuple(sorted({*query.partition_by}))
