@@ -10,9 +10,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from cepkit.automata import MECHANISMS
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.cli.verbs import VERBS
 from cepkit.costs import COSTS
+from cepkit.figures import FIGURES
 from cepkit.pattern.evaluation.functions import USAGE
 from cepkit.planners import PLANNERS
 
@@ -23,6 +24,7 @@ TABLES: Mapping[str, tuple[tuple[str, str], Mapping[str, str]]] = {
     "costs": (("cost model", "what it counts"), COSTS.help),
     "functions": (("function", "gives"), USAGE),
     "mechanisms": (("mechanism", "what it does"), MECHANISMS.help),
+    "figures": (("figure", "what it shows"), FIGURES.help),
     "commands": (
         ("command", "what it does"),
         {f"cepkit {verb}": line for verb, line in VERBS.items()},

@@ -12,9 +12,8 @@ from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from cepkit.aggregation.tracing.trace import CounterTrace
-    from cepkit.automata.trace import Trace
     from cepkit.plan.nodes import OrderPlan, Plan
+    from cepkit.tracing import CounterTrace, MechanismTrace
 
 
 @typed
@@ -26,7 +25,7 @@ def simulate(
     *,
     limit: int | None = None,
     max_steps: int = 2_000,
-) -> Trace:
+) -> MechanismTrace:
     """Run a published mechanism event by event, and keep what it did at each step.
 
     It finds what `detect` finds, far more slowly: it is for seeing how, and for counting.
@@ -55,9 +54,8 @@ def simulate(
         LimitError: More steps than a trace can hold, more events or partial matches than memory
             can, or more sets than could ever be made.
     """
-    from cepkit.automata import MECHANISMS
-    from cepkit.automata.choice import follow, refuse_unsupported
-    from cepkit.automata.simulation import MOST_STEPS, attributes_read
+    from cepkit.automata.mechanisms import MECHANISMS
+    from cepkit.automata.simulation import MOST_STEPS, attributes_read, follow, refuse_unsupported
     from cepkit.automata.simulation import simulate as run
     from cepkit.stream.warnings import warn_of_dropped
 

@@ -78,6 +78,14 @@ class Figures:
     def __iter__(self) -> Iterator[Figure]:
         return iter(self.entries)
 
+    @property
+    def help(self) -> Mapping[str, str]:
+        """What the figures of each name show, in a line."""
+        lines: dict[str, list[str]] = {}
+        for entry in self.entries:
+            lines.setdefault(entry.name, []).append(entry.help)
+        return {name: "; ".join(dict.fromkeys(several)) for name, several in lines.items()}
+
     def find(self, value: object, name: str | None = None) -> Figure:
         """Return the figure of a value that has a name; None: the first that fits.
 

@@ -12,10 +12,9 @@ from random import Random
 from typing import Any
 
 import cepkit as ck
-from cepkit.aggregation.tracing.trace import CounterTrace
-from cepkit.automata.trace import Trace
 from cepkit.errors import CepkitError
 from cepkit.statistics.model import Statistics
+from cepkit.tracing import CounterTrace, MechanismTrace
 from tests.fuzz.case import Case, look_at, streams
 
 _PATTERN = "PATTERN SEQ(A a, B b, C c) WHERE a.x <= b.x AND a.k = c.k WITHIN 9 us"
@@ -39,7 +38,7 @@ def _saved() -> tuple[tuple[type[Any], str], ...]:
     ]
     for mechanism in ("eager-nfa", "chain-nfa", "tree-nfa", "evaluation-tree"):
         for pattern in (_PATTERN, "PATTERN SEQ(A a, NOT(C n), KL(B b)) WITHIN 3 us PARTITION BY k"):
-            found.append((Trace, ck.simulate(stream, pattern, mechanism).to_json()))
+            found.append((MechanismTrace, ck.simulate(stream, pattern, mechanism).to_json()))
     for pieces in (None, [["a"], ["b", "c"]]):
         sequence = "PATTERN SEQ(A a, NOT(B n), B b, C c) WITHIN 9 us PARTITION BY k"
         found.append((CounterTrace, ck.aggregate_trace(stream, sequence, pieces=pieces).to_json()))
@@ -112,7 +111,7 @@ def _try(kind: type[Any], text: str) -> None:
     match loaded:
         case Statistics():
             _try_statistics(loaded)
-        case Trace():
+        case MechanismTrace():
             _try_trace(loaded)
         case CounterTrace():
             loaded.to_pandas()
@@ -137,7 +136,7 @@ def _try_statistics(loaded: Statistics) -> None:
             str(error)
 
 
-def _try_trace(loaded: Trace) -> None:
+def _try_trace(loaded: MechanismTrace) -> None:
     look_at(loaded[:])
     loaded.matches_frame()
     loaded.counters_frame()

@@ -4,6 +4,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import pandas as pd
@@ -11,12 +12,15 @@ import pytest
 
 import cepkit as ck
 from cepkit import memory
-from cepkit.automata import journal, lane, simulation
-from cepkit.automata.operations import OPERATIONS, Discard, Match, OperationName, name_of
-from cepkit.automata.operations_json import decode_operation
-from cepkit.automata.trace import Trace
+from cepkit.automata import simulation
+from cepkit.automata.lanes import journal, lane
 from cepkit.errors import LimitError, TraceError
+from cepkit.tracing import CounterTrace, MechanismTrace
+from cepkit.tracing.codec import decode
+from cepkit.tracing.operations import OPERATIONS, Discard, Match, Operation, OperationName, name_of
 from tests.unit.automata.cases import EXAMPLE, LAZY, run, stream
+
+SAVED = Path(__file__).parents[2] / "golden" / "traces"
 
 
 @pytest.fixture
@@ -132,8 +136,21 @@ def test_sets_are_lists_in_frames():
 def test_json_goes_to_a_file_and_back(eager, tmp_path):
     path = tmp_path / "trace.json"
     eager.to_json(path)
-    assert Trace.from_json(path) == eager
-    assert Trace.from_json(str(path)) == eager
+    assert MechanismTrace.from_json(path) == eager
+    assert MechanismTrace.from_json(str(path)) == eager
+
+
+@pytest.mark.parametrize("name", ["mechanism-1", "counters-1"])
+def test_traces_that_were_saved_before_are_read_and_written_as_they_were(name):
+    path = SAVED / f"{name}.json"
+    trace = ck.Trace.from_json(path)
+    assert type(trace).from_json(path) == trace
+    assert json.loads(trace.to_json()) == json.loads(path.read_text())
+    kinds = {MechanismTrace, CounterTrace}
+    assert type(trace) in kinds
+    for other in kinds - {type(trace)}:
+        with pytest.raises(TraceError, match="an object of schema"):
+            other.from_json(path)
 
 
 def test_json_holds_no_infinities():
@@ -166,7 +183,7 @@ def test_json_holds_no_infinities():
 )
 def test_what_is_no_trace_is_refused(source, said):
     with pytest.raises(TraceError, match=said) as caught:
-        Trace.from_json(source)
+        MechanismTrace.from_json(source)
     assert len(str(caught.value)) < 500
 
 
@@ -212,7 +229,7 @@ def test_a_trace_whose_parts_do_not_fit_is_refused_with_the_place(change):
         part = part[name]
     part[last] = value
     with pytest.raises(TraceError, match=re.escape(said)):
-        Trace.from_json(json.dumps(whole))
+        MechanismTrace.from_json(json.dumps(whole))
 
 
 def test_a_diagram_of_an_evaluation_tree_is_a_tree():
@@ -222,14 +239,14 @@ def test_a_diagram_of_an_evaluation_tree_is_a_tree():
         whole = json.loads(saved)
         whole["diagram"]["edges"][edge].update(change)
         with pytest.raises(TraceError, match=r"no part of a tree|a second way up"):
-            Trace.from_json(json.dumps(whole))
+            MechanismTrace.from_json(json.dumps(whole))
 
 
 def test_an_instance_with_the_same_parent_many_times_over_is_no_hard_question():
     whole = json.loads(run("a b", "PATTERN SEQ(a, b)", "eager-nfa").to_json())
     joins = [["create", i, [i - 1, i - 1], 0, None, None] for i in range(1, 200)]
     whole["steps"] = [[["create", 0, [], 0, None, None], *joins], [], []]
-    assert len(Trace.from_json(json.dumps(whole)).fate(199).lineage) == 199
+    assert len(MechanismTrace.from_json(json.dumps(whole)).fate(199).lineage) == 199
 
 
 def test_a_long_trace_says_what_it_left_out():
@@ -339,4 +356,4 @@ def test_stream_and_events_are_numbered_in_the_order_of_time():
 def test_operations_are_named_as_questions_and_json_name_them():
     assert tuple(OPERATIONS) == get_args(OperationName)
     assert name_of(Match(0, 0)) == "match"
-    assert decode_operation(["discard", 3, "ended"]) == Discard(3, "ended")
+    assert decode(Operation, ["discard", 3, "ended"]) == Discard(3, "ended")
