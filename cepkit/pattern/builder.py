@@ -129,7 +129,9 @@ class Pattern:
             raise PatternError(
                 f"a window of {shown(duration)}",
                 expected="a duration with its unit",
-                hint=f'within("{duration} seconds")?',
+                hint=f'within("{shown(duration)} seconds")?'
+                if isinstance(duration, int | float)
+                else 'within("4 hours")',
             )
         window = parse_window(duration)
         return Pattern(

@@ -214,7 +214,8 @@ class CounterTrace(Trace):
         """Each trigger's time, and the live matches after all that happened at that time."""
         steps = list(zip(self.heads, self.counters, strict=True))
         last = {head.time: counts.matches for head, counts in steps if head.action != "expire"}
-        return tuple((head.time, last[head.time]) for head in self.heads if head.trigger)
+        triggers = (head.time for head in self.heads if head.trigger)
+        return tuple((time, last[time]) for time in triggers if time in last)
 
     @cached_property
     def steps(self) -> tuple[CounterStep, ...]:

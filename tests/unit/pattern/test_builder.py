@@ -36,6 +36,11 @@ NAN = float("nan")
 PAIR = seq(event("a", "A"), event("b", "B"))
 
 
+class Rude:
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+
 def test_a_whole_query():
     built = (
         seq(event("a", "MSFT"), not_(any_event("x")), kl(event("b", "GOOG", "AAPL"), 2, 5))
@@ -182,3 +187,19 @@ def test_what_is_built_too_deep_is_refused_wherever_it_is_looked_at():
                 use(deep)
     with pytest.raises(PatternError, match="100 levels"):
         bool(total)
+
+
+@pytest.mark.parametrize(
+    ("duration", "hint"),
+    [
+        (10**5000, "a very large int seconds"),
+        (Rude(), "4 hours"),
+        (5, "5 seconds"),
+        ([1], "4 hours"),
+    ],
+    ids=["large", "rude", "number", "list"],
+)
+def test_a_window_of_anything_else_is_refused_whatever_its_repr(duration, hint):
+    with pytest.raises(PatternError) as error:
+        PAIR.within(duration)
+    assert error.value.hint == f'within("{hint}")' + ("?" if "seconds" in hint else "")
