@@ -127,9 +127,10 @@ class Pattern:
             microseconds = duration // timedelta(microseconds=1)
             return Pattern(replace(self.parts, window=TimeWindow(microseconds, exclusive)))
         if not isinstance(duration, str):
-            seconds = f"{shown(duration)} seconds" if isinstance(duration, Real) else "4 hours"
+            other: object = duration
+            seconds = f"{shown(other)} seconds" if isinstance(other, Real) else "4 hours"
             raise PatternError(
-                f"a window of {shown(duration)}",
+                f"a window of {shown(other)}",
                 expected="a duration with its unit",
                 hint=f'within("{seconds}")',
             )
