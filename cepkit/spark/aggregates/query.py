@@ -80,7 +80,7 @@ def prepare(
     emit: Emit,
     plan: Plan | None = None,
 ) -> AggregateQuery:
-    """Return what must be known of a query, refusing what cannot be request.
+    """Return what must be known of a query, refusing what cannot be computed.
 
     Args:
         stream: The stream.

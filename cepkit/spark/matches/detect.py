@@ -8,7 +8,6 @@ Workers need cepkit installed, as they need pyarrow.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
@@ -27,6 +26,7 @@ from cepkit.spark.passes.delivery import Route
 from cepkit.spark.passes.one_pass import start_pass
 from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.passes.scan import Scan
+from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
 from cepkit.stream.warnings import warn_of_absent
 
@@ -70,7 +70,7 @@ def detect(
     """
     frame = batch_frame(stream)
     compiled, known = compile_query(query, plan, sets), plan.statistics
-    scan = replace(scan_for(stream, query, compiled, slice_seconds, slice_events), statistics=known)
+    scan = scan_for(stream, query, compiled, known, slice_seconds, slice_events)
     check_kinds(query, scan.sending.nothing.kinds)
     pass_ = start_pass(scan, route, dropped=None if known is None else known.dropped)
     if known is not None:
@@ -94,6 +94,7 @@ def scan_for(
     stream: Stream,
     query: Query,
     compiled: CompiledQuery,
+    statistics: Statistics | None = None,
     slice_seconds: float | None = None,
     slice_events: int | None = None,
 ) -> Scan:
@@ -101,7 +102,7 @@ def scan_for(
     numbers = numbers_for(compiled.programs, in_turn=compiled.in_turn)
     sending = sending_for(stream, (query,), compiled.attributes, numbers=numbers)
     cut = _cut(compiled, slice_seconds, slice_events)
-    return Scan(stream, (query,), sending, cut, partition_by=query.partition_by)
+    return Scan(stream, (query,), sending, cut, statistics, query.partition_by)
 
 
 def _cut(compiled: CompiledQuery, slice_seconds: float | None, slice_events: int | None) -> Cut:
