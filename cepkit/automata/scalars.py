@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import product
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from cepkit.automata.scalar_functions import (
     rounded,
 )
 from cepkit.pattern import functions
+from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.conditions import (
     Aggregate,
     AllOf,
@@ -216,10 +217,9 @@ def _reduction(node: Aggregate, kind: ValueKind) -> Callable[[list[Any]], Any]:
             return lambda given: min(given, default=None)
         case "max":
             return lambda given: max(given, default=None)
-        case "first" | "last":
-            raise AssertionError("the ends of a set are looked at alone")
-        case _:
-            assert_never(node.function)
+        case function:  # first and last are looked at alone
+            of = AGGREGATES[function].of
+            return lambda given: None if (result := of(given)) is None else known(result)
 
 
 def _comparison(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cepkit.errors import PatternError, nearest
+from cepkit.pattern.aggregates import AGGREGATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ BUILTINS: dict[str, Builtin] = {
     )
 }
 
-SET_FUNCTIONS = ("count", "sum", "avg", "min", "max", "first", "last")
+SET_FUNCTIONS = (*AGGREGATES, "first", "last")
 
 UserFunction = Callable[..., Any]
 
