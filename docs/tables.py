@@ -13,6 +13,7 @@ from pathlib import Path
 from cepkit.automata import MECHANISMS
 from cepkit.cli.verbs import VERBS
 from cepkit.costs import COSTS
+from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.planners import PLANNERS
 
 ROOT = Path(__file__).parents[1]
@@ -20,6 +21,10 @@ ROOT = Path(__file__).parents[1]
 TABLES: Mapping[str, tuple[tuple[str, str], Mapping[str, str]]] = {
     "planners": (("planner", "what it does"), PLANNERS.help),
     "costs": (("cost model", "what it counts"), COSTS.help),
+    "aggregates": (
+        ("aggregate", "what it is of the values"),
+        {name.upper(): line for name, line in AGGREGATES.help.items()},
+    ),
     "mechanisms": (("mechanism", "what it does"), MECHANISMS.help),
     "commands": (
         ("command", "what it does"),
