@@ -64,8 +64,9 @@ def aggregate(
     null), and the output.
 
     As in SQL, values that are missing (null, NaN) are left out; COUNT of none is 0, and all else of
-    none is null, VARIANCE and STDDEV (of a sample) of one as well. Sums and counts of whole numbers are exact, of any size. Under KL
-    an aggregate is about all members of all sets: COUNT(b) counts members, COUNT counts matches.
+    none is null, VARIANCE and STDDEV (of a sample) of one as well. Sums and counts of whole numbers
+    are exact, of any size. Under KL an aggregate is about all members of all sets: COUNT(b) counts
+    members, COUNT counts matches.
 
     Args:
         stream: From `events`.
