@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.aggregation.kernels.records import NOTHING, Tracks
 from cepkit.aggregation.rows.matched import add_to
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.semirings.functions import Count, Element
 from cepkit.aggregation.semirings.lanes import (
-    NOTHING,
     SAFE,
     Outcome,
-    Tracks,
     decoded,
     moved,
     tracks_for,
@@ -35,7 +34,7 @@ def elements_of(moments: Moments) -> list[Element]:
         return list(moments.values)
     assert moments.lanes is not None
     columns = [_of_lanes(outcome, moments.values) for outcome in moments.lanes.outcomes]
-    return list(zip(moments.values.count.tolist(), *columns, strict=True))
+    return list(zip(moments.values.counts.tolist(), *columns, strict=True))
 
 
 def summed(moments: Moments, together: Together) -> dict[int, Element]:
@@ -63,12 +62,12 @@ def summed(moments: Moments, together: Together) -> dict[int, Element]:
 
 def _fit(values: Tracks) -> bool:
     """Return whether no sum of whole numbers can be beyond 64 bits."""
-    lanes = (values.count, *values.ints)
+    lanes = (values.counts, *values.ints)
     return all(float(np.abs(lane.astype(np.float64)).sum()) < SAFE for lane in lanes)
 
 
 def _of_lanes(outcome: Outcome, tracks: Tracks) -> list[Element]:
-    counts: list[Element] = tracks.count.tolist()
+    counts: list[Element] = tracks.counts.tolist()
     if isinstance(outcome.function, Count):
         return counts
     state = outcome.function.definition.state

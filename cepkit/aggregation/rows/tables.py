@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepkit.aggregation.kernels.records import NOTHING, Tracks
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.semirings.functions import Count, Function, OfValues
-from cepkit.aggregation.semirings.lanes import NOTHING, Outcome, Tracks, attribute_of, decoded
+from cepkit.aggregation.semirings.lanes import Outcome, attribute_of, decoded
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.errors import PatternError
 from cepkit.pattern.aggregates.contract import EXTREMES

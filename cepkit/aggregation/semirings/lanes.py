@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.aggregation.kernels.records import NOBODY, NOTHING, Carried, Tracks
 from cepkit.aggregation.semirings.functions import (
     Count,
     Function,
@@ -32,10 +33,6 @@ Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-NOBODY = int(np.iinfo(np.int64).max)
-"""In a least lane: no match."""
-NOTHING = NOBODY - 1
-"""In a least lane: matches, of which none has a value."""
 SAFE = 2.0**62
 """Numbers up to here fit, whatever the rounding of their bound."""
 
@@ -61,6 +58,13 @@ class Lanes:
     least_at: Ints
     leasts: Wide
     outcomes: tuple[Outcome, ...]
+
+    @property
+    def arrays(self) -> Carried:
+        """All of it, as loops take it."""
+        return Carried(
+            self.int_at, self.ints, self.float_at, self.floats, self.least_at, self.leasts
+        )
 
     @property
     def empty(self) -> bool:
@@ -102,41 +106,15 @@ class Outcome:
 
         A least value is coded (`decoded`).
         """
-        number = tracks.count if self.present is None else tracks.ints[self.present]
+        number = tracks.counts if self.present is None else tracks.ints[self.present]
         of = {"int": tracks.ints, "float": tracks.floats, "least": tracks.leasts}
         return number, [of[kind][lane] for kind, lane in self.lanes]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Tracks:
-    """What lanes hold at some moments: an entry, or a row of a lane, for each.
-
-    Attributes:
-        count: The number of matches; Python's integers where they are long.
-        ints: Of each integer lane, likewise.
-        floats: Of each float lane.
-        leasts: Of each least lane.
-    """
-
-    count: npt.NDArray[Any]
-    ints: npt.NDArray[Any]
-    floats: Floats
-    leasts: Wide
-
-    @property
-    def arrays(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats, Wide]:
-        """All of them, as loops take them."""
-        return self.count, self.ints, self.floats, self.leasts
-
-    def take(self, at: npt.NDArray[Any]) -> Tracks:
-        """Return what they hold at some of the moments."""
-        return Tracks(self.count[at], self.ints[:, at], self.floats[:, at], self.leasts[:, at])
 
 
 def joined(several: Sequence[Tracks]) -> Tracks:
     """Return the moments of all, one behind the other."""
     return Tracks(
-        np.concatenate([each.count for each in several]),
+        np.concatenate([each.counts for each in several]),
         np.concatenate([each.ints for each in several], axis=1),
         np.concatenate([each.floats for each in several], axis=1),
         np.concatenate([each.leasts for each in several], axis=1),

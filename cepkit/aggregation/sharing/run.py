@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.kernels import shared as shared_loops
+from cepkit.aggregation.kernels.records import NOBODY, Tracks
 from cepkit.aggregation.rows.emission import finished, wants_expiries
 from cepkit.aggregation.rows.moments import Moments
-from cepkit.aggregation.semirings.lanes import NOBODY, Lanes, Tracks
+from cepkit.aggregation.semirings.lanes import Lanes
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.aggregation.sequence.operations import Operations
 from cepkit.aggregation.sharing.plan import Forest, Position, Spec, forest_of
@@ -62,8 +63,8 @@ def run(
             w.kinds, w.nodes, w.ending, w.chains, w.links, w.legs, w.sources, w.values, w.reals,
             keep, w.queries, s.trees, s.room, s.x, s.f, s.born, s.kept, s.snaps, s.wide,
             s.f_snaps, s.f_wide, s.cursor, only_new, expiries,
-            completed.at, completed.count, completed.x, completed.f,
-            expired.at, expired.count, expired.x, expired.f,
+            completed.at, completed.counts, completed.x, completed.f,
+            expired.at, expired.counts, expired.x, expired.f,
         )  # fmt: skip
         if reason == shared_loops.DONE:
             break
@@ -121,7 +122,7 @@ class _Found:
         rows = [len(each.float_at) for each in lanes]
         self._f = list(accumulate(map(mul, rows, moments), initial=0))
         self.at = np.zeros(self._begins[-1], dtype=np.int64)
-        self.count = np.zeros(self._begins[-1], dtype=np.int64)
+        self.counts = np.zeros(self._begins[-1], dtype=np.int64)
         self.x = np.zeros(self._x[-1], dtype=np.int64)
         self.f = np.zeros(self._f[-1], dtype=np.float64)
         for q in range(len(lanes)):
@@ -135,4 +136,4 @@ class _Found:
         rows = sums + len(self._lanes[q].least_at)
         x = self.x[self._x[q] : self._x[q + 1]].reshape(rows, size)
         f = self.f[self._f[q] : self._f[q + 1]].reshape(floats, size)
-        return self.at[at], Tracks(self.count[at], x[:sums], f, x[sums:])
+        return self.at[at], Tracks(self.counts[at], x[:sums], f, x[sums:])
