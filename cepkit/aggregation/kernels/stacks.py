@@ -24,7 +24,7 @@ from cepkit.aggregation.kernels.records import (
     Tracks,
     Wide,
 )
-from cepkit.compiling import called, compiled, lent
+from cepkit.compiling import compiled, lent
 
 
 class Lanes(NamedTuple):
@@ -156,7 +156,7 @@ def _lanes(ki: np.uintp, kf: np.uintp, km: np.uintp, size: np.uintp) -> Lanes:
     )
 
 
-@called
+@lent
 def _turn(
     codes: Ints, rows: Ints, begin: int, end: int, n: int, carried: Carried, prime: int, t: Lanes,
     older: Front,

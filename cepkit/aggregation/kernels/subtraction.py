@@ -124,6 +124,7 @@ def run(stream: Stream, carried: Carried, to: Output) -> int:
         np.full(number, -1, dtype=np.int64), np.zeros(number, dtype=np.bool_),
         np.zeros(number, dtype=np.int64), np.empty(number, dtype=np.int32),
     )  # fmt: skip
+    latest, which = expiring.latest, expiring.which
     done = run_begin = tail = shrinking = written = 0
     key, group = uintp(0), uintp(0)
     for i in range(size + 1 if expiries else size):
@@ -147,7 +148,9 @@ def run(stream: Stream, carried: Carried, to: Output) -> int:
                 if shrinking and (tail == i or ts[tail] != ts[tail - 1]):
                     moment = ts[tail - 1] + window + 1
                     now = i < size and moment == ts[i]
-                    written = _announce(ts, moment, now, sums, expiring, shrinking, to, written)
+                    some = which[:shrinking]
+                    for g in some[np.argsort(latest[some])]:
+                        written += _announce(ts, moment, now, sums, expiring, g, to, written)
                     shrinking = 0
         if i == size:
             break
@@ -265,22 +268,20 @@ def _multiply(
         c[to + j] += c[come + j]
 
 
-@compiled
+@lent
 def _announce(
-    ts: Wide, moment: int, now: bool, sums: _Sums, expiring: _Expiring, shrinking: int, to: Output,
-    written: int,
+    ts: Wide, moment: int, now: bool, sums: _Sums, expiring: _Expiring, group: int, to: Output,
+    at: int,
 ) -> int:  # fmt: skip
-    """Write a moment of expiry for each group that shrinks; `now` triggers are at that moment."""
-    triggered = expiring.triggered
-    some = expiring.which[:shrinking]
-    for g in some[np.argsort(expiring.latest[some])]:
-        expiring.shrunk[g] = False
-        if not (now and triggered[g] >= 0 and ts[triggered[g]] == moment):
-            to.ts[written] = moment
-            to.left_of[written] = g
-            _held(to.left, written, sums, g)
-            written += 1
-    return written
+    """Write a moment of expiry of a group, unless it is `now` and there are triggers; how many."""
+    expiring.shrunk[group] = False
+    since = expiring.triggered[group]
+    if now and since >= 0 and ts[since] == moment:
+        return 0
+    to.ts[at] = moment
+    to.left_of[at] = group
+    _held(to.left, at, sums, group)
+    return 1
 
 
 @lent

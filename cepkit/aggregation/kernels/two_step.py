@@ -49,7 +49,7 @@ def run(steps: Steps, carried: Carried, to: Output) -> int:
         carried: The lanes.
         to: What is written.
     """
-    ts, codes, rows, starts, n, window = steps
+    ts, codes, _, starts, n, window = steps
     only_new, expiries, new, tracks, e_op, left = to
     done = 0
     written = 0
@@ -86,17 +86,7 @@ def run(steps: Steps, carried: Carried, to: Output) -> int:
             ends[p] += 1
             if p < n:
                 continue
-            at[n] = place
-            at[n - 1] = pointer[place]
-            oldest = ts[i] - window if window >= 0 else -NOBODY
-            level = n - 1
-            while level >= 0 and (n == 1 or _next(stacks, ts, oldest, n, at, level)):
-                if _holds(stacks, ts, n, at):
-                    new[done] += 1
-                    _add_match(sums, at[1], stacks, rows, at, carried)
-                    if only_new:
-                        _add_match(tracks, done, stacks, rows, at, carried)
-                level = 1 if n > 1 else -1
+            new[done] = _search(steps, stacks, place, at, carried, sums, only_new, tracks, done)
             done += 1
             if i + 1 < end and codes[i + 1] == 0 and ts[i + 1] == ts[i]:
                 continue
@@ -148,27 +138,48 @@ def _forbid(stacks: Stacks, p: int, ts: int) -> None:
 
 
 @lent
-def _next(stacks: Stacks, ts: Wide, oldest: int, n: int, at: Wide, level: int) -> bool:
-    """Go to the next match; return whether there is one.
+def _search(
+    steps: Steps, stacks: Stacks, place: int, at: Wide, carried: Carried, sums: Tracks,
+    only_new: bool, tracks: Tracks, done: int,
+) -> int:  # fmt: skip
+    """Add the matches that an event completes; return how many there are.
 
     Args:
+        steps: The operations.
         stacks: The stacks.
-        ts: The times of operations.
-        oldest: The time of the first START that is live.
-        n: The positions of the sequence.
-        at: int64[n + 2], the event of each position.
-        level: The position of which the next event is tried, from the top of its stack down.
+        place: The place of the event.
+        at: int64[n + 2], to work in: the event of each position.
+        carried: The lanes.
+        sums: What the matches of each START add up to.
+        only_new: Whether they are added to what is written of the trigger, too.
+        tracks: What is written of triggers.
+        done: Which trigger it is.
     """
+    ts, first, op, n = steps.ts, stacks.first, stacks.op, steps.length
+    oldest = ts[op[place]] - steps.window if steps.window >= 0 else -NOBODY
+    at[n] = place
+    at[n - 1] = stacks.pointer[place]
+    level = n - 1
+    matches = 0
     while level < n:
-        at[level] -= 1
-        if at[level] < stacks.first[level] or ts[stacks.op[at[level]]] < oldest:
-            level += 1
-        elif level == 1:
-            return True
-        else:
-            at[level - 1] = stacks.pointer[at[level]]
-            level -= 1
-    return False
+        if level > 0:
+            # The next event of this level, from the top of its stack down.
+            at[level] -= 1
+            if at[level] < first[level] or ts[op[at[level]]] < oldest:
+                level += 1
+                continue
+            if level > 1:
+                at[level - 1] = stacks.pointer[at[level]]
+                level -= 1
+                continue
+        if _holds(stacks, ts, n, at):
+            matches += 1
+            _add_match(sums, at[1], stacks, steps.rows, at, carried)
+            if only_new:
+                _add_match(tracks, done, stacks, steps.rows, at, carried)
+        if level == 0:  # a single event is a match
+            break
+    return matches
 
 
 @lent

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation.kernels.records import Tracks, add, put
+from cepkit.aggregation.kernels.records import Tracks, put
 from cepkit.aggregation.rows.moments import Moments, integers
 from cepkit.aggregation.semirings.functions import Element
 from cepkit.aggregation.semirings.lanes import Lanes, tracks_for
 from cepkit.aggregation.sequence.elements import Records, Together
 from cepkit.aggregation.sequence.operations import Operations, in_stream_order
-from cepkit.compiling import compiled
+from cepkit.compiling import compiled, lent
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
@@ -148,6 +148,18 @@ def join_tracks(
     )  # fmt: skip
 
 
+@lent
+def _both(nodes: Tracks, to: int, x: int, y: int) -> None:
+    """Write what two nodes hold together."""
+    nodes.counts[to] = nodes.counts[x] + nodes.counts[y]
+    for lane in range(nodes.ints.shape[0]):
+        nodes.ints[lane, to] = nodes.ints[lane, x] + nodes.ints[lane, y]
+    for lane in range(nodes.floats.shape[0]):
+        nodes.floats[lane, to] = nodes.floats[lane, x] + nodes.floats[lane, y]
+    for lane in range(nodes.leasts.shape[0]):
+        nodes.leasts[lane, to] = min(nodes.leasts[lane, x], nodes.leasts[lane, y])
+
+
 @compiled
 def _join(
     found: _Changes,
@@ -188,8 +200,7 @@ def _join(
                 put(nodes, base + place, left, sources[end])
             place //= 2
             while place >= 1:
-                put(nodes, base + place, nodes, base + 2 * place)
-                add(nodes, base + place, nodes, base + 2 * place + 1)
+                _both(nodes, base + place, base + 2 * place, base + 2 * place + 1)
                 place //= 2
             end += 1
         # First the rows of triggers, then those of groups in which something expires only.

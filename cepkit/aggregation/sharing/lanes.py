@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation.kernels.shared import FLOAT, LEAST, SUM
+from cepkit.aggregation.kernels.shared.records import FLOAT, LEAST, SUM
 from cepkit.aggregation.semirings.functions import Count
 from cepkit.aggregation.semirings.lanes import Lanes
 from cepkit.aggregation.sharing.plan import Forest, path_of
