@@ -13,6 +13,7 @@ PYTHON ?=
 TEST_ARGS ?=
 SEED ?=
 SEEDS ?= 1
+FUZZ_SECONDS ?= 600
 WORKERS ?= auto
 DEMO_ARGS ?=
 BENCH_ARGS ?=
@@ -95,6 +96,11 @@ test-random: $(READY) ## Run the tests that draw with new examples (SEEDS=20), o
 		}; \
 		seed=$$((seed + 1)); \
 	done
+
+# Texts, documents, values and command lines that nobody should give. It goes on after a failure.
+.PHONY: fuzz
+fuzz: $(READY) ## Try odd input for FUZZ_SECONDS=600, the same again with FUZZ_SEED=123
+	FUZZ_SECONDS="$(FUZZ_SECONDS)" FUZZ_SEED="$(FUZZ_SEED)" $(BIN)/python -m tests.fuzz.run
 
 # The browser is the system's: Debian's is installed where that may be done without asking.
 .PHONY: test-browser

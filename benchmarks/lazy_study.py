@@ -30,9 +30,9 @@ import pyarrow as pa
 
 from benchmarks.results import show, write
 from cepkit.api import events, parse
-from cepkit.automata import MECHANISMS
 from cepkit.automata.events import Event
 from cepkit.automata.machine import Machine
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.automata.simulation import attributes_read, machine_for
 from cepkit.figures.kit.style import colour_of, figure
 from cepkit.pattern.query import Query

@@ -19,12 +19,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.results import show, write
-from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.api import aggregate_trace, simulate
-from cepkit.automata.trace import Trace
 from cepkit.figures.player import Player, script
 from cepkit.figures.player.page import embedded
 from cepkit.stream.stream import events
+from cepkit.tracing import CounterTrace, MechanismTrace
 
 PATTERN = """PATTERN SEQ(A a, B b, C c)
 WHERE a.price < b.price AND b.price < c.price
@@ -62,7 +61,7 @@ _MEASURE = """async (total) => {
 }"""
 
 
-def traces(count: int) -> list[Trace]:
+def traces(count: int) -> list[MechanismTrace]:
     """Return a lazy and an eager order over a random stream with one event a step."""
     random = np.random.default_rng(5)
     frame = pd.DataFrame(

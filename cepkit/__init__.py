@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from cepkit.api import weigh_plans as weigh_plans
     from cepkit.api import what_if as what_if
     from cepkit.api import why_not as why_not
-    from cepkit.automata.trace import Trace as Trace
     from cepkit.errors import CepkitError as CepkitError
     from cepkit.spark.session.local import get_session as get_session
     from cepkit.statistics.model import Statistics as Statistics
+    from cepkit.tracing import Trace as Trace
 
 _HOMES = {
     "cepkit.api": (
@@ -63,10 +63,10 @@ _HOMES = {
         "what_if",
         "why_not",
     ),
-    "cepkit.automata.trace": ("Trace",),
     "cepkit.errors": ("CepkitError",),
     "cepkit.spark.session.local": ("get_session",),
     "cepkit.statistics.model": ("Statistics",),
+    "cepkit.tracing": ("Trace",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -192,6 +192,10 @@ class PlacedError(CepkitError):
         return [", ".join([*super()._place(), place]), self.span.underlined()]
 
 
+class ArgumentError(CepkitError, TypeError, ValueError):
+    """An argument that a function cannot take: of another kind, out of range, of no such name."""
+
+
 class PatternError(PlacedError, ValueError):
     """A pattern that cannot be meant; knows the place in the text where there is one."""
 
@@ -247,10 +251,6 @@ class FileError(CepkitError, OSError):
 
 class LimitError(CepkitError, RuntimeError):
     """A result or a search that would grow past its limit."""
-
-
-class ArgumentError(CepkitError, TypeError):
-    """An argument by a name that there is not."""
 
 
 class SessionError(CepkitError, RuntimeError):

@@ -11,6 +11,7 @@ and links of some of them. What comes from data must not be read so.
 from __future__ import annotations
 
 import unicodedata
+from datetime import UTC, datetime, timedelta
 from functools import singledispatch
 from html import escape
 
@@ -27,6 +28,16 @@ def text_of(value: object) -> str:
 def html_of(value: object) -> str:
     """Return a value as HTML, names and values escaped: its text where nothing better is known."""
     return html_output(html_lines(text_of(value)))
+
+
+def time_text(microseconds: int) -> str:
+    """Return a time since 1970 as ISO 8601 in UTC, of years beyond 9999 as well."""
+    try:
+        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)).isoformat()
+    except OverflowError:
+        import numpy as np
+
+        return f"{np.datetime64(microseconds, 'us')}+00:00"
 
 
 class Printed:

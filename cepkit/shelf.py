@@ -29,13 +29,17 @@ class Shelf(Mapping[str, Item]):
     Args:
         kind: What stands here, as ``"planner"``.
         *entries: Each alternative with its line of help.
+        method: What each of them has beside its name, as ``"plan"``.
         beside: What may be given instead of a name, as ``", or a number"``.
     """
 
-    def __init__(self, kind: str, *entries: tuple[Item, str], beside: str = "") -> None:
+    def __init__(
+        self, kind: str, *entries: tuple[Item, str], method: str, beside: str = ""
+    ) -> None:
         self.kind = kind
         self.help: Mapping[str, str] = {item.name: line for item, line in entries}
         self._items = {item.name: item for item, _ in entries}
+        self._method = method
         self._beside = beside
 
     def __getitem__(self, name: str) -> Item:
@@ -51,9 +55,15 @@ class Shelf(Mapping[str, Item]):
         """Return what has a name; what is no name is returned unchanged.
 
         Raises:
-            PlanError: Nothing here has that name.
+            PlanError: Nothing here has that name, or it is no name and none of the kind.
         """
         if not isinstance(item, str):
+            if not (hasattr(item, "name") and callable(getattr(item, self._method, None))):
+                raise PlanError(
+                    f"a {self.kind} of the type {type(item).__name__}",
+                    expected=f"its name, or an object with a `name` and a method "
+                    f"`{self._method}`{self._beside}",
+                )
             return item
         if item not in self._items:
             raise PlanError.unknown(

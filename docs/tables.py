@@ -10,10 +10,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from cepkit.automata import MECHANISMS
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.cli.verbs import VERBS
 from cepkit.costs import COSTS
+from cepkit.figures import FIGURES
 from cepkit.pattern.aggregates import AGGREGATES
+from cepkit.pattern.evaluation.functions import USAGE
 from cepkit.planners import PLANNERS
 
 ROOT = Path(__file__).parents[1]
@@ -25,7 +27,9 @@ TABLES: Mapping[str, tuple[tuple[str, str], Mapping[str, str]]] = {
         ("aggregate", "what it is of the values"),
         {name.upper(): line for name, line in AGGREGATES.help.items()},
     ),
+    "functions": (("function", "gives"), USAGE),
     "mechanisms": (("mechanism", "what it does"), MECHANISMS.help),
+    "figures": (("figure", "what it shows"), FIGURES.help),
     "commands": (
         ("command", "what it does"),
         {f"cepkit {verb}": line for verb, line in VERBS.items()},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from cepkit.pattern import functions
+from cepkit.pattern.evaluation.functions import registered as functions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,6 +5,8 @@ the expression classes and registered user functions. What conditions.py leaves 
 
 * `% 0` is missing like `/ 0`; `IN` and `BETWEEN` follow SQL (`1 IN (2, NULL)` is unknown).
 * `least` and `greatest` are missing where an argument is.
+* `substring` counts from 1, as SQL does: what it asks for outside of the text is not there. Of zero
+  there is no negative power.
 * Set functions do as in SQL: `sum`, `avg`, `min`, `max` and `count(b.x)` pass over missing values
   (none left: missing, count 0), `count(b)` counts members; `first` and `last` are the value of the
   first and last member in stream order, missing if that one is.
@@ -26,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cepkit.pattern import conditions as c
-from cepkit.pattern import functions
+from cepkit.pattern.evaluation.functions import registered as functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -158,7 +160,7 @@ def _computed(sign: str, left: Any, right: Any) -> Any:
 
 
 def _called(function: str, arguments: list[Any]) -> Any:
-    if function not in functions.BUILTINS:
+    if function in functions._registered:
         columns = [_column(argument) for argument in arguments]
         return np.asarray(functions.registered_function(function)(*columns))[0].item()
     if any(argument is None for argument in arguments):
@@ -176,7 +178,49 @@ def _called(function: str, arguments: list[Any]) -> Any:
             return max(_alike(arguments))
         case "corr", [left, right]:
             return _pearson(list(left), list(right))
+        case "exp", [number]:
+            return math.exp(number) if number < 709 else math.inf
+        case "log10", [number]:
+            return None if number <= 0 else math.log10(number)
+        case "power", [base, exponent]:
+            return _power(float(base), float(exponent))
+        case "mod", [left, right]:
+            return _computed("%", left, right)
+        case "sign", [number]:
+            return 0 if number == 0 else 1 if number > 0 else -1
+        case "floor" | "ceil" | "round", [number]:
+            whole = {"floor": math.floor, "ceil": math.ceil, "round": round}[function]
+            return number if number in (math.inf, -math.inf) else type(number)(whole(number))
+        case "lower", [text]:
+            return text.lower()
+        case "upper", [text]:
+            return text.upper()
+        case "trim", [text]:
+            return text.strip()
+        case "length", [text]:
+            return sum(1 for _ in text)
+        case "substring", [text, start, *count]:
+            end = start + count[0] if count else math.inf
+            places = enumerate(text, 1)
+            return "".join(character for place, character in places if start <= place < end)
+        case "starts_with", [text, part]:
+            return text[: len(part)] == part
+        case "ends_with", [text, part]:
+            return text[max(len(text) - len(part), 0) :] == part
+        case "contains", [text, part]:
+            return any(text[at : at + len(part)] == part for at in range(len(text) + 1))
+        case "replace", [text, old, new]:
+            return new.join(text.split(old)) if old else text
+        case "concat", _:
+            return "".join(arguments)
     raise TypeError(function)
+
+
+def _power(base: float, exponent: float) -> float | None:
+    if base == 0 and exponent < 0:
+        return None
+    answer = base**exponent  # of a negative number a complex one, where none is real
+    return answer if isinstance(answer, float) else None
 
 
 def _column(argument: Any) -> Any:

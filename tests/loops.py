@@ -48,7 +48,7 @@ def in_python(text: str) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiling, "compiled", lambda function: function)
         patch.setattr(compiling, "addressed", lambda _: lambda function: function)
-        exec(sources._HEAD + text, names)
+        exec(sources.module_text(text), names)
     if "predicate" in names:
         return SimpleNamespace(predicate=_Callback(names["predicate"]))
     return SimpleNamespace(**{n: _quiet(names[n]) for n in ("join", "exists") if n in names})

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from cepkit.api.arguments import Pattern, check_stream, checked, measured, order_matters
-from cepkit.api.asked import check_functions, check_list, check_sharing, telling
+from cepkit.api.asked import check_functions, check_list, check_name, check_sharing, telling
+from cepkit.arguments import typed
 from cepkit.errors import StreamError
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -45,6 +46,7 @@ def aggregate(
 ) -> Aggregates | SparkAggregates: ...
 
 
+@typed
 def aggregate(
     stream: Stream,
     pattern: Pattern | Sequence[Pattern],
@@ -115,12 +117,10 @@ def aggregate(
     from cepkit.routes.asked import functions_of
     from cepkit.routes.several import aggregate_several
 
-    if method not in METHODS:
-        raise StreamError.unknown(f"method={method!r}", method, METHODS)
+    check_name("method", method, METHODS)
     if slice_seconds is not None and not slice_seconds > 0:
         raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
-    if emit not in EMITS:
-        raise StreamError.unknown(f"emit={emit!r}", emit, EMITS)
+    check_name("emit", emit, EMITS)
     check_list(pattern)
     check_sharing(sharing)
     check_functions(functions)

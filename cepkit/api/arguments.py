@@ -12,7 +12,7 @@ from cepkit.pattern.query import Query
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
 
-Pattern: TypeAlias = "str | Query | Any"
+Pattern: TypeAlias = str | Query | Any
 """A query, its text, or what the builder makes."""
 
 
@@ -23,23 +23,27 @@ def checked(stream: Stream, pattern: Pattern) -> Query:
         StreamError: The stream is none.
         PatternError: The pattern is none, or reads a column that the stream does not have.
     """
-    check_stream(stream)
+    check_stream(stream, beside=pattern)
     query = as_query(pattern)
     check_attributes(query, stream.column_names)
     return query
 
 
-def check_stream(stream: Stream) -> None:
+def check_stream(stream: object, *, beside: object = None) -> None:
     """Check that a stream is one.
+
+    Args:
+        stream: What was given.
+        beside: The argument after it.
 
     Raises:
         StreamError: It is none.
     """
     if not isinstance(stream, Stream):
-        raise StreamError(
-            f"a {type(stream).__name__} where a stream belongs",
-            hint="cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path",
-        )
+        hint = "cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path"
+        if isinstance(beside, Stream):
+            hint = "the stream comes first: are the two arguments swapped?"
+        raise StreamError(f"a {type(stream).__name__} where a stream belongs", hint=hint)
 
 
 def statistics_given(statistics: Statistics) -> Statistics:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from cepkit.errors import CepkitError, PatternError, PlanError, StreamError
+from cepkit.errors import CepkitError, PatternError, PlanError, StreamError, shown
 
 _FUNCTION = ("zero", "one", "plus", "times", "reads", "lift", "result")
 _HINT = "cepkit.aggregation.semirings.functions tells what an aggregate is"
@@ -35,6 +35,16 @@ def check_list(pattern: object) -> None:
         )
 
 
+def check_name(option: str, name: object, names: Iterable[str]) -> None:
+    """Check that an option has one of its values.
+
+    Raises:
+        StreamError: It has not.
+    """
+    if not (isinstance(name, str) and name in names):
+        raise StreamError.unknown(f"{option}={shown(name)}", shown(name), names)
+
+
 def check_sharing(sharing: object) -> None:
     """Check what is shared, as far as that can be done without the queries.
 
@@ -45,12 +55,11 @@ def check_sharing(sharing: object) -> None:
     from cepkit.routes.several import SHARINGS
 
     if isinstance(sharing, str):
-        if sharing not in SHARINGS:
-            raise StreamError.unknown(f"sharing={sharing!r}", sharing, SHARINGS)
+        check_name("sharing", sharing, SHARINGS)
         return
     if not (isinstance(sharing, Sequence) and all(_are_lengths(cuts) for cuts in sharing)):
         raise PlanError(
-            f"sharing={sharing!r}",
+            f"sharing={shown(sharing)}",
             expected=f"one of {', '.join(SHARINGS)}; or for each query the lengths of its pieces, "
             "None for one that is by itself",
             hint="sharing=[(2, 1), (1, 2), None] cuts the first two of three queries",
@@ -82,14 +91,14 @@ def check_functions(functions: object) -> None:
     for name, function in functions.items():
         if isinstance(function, type):
             raise PatternError(
-                f"functions= has the class {function.__name__} for {name!r}",
+                f"functions= has the class {function.__name__} for {shown(name)}",
                 expected="one of its objects",
                 hint=f"is it {function.__name__}(...)?",
             )
         lacking = [part for part in _FUNCTION if not hasattr(function, part)]
         if lacking or not isinstance(name, str):
             raise PatternError(
-                f"functions= has an object of the type {type(function).__name__} for {name!r}",
+                f"functions= has an object of the type {type(function).__name__} for {shown(name)}",
                 expected="the name of a column, and an aggregate: an object with "
                 f"{', '.join(_FUNCTION)}",
                 hint=_HINT,

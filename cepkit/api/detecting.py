@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from cepkit.api.arguments import Pattern, checked, measured, order_matters
+from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from cepkit.spark.results.matches import SparkMatches
 
 
+@typed
 def detect(
     stream: Stream,
     pattern: Pattern,
@@ -89,6 +91,7 @@ def detect(
     return Matches(stream, query, plan_to_run, limit=limit, sets=sets)
 
 
+@typed
 def check_detectable(stream: Stream, pattern: Pattern) -> None:
     """Refuse, by name, what `detect` cannot do yet; it costs nothing.
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cepkit.api.arguments import Pattern, checked
+from cepkit.arguments import typed
 from cepkit.errors import StreamError
 from cepkit.plan.checks import as_plan
 from cepkit.stream.stream import Stream
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _MOST_MISSES = 1_000
 
 
+@typed
 def why_not(
     stream: Stream,
     pattern: Pattern,
@@ -78,6 +80,7 @@ def why_not(
     return replace(answer, notes=(*notes, *answer.notes))
 
 
+@typed
 def draw(value: object, *, of: str | None = None, **options: Any) -> Figure | Player:
     """Return a figure of `value`; it is returned, never shown as a side effect.
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cepkit.pattern.functions import register_function as register_function
+from cepkit.arguments import check_range, typed
+from cepkit.pattern.evaluation.functions.registered import register_function as register_function
 from cepkit.pattern.query import Query
 from cepkit.stream.stream import events as events
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_MOST_SAMPLES = 100_000_000
+"""Some ten gigabytes."""
 
 
 def parse(text: str) -> Query:
@@ -27,6 +31,7 @@ def parse(text: str) -> Query:
     return parse_text(text)
 
 
+@typed
 def sample_stocks(n: int = 200_000, *, seed: int = 7) -> pd.DataFrame:
     """Return made-up stock trades to try things on: drifting, bursty, with a rare ticker.
 
@@ -39,10 +44,13 @@ def sample_stocks(n: int = 200_000, *, seed: int = 7) -> pd.DataFrame:
     """
     from cepkit.stream.generators import stock_events
 
+    check_range("n", n, 0, _MOST_SAMPLES)
+    check_range("seed", seed, 0)
     frame: pd.DataFrame = stock_events(n, seed=seed).to_pandas()
     return frame
 
 
+@typed
 def sample_clicks(n: int = 100_000, *, seed: int = 7) -> pd.DataFrame:
     """Return made-up clicks in an online shop: who views what, buys it, or leaves.
 
@@ -56,5 +64,7 @@ def sample_clicks(n: int = 100_000, *, seed: int = 7) -> pd.DataFrame:
     """
     from cepkit.stream.clicks import click_events
 
+    check_range("n", n, 0, _MOST_SAMPLES)
+    check_range("seed", seed, 0)
     frame: pd.DataFrame = click_events(n, seed=seed).to_pandas()
     return frame

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from cepkit.api.arguments import Pattern, checked, measured, statistics_given
 from cepkit.api.detecting import detectable
+from cepkit.arguments import check_range, typed
 from cepkit.costs import COSTS, CostModel
 from cepkit.costs.latency import NOTHING_KNOWN
-from cepkit.errors import StreamError
+from cepkit.errors import ArgumentError, PlanError, StreamError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.checks import check_plan
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from cepkit.planners.what_if import WhatIf
 
 
+@typed
 def profile(stream: Stream, pattern: Pattern, *, seed: int = 0) -> Statistics:
     """Measure what plans depend on: arrival rates and the selectivities of conditions.
 
@@ -50,6 +52,7 @@ def profile(stream: Stream, pattern: Pattern, *, seed: int = 0) -> Statistics:
     from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
 
     query = checked(stream, pattern)
+    check_range("seed", seed, 0)
     statistics = measured(stream, query, seed, details=True)
     warn_of_dropped(statistics.dropped, query)
     warn_of_absent(statistics.never_occurring, (), query)
@@ -58,6 +61,7 @@ def profile(stream: Stream, pattern: Pattern, *, seed: int = 0) -> Statistics:
     return replace(statistics, forecast=choosing.choose_plan(query, statistics, "greedy").forecast)
 
 
+@typed
 def choose_plan(
     pattern: Pattern,
     statistics: Statistics,
@@ -88,6 +92,7 @@ def choose_plan(
     )
 
 
+@typed
 def compare_plans(
     pattern: Pattern,
     statistics: Statistics,
@@ -136,6 +141,7 @@ def compare_plans(
     return run_plans(comparison, stream.head(events))
 
 
+@typed
 def weigh_plans(
     pattern: Pattern,
     statistics: Statistics,
@@ -157,12 +163,19 @@ def weigh_plans(
     query = as_query(pattern)
     output = NOTHING_KNOWN
     if matches is not None:
+        from cepkit.columnar.results.matches import Matches
         from cepkit.columnar.results.measuring import output_profile
 
+        if not isinstance(matches, Matches):
+            raise ArgumentError(
+                f"matches= is of the type {type(matches).__name__}",
+                expected="what detect returns of a local stream",
+            )
         output = output_profile(matches)
     return tradeoff.weigh(query, statistics_given(statistics), planners, alphas, output)
 
 
+@typed
 def what_if(
     pattern: Pattern,
     statistics: Statistics,
@@ -185,6 +198,11 @@ def what_if(
     query = as_query(pattern)
     if isinstance(plans, compare.PlanComparison):
         plans = [row.plan for row in plans.rows]
+    if not isinstance(plans, Sequence):
+        raise PlanError(
+            f"plans of the type {type(plans).__name__}",
+            expected="what compare_plans returns, or a list of plans",
+        )
     for plan in plans:
         check_plan(plan, query)
     model = COSTS.pick(cost)

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cepkit.api.arguments import Pattern, checked, measured
+from cepkit.arguments import typed
 from cepkit.errors import LimitError, PlanError, UnsupportedError
 from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from cepkit.aggregation.tracing.trace import CounterTrace
-    from cepkit.automata.trace import Trace
     from cepkit.plan.nodes import OrderPlan, Plan
+    from cepkit.tracing import CounterTrace, MechanismTrace
 
 
+@typed
 def simulate(
     stream: Stream,
     pattern: Pattern,
@@ -24,7 +25,7 @@ def simulate(
     *,
     limit: int | None = None,
     max_steps: int = 2_000,
-) -> Trace:
+) -> MechanismTrace:
     """Run a published mechanism event by event, and keep what it did at each step.
 
     It finds what `detect` finds, far more slowly: it is for seeing how, and for counting.
@@ -50,12 +51,11 @@ def simulate(
         PlanError: There is no such mechanism, or it does not follow such a plan.
         UnsupportedError: AGG, a strategy other than skip-till-any-match, or events in Spark
             without a `limit`.
-        LimitError: More steps than a trace can hold, more partial matches than memory can, or
-            more sets than could ever be made.
+        LimitError: More steps than a trace can hold, more events or partial matches than memory
+            can, or more sets than could ever be made.
     """
-    from cepkit.automata import MECHANISMS
-    from cepkit.automata.choice import follow, refuse_unsupported
-    from cepkit.automata.simulation import MOST_STEPS, attributes_read
+    from cepkit.automata.mechanisms import MECHANISMS
+    from cepkit.automata.simulation import MOST_STEPS, attributes_read, follow, refuse_unsupported
     from cepkit.automata.simulation import simulate as run
     from cepkit.stream.warnings import warn_of_dropped
 
@@ -82,6 +82,7 @@ def simulate(
     return run(chosen, columns, query, follow(chosen, plan, query), max_steps)
 
 
+@typed
 def aggregate_trace(
     stream: Stream,
     pattern: Pattern,

@@ -1,55 +1,28 @@
-"""The nodes and edges of a mechanism, numbered as they come to be; diagram.py gives them places."""
+"""The nodes and edges of a mechanism: numbered as they come to be, then placed in a unit grid.
+
+Branches stand one below the other. Automata run from left to right, a column for each number of
+bound variables; evaluation trees have their leaves below. O(nodes + edges).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TypeAlias, assert_never
 
-NodeKind: TypeAlias = Literal["start", "state", "final", "leaf", "join"]
-EdgeKind: TypeAlias = Literal["take", "store", "ignore", "join"]
+from cepkit.tracing.diagram import (
+    Diagram,
+    DiagramKind,
+    Edge,
+    EdgeKind,
+    Node,
+    NodeKind,
+    PlacedNode,
+)
 
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A state of an automaton, or a node of an evaluation tree.
-
-    Attributes:
-        id: Its number.
-        branch: The branch of the pattern that it belongs to, from 0.
-        label: Its name.
-        kind: What it is.
-        variables: What its instances bind; for a tree NFA in the order in which it was taken.
-    """
-
-    id: int
-    branch: int
-    label: str
-    kind: NodeKind
-    variables: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A way from node to node.
-
-    Attributes:
-        id: Its number.
-        begin: The node that it leaves.
-        end: The node that it leads to.
-        kind: What is done with an event that takes it.
-        label: The event, or the events.
-        conditions: What is checked, as in the pattern's text.
-        scope: Where in time the event lies, as "after a"; empty for anywhere.
-    """
-
-    id: int
-    begin: int
-    end: int
-    kind: EdgeKind
-    label: str
-    conditions: tuple[str, ...] = ()
-    scope: str = ""
+Places: TypeAlias = dict[int, tuple[float, float]]
+"""For each node x and y."""
 
 
 @dataclass(slots=True)
@@ -91,3 +64,102 @@ class Chart:
             found = self._known_edges[key] = len(self.edges)
             self.edges.append(Edge(found, begin, end, kind, label, conditions, scope))
         return found
+
+
+def diagram(kind: DiagramKind, chart: Chart) -> Diagram:
+    """Return a chart with a place for each node."""
+    branches: defaultdict[int, list[Node]] = defaultdict(list)
+    for node in chart.nodes:
+        branches[node.branch].append(node)
+    placed: dict[int, PlacedNode] = {}
+    top = 0.0
+    for number in sorted(branches):
+        nodes = branches[number]
+        found = _places(kind, nodes, chart.edges)
+        least = min(y for _, y in found.values())
+        for node in nodes:
+            x, y = found[node.id]
+            placed[node.id] = PlacedNode(node, x, y - least + top)
+        top += max(y for _, y in found.values()) - least + 1.5
+    return Diagram(kind, tuple(placed[node.id] for node in chart.nodes), tuple(chart.edges))
+
+
+def _places(kind: DiagramKind, nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
+    match kind:
+        case "chain":
+            return _layers(nodes)
+        case "tree-nfa":
+            return _orders(nodes, edges)
+        case "evaluation-tree":
+            return _tree(nodes, edges)
+        case _:
+            assert_never(kind)
+
+
+def _layers(nodes: Sequence[Node]) -> Places:
+    """Return places by layers, each in the middle of the height."""
+    layers: defaultdict[int, list[Node]] = defaultdict(list)
+    for node in nodes:
+        layers[len(node.variables)].append(node)
+    places = {}
+    for depth, layer in layers.items():
+        ordered = sorted(layer, key=lambda node: node.id)
+        for i, node in enumerate(ordered):
+            places[node.id] = (float(depth), i - (len(ordered) - 1) / 2)
+    return places
+
+
+def _orders(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
+    """Return places in a tree that branches to the right and ends in one final state."""
+    ends = {node.id for node in nodes if node.kind == "final"}
+    own = {node.id for node in nodes} - ends
+    parts: defaultdict[int, list[int]] = defaultdict(list)
+    for edge in edges:
+        if edge.kind == "take" and edge.begin in own - {edge.end} and edge.end not in ends:
+            parts[edge.begin].append(edge.end)
+    (root,) = (node.id for node in nodes if node.kind == "start")
+    found = {node: (0.0 - y, x) for node, (x, y) in _below(root, parts, from_top=True).items()}
+    middle = found[root][1]
+    deepest = max((len(node.variables) for node in nodes), default=0)
+    return {**found, **{end: (float(deepest), middle) for end in ends}}
+
+
+def _tree(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
+    """Return places by the tree: leaves side by side at the bottom, others between their parts."""
+    own = {node.id for node in nodes}
+    parts: defaultdict[int, list[int]] = defaultdict(list)
+    for edge in edges:
+        if edge.kind == "join" and edge.begin in own:
+            parts[edge.end].append(edge.begin)
+    inner = {part for below in parts.values() for part in below}
+    (root,) = (node.id for node in nodes if node.id not in inner)
+    return _below(root, parts, from_top=False)
+
+
+def _below(root: int, parts: Mapping[int, Sequence[int]], *, from_top: bool) -> Places:
+    """Return places of a tree: leaves at 0, 1, 2 ..., others in the middle of their parts.
+
+    Args:
+        root: Its root.
+        parts: What is directly below each node.
+        from_top: Whether a node's height is counted from the root, or from its lowest leaf.
+    """
+    places: Places = {}
+    leaves = 0
+
+    def place(node: int, depth: int) -> int:
+        """Place a subtree and return its height."""
+        nonlocal leaves
+        heights = [place(part, depth + 1) for part in parts.get(node, ())]
+        height = max(heights, default=-1) + 1
+        y = float(-depth if from_top else -height)
+        if heights:
+            x = sum(places[part][0] for part in parts[node]) / len(parts[node])
+        else:
+            x = float(leaves)
+            leaves += 1
+        places[node] = (x, y)
+        return height
+
+    place(root, 0)
+    return places

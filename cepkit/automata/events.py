@@ -7,34 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.pattern.correlation import standardised
+from cepkit.pattern.evaluation.closures import History
+from cepkit.pattern.evaluation.functions.correlation import standardised
 from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import Column, EventColumns
+from cepkit.stream.values import plain_values
 
 Place: TypeAlias = "Event | tuple[Event, ...] | None"
 """What a variable is bound to: an event, the members of a set in stream order, or nothing."""
 
 Binding: TypeAlias = tuple[Place, ...]
 """One place for each variable."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class History:
-    """The value of an array attribute.
-
-    Attributes:
-        values: The array, NaN where there is nothing.
-        unit: What correlations are computed of (`correlation.standardised`).
-    """
-
-    values: npt.NDArray[np.float64]
-    unit: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,14 +56,14 @@ def events_of(columns: EventColumns, query: Query, names: Sequence[str]) -> Iter
         names: The attributes that go to `Event.values`.
     """
     arrivals = columns.arrival()
-    keyed = [plain_values(columns.attributes[name]) for name in query.partition_by]
+    keyed = [_values(columns.attributes[name]) for name in query.partition_by]
     keys: list[tuple[Hashable, ...]] = [()] * len(columns)
     if keyed:
         keys = list(zip(*keyed, strict=True))
     clock = columns.ts
     if isinstance(query.window, CountWindow):
         clock = _places(arrivals, keys) if query.partition_by else arrivals
-    read = [plain_values(columns.attributes[name]) for name in names]
+    read = [_values(columns.attributes[name]) for name in names]
     rows = zip(*read, strict=True) if read else iter([()] * len(columns))
     types = [columns.type_names[code] for code in columns.types.tolist()]
     numbers = range(len(columns))
@@ -84,23 +73,16 @@ def events_of(columns: EventColumns, query: Query, names: Sequence[str]) -> Iter
         yield Event(number, ts, at, kind, tuple(values), key)
 
 
-def plain_values(column: Column) -> list[Any]:
-    """Return the values of a column as Python's own, None where one is missing."""
-    missing = column.missing().tolist()
-    match column.kind:
-        case "float" | "null" | "integer" | "timestamp" | "duration":
-            values: list[Any] = column.values.tolist()
-        case "boolean":
-            values = [value == 1 for value in column.values.tolist()]
-        case "text":
-            texts = column.dictionary
-            values = [None if code < 0 else texts[code] for code in column.values.tolist()]
-        case "array":
-            matrix: Any = column.values
-            values = [History(*pair) for pair in zip(matrix, standardised(column), strict=True)]
-        case _:
-            assert_never(column.kind)
-    return [None if gone else value for value, gone in zip(values, missing, strict=True)]
+def _values(column: Column) -> list[Any]:
+    """Return the values of a column, None where one is missing; arrays with what correlates."""
+    values = plain_values(column)
+    if column.kind != "array":
+        return values
+    units = standardised(column)
+    return [
+        None if value is None else History(row, unit)
+        for value, row, unit in zip(values, column.values, units, strict=True)
+    ]
 
 
 def _places(

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from cepkit.automata.buffers import Clock
 from cepkit.automata.chart import Chart
-from cepkit.automata.clauses import Clauses
-from cepkit.automata.contract import Mechanism
+from cepkit.automata.compile.rules import Rules
 from cepkit.automata.events import Binding, Event
-from cepkit.automata.journal import Journal
-from cepkit.automata.lane import Lane, Setting
-from cepkit.automata.operations import Operation
-from cepkit.automata.rules import Rules
+from cepkit.automata.lanes.buffers import Clock
+from cepkit.automata.lanes.journal import Journal
+from cepkit.automata.lanes.lane import Lane, Setting
+from cepkit.automata.mechanisms.contract import Mechanism
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.columns import Kind
+from cepkit.tracing.clauses import Clauses
+from cepkit.tracing.operations import Operation
 
 
 class Machine:

@@ -1,32 +1,73 @@
-"""A whole run of a mechanism over a stream, as a trace."""
+"""A whole run of a mechanism over a stream: what it follows, and the trace that comes of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from math import isnan
 from typing import Any
 
-from cepkit.automata.clauses import Clauses
-from cepkit.automata.contract import Mechanism
-from cepkit.automata.diagram import diagram
-from cepkit.automata.events import Event, History, events_of
-from cepkit.automata.journal import Counts
+import numpy as np
+
+from cepkit.automata.chart import diagram
+from cepkit.automata.events import Event, events_of
 from cepkit.automata.machine import Machine
-from cepkit.automata.records import EventTable, Step, Totals, TracedMatch, Truncated
-from cepkit.automata.trace import Trace
+from cepkit.automata.mechanisms.contract import Mechanism
+from cepkit.errors import PlanError, UnsupportedError
+from cepkit.memory import Expected, Room
 from cepkit.pattern.conditions import attributes_of
-from cepkit.pattern.durations import duration_text
-from cepkit.pattern.kind_checks import check_kinds
-from cepkit.pattern.policies import CountWindow
+from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
-from cepkit.plan.nodes import Plan
+from cepkit.plan.checks import PlanLike, as_plan
+from cepkit.plan.nodes import Plan, TreePlan
 from cepkit.plan.printer import one_line
 from cepkit.stream.columns import EventColumns
+from cepkit.tracing import MechanismTrace
+from cepkit.tracing.clauses import Clauses
+from cepkit.tracing.events import EventTable, shown_attributes
+from cepkit.tracing.operations import Operation
+from cepkit.tracing.records import Counts, Totals, TracedMatch, Truncated
 
 MOST_STEPS = 20_000
 MOST_OPERATIONS = 100_000
 """Of a trace: what a browser can still hold."""
+
+_EVENT, _VALUE, _ARRAY = 240, 70, 500
+"""Bytes of an event as an object, and of each of its attributes; an array's numbers come on top."""
+_INSTEAD = "simulate(..., limit=1000) takes the first thousand; detect takes all in little memory"
+
+
+def refuse_unsupported(query: Query) -> None:
+    """Refuse, by name, what no mechanism does.
+
+    Raises:
+        UnsupportedError: AGG, or a strategy other than skip-till-any-match.
+    """
+    if query.aggregates:
+        raise UnsupportedError("mechanisms find matches; AGG asks for none", hint="leave AGG out")
+    if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+        raise UnsupportedError(
+            f"mechanisms cannot follow the strategy {query.strategy} yet",
+            expected=str(Strategy.SKIP_TILL_ANY_MATCH),
+            hint="detect can",
+        )
+
+
+def follow(mechanism: Mechanism, plan: PlanLike, query: Query) -> Plan:
+    """Return the plan that a mechanism is to follow.
+
+    Raises:
+        PlanError: It does not belong to the query, or is a tree where an order is followed.
+    """
+    chosen = as_plan(plan, query)
+    if mechanism.follows == "an order":
+        for branch in chosen.branches:
+            if isinstance(branch, TreePlan):
+                raise PlanError(
+                    f"'{mechanism.name}' follows an order, and {branch} is a tree",
+                    expected="an order, as ['c', 'b', 'a']",
+                    hint="the mechanism 'evaluation-tree' follows any tree",
+                )
+    return chosen
 
 
 def attributes_read(query: Query) -> tuple[str, ...]:
@@ -48,18 +89,30 @@ def machine_for(
 
     Raises:
         PatternError: A condition compares what cannot be compared.
+        LimitError: The events would not fit the free memory.
     """
     names = attributes_read(query)
     check_kinds(query, columns.kinds)
+    _check_memory(columns, names)
     kinds = {name: columns.attributes[name].kind for name in names}
     ascending = not isinstance(query.window, CountWindow) or columns.in_order()
     made = Machine(mechanism, query, plan, names, kinds, ascending=ascending)
     return made, list(events_of(columns, query, names))
 
 
+def _check_memory(columns: EventColumns, names: Sequence[str]) -> None:
+    """Refuse events that would not fit the free memory as objects, before one is made."""
+    size = _EVENT
+    for name in names:
+        shape = columns.attributes[name].values.shape
+        size += _VALUE if len(shape) == 1 else _ARRAY + 8 * shape[1]
+    events = Expected(len(columns), 1.0, f"there are {len(columns):,} events")
+    Room("events", "objects", _INSTEAD, lambda: events).take(1, size)
+
+
 def simulate(
     mechanism: Mechanism, columns: EventColumns, query: Query, plan: Plan, max_steps: int
-) -> Trace:
+) -> MechanismTrace:
     """Run a mechanism over a stream and return what it did.
 
     Args:
@@ -70,52 +123,53 @@ def simulate(
         max_steps: How many steps to keep; the run goes on without.
     """
     machine, events = machine_for(mechanism, columns, query, plan)
-    steps: list[Step] = []
+    steps: list[tuple[Operation, ...]] = []
     counters: list[Counts] = []
     matches: list[TracedMatch] = []
     operations = 0
     journal = machine.journal
 
-    def keep(event: int | None, done: Sequence[Any]) -> None:
+    def keep(done: Sequence[Operation]) -> None:
         nonlocal operations
         found = machine.take_found()
         if not journal.recording:
             return
-        step = len(steps)
-        steps.append(Step(step, event, tuple(done)))
-        counters.append(journal.counts())
         for instance, branch, binding in found:
             names = machine.rules[branch].variables
             bound = {v: _number(place) for v, place in zip(names, binding, strict=True)}
-            matches.append(TracedMatch(step, instance, bound))
+            matches.append(TracedMatch(len(steps), instance, bound))
+        steps.append(tuple(done))
+        counters.append(journal.counts())
         operations += len(done)
         # The end of the stream is a step as well, but no event.
         journal.recording = operations < MOST_OPERATIONS and (
-            step + 1 < max_steps or step + 1 == len(events)
+            len(steps) < max_steps or len(steps) == len(events)
         )
 
     for event in events:
-        keep(event.number, machine.feed(event))
-    keep(None, machine.finish())
+        keep(machine.feed(event))
+    keep(machine.finish())
     whole = len(events) + 1
-    names = attributes_read(query)
     clauses = Clauses.of(query)
-    shown = sum(step.event is not None for step in steps)
-    order = one_line(plan) if mechanism.follows != "nothing" else ""
-    variables = tuple(dict.fromkeys(v for rules in machine.rules for v in rules.variables))
-    return Trace(
-        clauses.text,
-        clauses.rows,
-        _table(events[:shown], columns, names),
-        mechanism.name,
-        order,
-        diagram(mechanism.diagram, machine.chart),
-        tuple(steps),
-        tuple(counters),
-        tuple(matches),
-        Totals(journal.counts(), journal.peak_instances, journal.peak_stored, len(events)),
-        None if len(steps) == whole else Truncated(len(steps), whole),
-        variables,
+    rows = np.arange(min(len(steps), len(events)))
+    return MechanismTrace(
+        pattern=clauses.text,
+        clauses=clauses.rows,
+        variables=tuple(dict.fromkeys(v for rules in machine.rules for v in rules.variables)),
+        events=EventTable(
+            tuple(columns.arrival()[rows].tolist()),
+            tuple(columns.ts[rows].tolist()),
+            tuple(columns.type_names[code] for code in columns.types[rows].tolist()),
+            shown_attributes(columns, attributes_read(query), rows),
+        ),
+        mechanism=mechanism.name,
+        plan=one_line(plan) if mechanism.follows != "nothing" else "",
+        diagram=diagram(mechanism.diagram, machine.chart),
+        operations=tuple(steps),
+        counters=tuple(counters),
+        matches=tuple(matches),
+        totals=Totals(journal.counts(), journal.peak_instances, journal.peak_stored, len(events)),
+        truncated=None if len(steps) == whole else Truncated(len(steps), whole),
     )
 
 
@@ -124,27 +178,3 @@ def _number(place: Any) -> int | tuple[int, ...]:
         return tuple(event.number for event in place)
     number: int = place.number
     return number
-
-
-def _table(events: Sequence[Event], columns: EventColumns, names: Sequence[str]) -> EventTable:
-    kinds = [columns.attributes[name].kind for name in names]
-    values = zip(*(event.values for event in events), strict=True) if events else [()] * len(names)
-    return EventTable(
-        tuple(columns.arrival()[: len(events)].tolist()),
-        tuple(event.ts for event in events),
-        tuple(event.type for event in events),
-        {
-            name: tuple(_shown(value, kind) for value in column)
-            for name, kind, column in zip(names, kinds, values, strict=True)
-        },
-    )
-
-
-def _shown(value: Any, kind: str) -> Any:
-    if isinstance(value, History):
-        return tuple(None if isnan(v) else v for v in value.values.tolist())
-    if kind == "timestamp" and value is not None:
-        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)).isoformat()
-    if kind == "duration" and value is not None:
-        return duration_text(value)
-    return value

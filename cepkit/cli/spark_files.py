@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import signal
+import threading
 from typing import Any
 
 import pyarrow as pa
@@ -16,15 +19,25 @@ _GLOB = re.compile(r"[\\\[\]{}*?,]")
 
 
 def quiet_session() -> Any:
-    """Return a Spark session that leaves the telling of errors to us.
+    """Return a Spark session that leaves the telling of errors and interrupts to us.
 
-    Spark logs a failed or cancelled write with pages of Java, and raises it as well.
+    Spark logs a failed or cancelled write with pages of Java, and raises it as well. Its handler of
+    Ctrl-C calls Java, which fails with pages of Python in the middle of another call; and Py4J logs
+    an interrupt that it raises as well.
     """
+    on_interrupt = signal.getsignal(signal.SIGINT)
     session = ck.get_session()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, on_interrupt)
+    logging.getLogger().addFilter(_is_no_interrupt)
     session.sparkContext.setLogLevel("OFF")
     # Not INT96, which other readers take for times without a zone.
     session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     return session
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)
 
 
 def read_on_spark(name: str) -> Any:

@@ -30,7 +30,7 @@ from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.clocks import numbered, readings
 from cepkit.columnar.slices.counters import StepCounters
-from cepkit.columnar.slices.cutting import cut, cutting_clock, slices
+from cepkit.columnar.slices.cutting import cut, cutting_clock, looks_ahead, slices
 from cepkit.errors import StreamError
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.joining import joined, kept
@@ -215,7 +215,7 @@ class Detector:
         end = None
         if state.complete is not None and window is not None:
             whole = state.complete if clock == "time" else state.arrived
-            end = whole - (window if any(program.looks_ahead for program in programs) else 0)
+            end = whole - (window if looks_ahead(programs, clock) else 0)
             if state.sealed is not None and end <= state.sealed:
                 return
         taken = state.taken.copy()
@@ -289,11 +289,11 @@ class Detector:
             columns = numbered(program, columns)
         clock, window = cut(programs, columns)
         values = readings(columns, clock)
-        looks_ahead = any(program.looks_ahead for program in programs)
+        looking = looks_ahead(programs, clock)
         for begin, first, end in slices(values, window, self._slice_rows):
             # What must not be there, and members of sets, may come up to a window after the slice.
             ahead = end
-            if end < n and looks_ahead:
+            if end < n and looking:
                 ahead = int(np.searchsorted(values, values[end - 1] + (window or 0), side="right"))
             part = columns if ahead - begin == n else columns.slice(begin, ahead)
             since = None if first == 0 else int(values[first])

@@ -36,6 +36,7 @@ COSTS: Shelf[CostModel] = Shelf(
     (PARTIAL_MATCHES, "partial matches that are alive in a window: what is kept"),
     (LATENCY, "what is looked at once the last event of a match has come"),
     (WORK, "candidates and three times the partial matches: what the engine looks at and writes"),
+    method="on",
     beside=", or cepkit.costs.Blend(alpha=0.5)",
 )
 """Every model that needs no setting, by name; `Blend` needs an alpha."""

@@ -57,7 +57,7 @@ class Work:
         filtered = tuple(
             (g, share - equal[g] if g in keys else share)
             for g, share in kept.groups
-            if g not in keys or (g in equal and share > -inf)
+            if g not in keys or (g in equal and min(share, equal[g]) > -inf)
         )
         nothing = (0.0,) * len(kept.members)
         pairs = PairCost(replace(kept, groups=looked_up), SetFunction(nothing, filtered))

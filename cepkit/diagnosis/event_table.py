@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Clock
 from cepkit.pattern.conditions import Aggregate, Attribute, Expression
-from cepkit.pattern.evaluation import Read
+from cepkit.pattern.evaluation.columns import Read
+from cepkit.pattern.evaluation.set_functions import set_function
 from cepkit.pattern.rewrite import replaced
-from cepkit.pattern.set_functions import set_function
 from cepkit.statistics.sampling import partition_of
 from cepkit.stream.columns import Column, EventColumns
 

@@ -46,10 +46,10 @@ from cepkit.pattern.conditions import (
     InList,
     variables_of,
 )
-from cepkit.pattern.evaluation import Read, truth, value
+from cepkit.pattern.evaluation.columns import Read, truth, value
+from cepkit.pattern.evaluation.operations import as_floats
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.operations import as_floats
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.rewrite import without_not
 from cepkit.stream.columns import Column

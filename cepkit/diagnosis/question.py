@@ -17,7 +17,7 @@ from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.verdict import Match, next_matches
 from cepkit.diagnosis.words import value_text
 from cepkit.diagnosis.work import Work
-from cepkit.errors import PatternError, StreamError, nearest
+from cepkit.errors import PatternError, StreamError, nearest, shown
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.nodes import Kleene, events_of, walk
 from cepkit.pattern.normal_form import Branch, normal_form
@@ -64,7 +64,7 @@ class Naming:
         events = self._rows(wanted) if self.ids is None else self._with_id(self.ids, wanted)
         if len(events) == 1:
             return int(events[0])
-        what = f"{self.column or 'row'} {wanted!r}, named as '{variable}',"
+        what = f"{self.column or 'row'} {shown(wanted)}, named as '{variable}',"
         if len(events):
             raise StreamError(
                 f"{what} is there {len(events):,} times",
@@ -94,7 +94,7 @@ class Naming:
     def _rows(self, wanted: object) -> Ints:
         if not isinstance(wanted, int | np.integer) or isinstance(wanted, bool):
             raise StreamError(
-                f"an event is named by {wanted!r}",
+                f"an event is named by {shown(wanted)}",
                 expected="the number of its row, from 0",
                 hint="id='column' names events by their values in a column",
             )
@@ -108,7 +108,7 @@ class Naming:
         number = isinstance(wanted, int | float | np.number) and not isinstance(wanted, bool)
         if column.kind not in ("integer", "float") or not number:
             raise StreamError(
-                f"{self.column} {wanted!r}: the column '{self.column}' holds {column.kind} values",
+                f"{self.column} {shown(wanted)}: the column holds {column.kind} values",
                 expected="an id as the column has it: a text or a number",
             )
         return np.flatnonzero(~column.missing() & (column.values == wanted))

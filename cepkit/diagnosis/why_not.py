@@ -28,7 +28,7 @@ from cepkit.diagnosis.verdict import Completion, Verdict, consumption, verdict_o
 from cepkit.diagnosis.words import variables_text
 from cepkit.diagnosis.work import Coverage, Work
 from cepkit.errors import PatternError
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query

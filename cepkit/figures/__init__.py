@@ -11,8 +11,6 @@ from typing import Any
 import plotly.graph_objects as go
 
 from cepkit.aggregation.rows.result import Aggregates
-from cepkit.aggregation.tracing.trace import CounterTrace
-from cepkit.automata.trace import Trace
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.diagnosis.result import Funnel, NearMisses, WhyNot
 from cepkit.figures.charts.aggregates import draw_aggregates, draw_from_spark, is_from_spark
@@ -45,10 +43,9 @@ from cepkit.planners.tradeoff import Tradeoff
 from cepkit.planners.what_if import WhatIf
 from cepkit.routes.several import Several, SharingPlan
 from cepkit.statistics.model import Statistics
+from cepkit.tracing import CounterTrace, MechanismTrace, Trace
 
 __all__ = ["FIGURES", "Figure", "Player", "draw", "write_report"]
-
-_TRACES = (Trace, CounterTrace)
 
 FIGURES = Figures(
     (
@@ -68,9 +65,9 @@ FIGURES = Figures(
         Figure("verdict", WhyNot, draw_why_not, "why events are no match"),
         Figure("funnel", Funnel, draw_funnel, "what each requirement lets through"),
         Figure("near-misses", NearMisses, draw_near_misses, "the nearest misses"),
-        Figure("player", _TRACES, Player, "traces to play, step by step", "any number"),
-        Figure("counters", _TRACES, draw_counters, "counters of traces by step", "any number"),
-        Figure("diagram", Trace, draw_mechanism, "the mechanism of a trace"),
+        Figure("player", Trace, Player, "traces to play, step by step", "any number"),
+        Figure("counters", Trace, draw_counters, "counters of traces by step", "any number"),
+        Figure("diagram", MechanismTrace, draw_mechanism, "the mechanism of a trace"),
         Figure("diagram", CounterTrace, draw_counter_table, "the counters after one step"),
         Figure("sharing", SharingPlan, draw_sharing, "what several queries share"),
         Figure("sharing", Several, draw_several, "what several queries share"),

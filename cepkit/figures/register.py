@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import plotly.graph_objects as go
 
+from cepkit.arguments import typed
 from cepkit.errors import CepkitError
 from cepkit.figures.player import Player
 
@@ -48,9 +49,13 @@ class Figure:
         return self.takes != "several" and self._fits(value)
 
     def of(self, value: object, options: Mapping[str, Any]) -> go.Figure | Player:
-        """Return the figure of a value that fits."""
+        """Return the figure of a value that fits.
+
+        Raises:
+            ArgumentError: An option has a value of another kind.
+        """
         alone = self.takes == "any number" and not isinstance(value, list | tuple)
-        return self.draw([value] if alone else value, **options)
+        return typed(self.draw)([value] if alone else value, **options)
 
     @property
     def options(self) -> Options:
@@ -72,6 +77,14 @@ class Figures:
 
     def __iter__(self) -> Iterator[Figure]:
         return iter(self.entries)
+
+    @property
+    def help(self) -> Mapping[str, str]:
+        """What the figures of each name show, in a line."""
+        lines: dict[str, list[str]] = {}
+        for entry in self.entries:
+            lines.setdefault(entry.name, []).append(entry.help)
+        return {name: "; ".join(dict.fromkeys(several)) for name, several in lines.items()}
 
     def find(self, value: object, name: str | None = None) -> Figure:
         """Return the figure of a value that has a name; None: the first that fits.

@@ -17,7 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from cepkit.errors import PatternError
+from cepkit.arguments import typed
+from cepkit.errors import PatternError, shown
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, AllOf, Expression
 from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure
@@ -113,6 +114,7 @@ class Pattern:
             events: A number of events, in place of a duration.
             exclusive: Whether a distance of exactly the window is already too far.
         """
+        _check_window(events, exclusive)
         if (duration is None) == (events is None):
             raise PatternError(
                 "a window of " + ("nothing" if duration is None else "both a duration and events"),
@@ -125,26 +127,31 @@ class Pattern:
             return Pattern(replace(self.parts, window=TimeWindow(microseconds, exclusive)))
         if not isinstance(duration, str):
             raise PatternError(
-                f"a window of {duration!r}",
+                f"a window of {shown(duration)}",
                 expected="a duration with its unit",
-                hint=f'within("{duration} seconds")?',
+                hint=f'within("{shown(duration)} seconds")?'
+                if isinstance(duration, int | float)
+                else 'within("4 hours")',
             )
         window = parse_window(duration)
         return Pattern(
             replace(self.parts, window=replace(window, exclusive=exclusive or window.exclusive))
         )
 
-    def strategy(self, name: str | Strategy) -> Pattern:
+    @typed
+    def strategy(self, name: str) -> Pattern:
         """Return the pattern with a selection strategy, such as ``"skip-till-next-match"``."""
         try:
             return Pattern(replace(self.parts, strategy=Strategy(name)))
         except ValueError:
             raise PatternError.unknown(f"'{name}' is no strategy", name, Strategy) from None
 
+    @typed
     def partition_by(self, *attributes: str) -> Pattern:
         """Return the pattern with attributes on which all events of a match agree."""
         return Pattern(replace(self.parts, partition_by=attributes))
 
+    @typed
     def agg(self, *aggregates: Term | str) -> Pattern:
         """Return the pattern asking for aggregates of its matches instead of the matches.
 
@@ -159,11 +166,13 @@ class Pattern:
             expression = expression_of(item)
             if not isinstance(expression, Aggregate):
                 raise PatternError(
-                    f"{item} is no aggregate", expected="count(), or sum_(c.price) and the like"
+                    f"{shown(item)} is no aggregate",
+                    expected="count(), or sum_(c.price) and the like",
                 )
             found.append(expression)
         return Pattern(replace(self.parts, aggregates=tuple(found)))
 
+    @typed
     def group_by(self, *attributes: str) -> Pattern:
         """Return the pattern with attributes by which its aggregates are grouped."""
         return Pattern(replace(self.parts, group_by=attributes))
@@ -175,6 +184,7 @@ class Pattern:
         return f"<Pattern\n{self}>"
 
 
+@typed
 def event(variable: str, *types: str) -> Pattern:
     """Return one event of any of `types`, bound to `variable`; without types named like it.
 
@@ -185,6 +195,7 @@ def event(variable: str, *types: str) -> Pattern:
     return Pattern(Query(Event(variable, frozenset(types or (variable,)))))
 
 
+@typed
 def any_event(variable: str) -> Pattern:
     """Return one event of whatever type, bound to `variable`."""
     return Pattern(Query(Event(variable, None)))
@@ -210,6 +221,7 @@ def not_(item: Pattern | Structure) -> Pattern:
     return Pattern(Query(Not(_structure(item))))
 
 
+@typed
 def kl(item: Pattern | Structure, minimum: int = 1, maximum: int | None = None) -> Pattern:
     """Return a set of `minimum` to `maximum` events (None: no upper bound)."""
     return Pattern(Query(Kleene(_structure(item), minimum, maximum)))
@@ -231,7 +243,15 @@ def as_query(pattern: Query | Pattern | str) -> Query:
     raise PatternError(
         f"a pattern of the type {type(pattern).__name__}",
         expected="a text, a Query, or what seq(...) and the like return",
+        hint="are two arguments swapped?"
+        if type(pattern).__module__.startswith("cepkit.")
+        else None,
     )
+
+
+@typed
+def _check_window(events: int | None, exclusive: bool) -> None:
+    """Check the kinds of what a window has beside its duration."""
 
 
 def _structure(item: Pattern | Structure) -> Structure:
@@ -247,7 +267,7 @@ def _structure(item: Pattern | Structure) -> Structure:
         case Event() | Seq() | And() | Or() | Not() | Kleene():
             return item
     raise PatternError(
-        f"{item!r} as a part of a pattern",
+        f"{shown(item)} as a part of a pattern",
         expected='event("a", "MSFT"), or what seq(...) and the like return',
     )
 

@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import get_args
 
 from cepkit.errors import PatternError, nearest
-from cepkit.pattern import functions
 from cepkit.pattern.conditions import (
     Aggregate,
     AllOf,
@@ -29,6 +28,8 @@ from cepkit.pattern.conditions import (
     walk,
 )
 from cepkit.pattern.durations import in_microseconds
+from cepkit.pattern.evaluation.functions import FUNCTIONS
+from cepkit.pattern.evaluation.functions.registered import function_of, known_functions
 from cepkit.pattern.nodes import Event, Not, Or, Structure, events_of, repeated_in
 from cepkit.pattern.nodes import walk as walk_structure
 
@@ -133,8 +134,8 @@ def check_condition(condition: Expression, events: Events) -> None:
                 mentioned.add(variable)
             case Aggregate():
                 raise PatternError(f"{node.function}() of nothing", span=node.span)
-            case Call(function, arguments):
-                _check_call(node, function, len(arguments))
+            case Call(_, arguments):
+                _check_call(node, len(arguments))
     _check_together(condition, mentioned, events)
 
 
@@ -161,23 +162,21 @@ def _check_variable(node: Attribute | Aggregate, variable: str, events: Events) 
         )
 
 
-def _check_call(node: Call, function: str, given: int) -> None:
-    builtin = functions.BUILTINS.get(function)
-    if builtin is None:
-        if function not in functions.known_functions():
-            raise PatternError(
-                f"'{function}' is no known function",
-                expected=f"one of {', '.join(functions.known_functions())}",
-                hint=nearest(function, functions.known_functions())
-                or f"register it: cepkit.register_function('{function}', ...)",
-                span=node.span,
-            )
-        return
-    if given < builtin.minimum or (builtin.maximum is not None and given > builtin.maximum):
-        wanted = str(builtin.minimum) if builtin.maximum else f"{builtin.minimum} or more"
+def _check_call(node: Call, given: int) -> None:
+    name = node.function
+    if name not in known_functions():
         raise PatternError(
-            f"{function} with {given} argument{'' if given == 1 else 's'}",
-            expected=f"{wanted} argument{'' if wanted == '1' else 's'}",
+            f"'{name}' is no known function",
+            expected=f"one of {', '.join(known_functions())}",
+            hint=nearest(name, known_functions())
+            or f"register it: cepkit.register_function('{name}', ...)",
+            span=node.span,
+        )
+    expected = function_of(node).arity_error(given)
+    if expected is not None:
+        raise PatternError(
+            f"{name} with {given} argument{'' if given == 1 else 's'}",
+            expected=expected,
             span=node.span,
         )
 
@@ -196,7 +195,7 @@ def _check_is_truth(condition: Expression) -> None:
             raise _not_a_condition(condition)
         case Arithmetic() | Negative() | Aggregate():
             raise _not_a_condition(condition)
-        case Call(function) if function in functions.BUILTINS:
+        case Call(name) if name in FUNCTIONS and not FUNCTIONS[name].is_condition:
             raise _not_a_condition(condition)
 
 

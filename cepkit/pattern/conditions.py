@@ -1,8 +1,8 @@
 """Conditions as data: expressions that can be printed, compared, estimated and compiled.
 
-A value is a number, a text, a truth value, a time, a duration, an array - or missing; kinds.py says
-which of them go together. Null and NaN are both missing; whatever is computed from a missing value
-is missing, a comparison with it is neither true nor false (SQL's three-valued logic), and a
+A value is a number, a text, a truth value, a time, a duration, an array - or missing; evaluation/
+says which of them go together. Null and NaN are both missing; whatever is computed from a missing
+value is missing, a comparison with it is neither true nor false (SQL's three-valued logic), and a
 condition holds only where it is true.
 Missing as well: a division by zero, the root of a negative, the logarithm of what is not
 positive, an integer that 64 bits cannot hold. `+`, `-`, `*` and `%` of integers stay integers;

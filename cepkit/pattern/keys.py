@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from cepkit.errors import PatternError
-from cepkit.pattern.kinds import are_comparable, word
-from cepkit.pattern.operations import as_floats, as_times, common_codes
+from cepkit.pattern.evaluation.kinds import are_comparable, word
+from cepkit.pattern.evaluation.operations import as_floats, as_times, common_codes
 from cepkit.stream.columns import Column
 
 Codes = npt.NDArray[np.int32]

@@ -84,7 +84,7 @@ _FOREIGN = {
     "[": "lists and sets stand in round brackets: IN (1, 2)",
     "]": "lists and sets stand in round brackets: IN (1, 2)",
     ":": "a variable stands after its type: MSFT a",
-    "LIKE": "there is no LIKE: compare whole texts, or register a function of your own",
+    "LIKE": "there is no LIKE: write contains(a.name, 'part'), starts_with or ends_with",
     "ORDER": "matches have no order of their own; sort the result",
     "LIMIT": "a limit is an argument of detect, not a part of the pattern",
     "HAVING": "all conditions stand in WHERE",

@@ -8,7 +8,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from cepkit.errors import PatternError
+from cepkit.arguments import typed
+from cepkit.errors import PatternError, shown
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.conditions import (
     Aggregate,
@@ -29,7 +30,7 @@ from cepkit.pattern.conditions import (
     Literal,
     Negative,
 )
-from cepkit.pattern.functions import BUILTINS
+from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.printer import expression_text
 
@@ -175,7 +176,7 @@ class Term:
 
     def _choices(self, choices: Iterable[Operand]) -> tuple[Expression, ...]:
         if isinstance(choices, str) or not isinstance(choices, Iterable):
-            raise PatternError(f"'{self}' in {choices!r}", expected="a list of values")
+            raise PatternError(f"'{self}' in {shown(choices)}", expected="a list of values")
         return tuple(map(expression_of, choices))
 
 
@@ -199,7 +200,9 @@ class Variable:
 
     def __getitem__(self, name: str) -> Term:
         if not isinstance(name, str):
-            raise PatternError(f"the attribute {name!r} of '{self}'", expected="a column's name")
+            raise PatternError(
+                f"the attribute {shown(name)} of '{self}'", expected="a column's name"
+            )
         return Term(Attribute(self._name, name))
 
     def __str__(self) -> str:
@@ -212,11 +215,13 @@ class Variable:
 Operand: TypeAlias = Term | Constant
 
 
+@typed
 def var(name: str) -> Variable:
     """Return a variable of a pattern, to build conditions with."""
     return Variable(name)
 
 
+@typed
 def fn(function: str, *arguments: Operand) -> Term:
     """Return a call of a built-in or registered function: ``fn("sqrt", a.price)``.
 
@@ -225,7 +230,7 @@ def fn(function: str, *arguments: Operand) -> Term:
     if function.lower() in AGGREGATES and len(arguments) == 1:
         (what,) = arguments
         return _aggregate(function.lower(), what)  # type: ignore[arg-type]
-    name = function.lower() if function.lower() in BUILTINS else function
+    name = function.lower() if function.lower() in FUNCTIONS else function
     return Term(Call(name, tuple(map(expression_of, arguments))))
 
 
@@ -279,8 +284,13 @@ def expression_of(value: Operand) -> Expression:
         )
     if isinstance(found, timedelta | np.timedelta64):
         return Literal(_duration(found))
-    if type(found).__module__ == "numpy" and hasattr(found, "item") and not hasattr(found, "len"):
+    if type(found).__module__ == "numpy" and getattr(found, "shape", None) == ():
         found = found.item()
+    if type(found) is int and not -(2**63) <= found < 2**63:
+        raise PatternError(
+            f"the integer {shown(found)} does not fit into 64 bits",
+            hint="as a float, with a decimal point, it may be larger",
+        )
     if found is None or type(found) in (int, float, str, bool):
         return Literal(found)
     hint = "a time is written as a text: a.ts > '2024-05-01 09:30:00'"

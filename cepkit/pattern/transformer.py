@@ -15,7 +15,8 @@ from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
 from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.durations import read_duration, read_window
-from cepkit.pattern.functions import BUILTINS, SET_FUNCTIONS
+from cepkit.pattern.evaluation.functions import FUNCTIONS
+from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
 from cepkit.pattern.names import name_text, unquoted
 from cepkit.pattern.policies import Strategy, Window
 from cepkit.pattern.query import Query
@@ -304,7 +305,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
                     expected=f"an attribute, as in {name_text(argument)}.price",
                     span=argument.span,
                 )
-        if function.lower() in BUILTINS:
+        if function.lower() in FUNCTIONS:
             function = function.lower()
         return c.Call(function, arguments, self._span(meta))
 

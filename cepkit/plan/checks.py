@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from cepkit.errors import PlanError, nearest
+from cepkit.errors import PlanError, nearest, shown
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, Plan, Tree, TreePlan
@@ -20,6 +20,11 @@ def check_plan(plan: Plan, query: Query) -> Plan:
     Raises:
         PlanError: It does not.
     """
+    if not isinstance(plan, Plan):
+        raise PlanError(
+            f"a plan of the type {type(plan).__name__}",
+            expected="a Plan, from choose_plan or the rows of a comparison",
+        )
     branches = normal_form(query)
     if len(plan.branches) != len(branches):
         raise PlanError(
@@ -52,7 +57,13 @@ def as_plan(value: PlanLike, query: Query) -> Plan:
             order: BranchPlan = value
         case str():
             raise PlanError(
-                f"a plan cannot be the text {value!r}", expected="names in a list: ['c', 'b', 'a']"
+                f"a plan cannot be the text {shown(value)}",
+                expected="names in a list: ['c', 'b', 'a']",
+            )
+        case _ if not isinstance(value, Sequence):
+            raise PlanError(
+                f"a plan of the type {type(value).__name__}",
+                expected="one from choose_plan, or names in a list: ['c', 'b', 'a']",
             )
         case _ if all(isinstance(item, str) for item in value):
             order = OrderPlan(tuple(value))
@@ -76,7 +87,7 @@ def _tree(value: object) -> Tree:
             return Pair(_tree(left), _tree(right))
         case _:
             raise PlanError(
-                f"a tree cannot have {value!r} as a node",
+                f"a tree cannot have {shown(value)} as a node",
                 expected="a variable or a pair of trees: (('a', 'b'), ('c', 'd'))",
             )
 

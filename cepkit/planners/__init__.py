@@ -51,5 +51,6 @@ PLANNERS: Shelf[Planner] = Shelf(
     (ZStream("zstream"), "the best tree with the leaves in the order of the pattern; O(n^3)"),
     (ZStream("zstream-ord", greedy=True), "the best tree with the leaves in greedy order; O(n^3)"),
     (DpTree(), "the best tree of every set of variables; O(3^n), the best of all trees"),
+    method="plan",
 )
 """Every planner with its default settings, by name."""

@@ -124,6 +124,7 @@ def weigh(
     Raises:
         PlanError: No planner or no alpha is given.
     """
+    planners, alphas = tuple(planners), tuple(alphas)
     if not planners or not alphas:
         raise PlanError("nothing to weigh", expected="at least one planner and one alpha")
     plans = [

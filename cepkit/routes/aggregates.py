@@ -19,7 +19,7 @@ from cepkit.aggregation.sequence.elements import Emit, Method
 from cepkit.aggregation.sequence.operations import operations_of
 from cepkit.columnar.results.matches import report
 from cepkit.errors import UnsupportedError
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.routes.asked import attributes_of, carrying
 from cepkit.routes.detected import aggregate_detected

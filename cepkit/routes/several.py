@@ -37,7 +37,7 @@ from cepkit.aggregation.sharing.plan import (
 from cepkit.aggregation.sharing.planner import Rates, Sharing, choose, cost_of
 from cepkit.columnar.results.matches import report
 from cepkit.errors import PlanError
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.printing import html_output
 from cepkit.routes.aggregates import aggregate, aggregate_columns, way_of

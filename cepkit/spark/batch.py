@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Literal
 from pyspark.sql import DataFrame
 
 from cepkit.columnar.compile.query import compile_query
-from cepkit.columnar.slices.cutting import cutting_clock
+from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
 from cepkit.errors import UnsupportedError
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import repeated_in
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -27,7 +27,6 @@ from cepkit.spark.cells.delivery import (
     Route,
     Setting,
     Work,
-    looks_ahead,
     numbers_for,
     taken_in_turn,
 )

@@ -20,8 +20,8 @@ from dataclasses import replace
 import numpy as np
 
 from cepkit.pattern.conditions import Aggregate, variables_of, walk
-from cepkit.pattern.evaluation import truth
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.columns import truth
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.pattern.conditions import Attribute, Comparison, Expression, variables_of
+from cepkit.pattern.evaluation.operations import as_floats, common_codes
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
-from cepkit.pattern.operations import as_floats, common_codes
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.stream.columns import Column, Kind

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from itertools import chain
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any
 
+from cepkit.arguments import typed
 from cepkit.errors import StatisticsError, shown
 from cepkit.files import JSON, write_text
 from cepkit.printing import WithPrinter
@@ -108,6 +108,7 @@ class Statistics(WithPrinter):
         object.__setattr__(self, "same_key", same_key)
 
     @classmethod
+    @typed
     def assumed(
         cls,
         rates: Mapping[str, float],
@@ -170,6 +171,8 @@ class Statistics(WithPrinter):
 
         What was measured of equal keys of the two goes, as it would contradict.
         """
+        for variable in (first, second):
+            _check_known(variable, self.rates)
         pair = frozenset((first, second))
         return self._edited(
             selectivities={**self.selectivities, pair: Selectivity(share)},
@@ -181,6 +184,7 @@ class Statistics(WithPrinter):
         changed = replace(self, **changes)
         return self if changed == self else replace(changed, forecast=None)
 
+    @typed
     def to_json(
         self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
     ) -> str:
@@ -234,32 +238,41 @@ def _alone(variable: str) -> frozenset[str]:
 
 def _check_known(variable: str, known: Iterable[str]) -> None:
     names = tuple(known)
+    if not isinstance(variable, str):
+        raise StatisticsError(
+            f"a variable of the type {type(variable).__name__}", expected="its name, a text"
+        )
     if variable not in names:
         raise StatisticsError.unknown(
             f"the statistics have no rate of a variable '{variable}'", variable, names
         )
 
 
+_KINDS: Mapping[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("rates", "filters", "selectivities", "equalities", "missing"), (Mapping,)),
+    "events": (int,),
+    "dropped": (Dropped,),
+    "first": (int, NoneType),
+    "last": (int, NoneType),
+    "never_occurring": (tuple,),
+    "over_time": (OverTime, NoneType),
+    "keys": (tuple,),
+    "lateness": (Lateness, NoneType),
+    "forecast": (Forecast, NoneType),
+}
+
+
 def _check_kinds(statistics: Statistics) -> None:
     """Check what else would fail somewhere behind, in words that say nothing of statistics."""
-    for name in ("rates", "filters", "selectivities", "equalities", "missing"):
-        table = getattr(statistics, name)
-        if not isinstance(table, Mapping):
+    for name, kinds in _KINDS.items():
+        value = getattr(statistics, name)
+        if not isinstance(value, kinds):
             raise StatisticsError(
-                f"{name}= is of the type {type(table).__name__}",
-                expected="a dict with a value for each variable, or for each set of variables",
+                f"{name}= is of the type {type(value).__name__}",
+                expected=" or ".join(kind.__name__ for kind in kinds).replace("NoneType", "None"),
             )
-    for variable in (*statistics.rates, *chain.from_iterable(statistics.selectivities)):
-        if not isinstance(variable, str):
-            raise StatisticsError(
-                f"a variable of the type {type(variable).__name__}", expected="its name, a text"
-            )
-    for name in ("events", "first", "last"):
-        number = getattr(statistics, name)
-        if not isinstance(number, int) and (number is not None or name == "events"):
-            raise StatisticsError(
-                f"{name}= is of the type {type(number).__name__}", expected="a whole number"
-            )
+    for variable in statistics.rates:
+        _check_known(variable, statistics.rates)
 
 
 def _check_stream(statistics: Statistics) -> None:

@@ -43,6 +43,12 @@ class OverTime:
         counts = {v: tuple(map(int, numbers)) for v, numbers in self.counts.items()}
         if len({len(numbers) for numbers in counts.values()}) > 1:
             raise StatisticsError("the variables have different numbers of buckets")
+        buckets = max(map(len, counts.values()), default=0)
+        if not abs(self.begin) + self.bucket_seconds * _SECOND * buckets < 2**63:
+            raise StatisticsError(
+                "buckets up to 292,000 years or more from 1970",
+                hint="begin= is in microseconds, bucket_seconds= in seconds",
+            )
         if any(number < 0 for numbers in counts.values() for number in numbers):
             raise StatisticsError("a negative number of events in a bucket", expected="0 or more")
         object.__setattr__(self, "counts", MappingProxyType(counts))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.pattern.conditions import variables_of
-from cepkit.pattern.evaluation import Read, truth
+from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.rewrite import without_not

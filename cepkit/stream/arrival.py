@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import ArrowColumn, single
+from cepkit.stream.arrow import ArrowColumn, described, single
 
 Integers = npt.NDArray[np.int64]
 
@@ -31,7 +31,7 @@ def arrival_numbers(column: ArrowColumn, name: str, rows: npt.NDArray[np.integer
         StreamError: The column holds what has no order, or has no value for some event, or the
             same value for several.
     """
-    check_kind(column.type, name)
+    check_arrival(column.type, name)
     array = single(column)
     if len(rows) < len(array):
         array = array.take(pa.array(rows))
@@ -47,7 +47,7 @@ def arrival_numbers(column: ArrowColumn, name: str, rows: npt.NDArray[np.integer
     if doubled:
         first = ascending[int(np.argmax(same.to_numpy(zero_copy_only=False)))]
         raise StreamError(
-            f"the arrival column '{name}' holds {first.as_py()} more than once;"
+            f"the arrival column '{name}' holds values more than once, such as {first.as_py()};"
             f" {doubled:,} of {len(rows):,} events have the value of another",
             expected="a value of its own for each event",
         )
@@ -56,7 +56,7 @@ def arrival_numbers(column: ArrowColumn, name: str, rows: npt.NDArray[np.integer
     return arrivals
 
 
-def check_kind(kind: pa.DataType, name: str) -> None:
+def check_arrival(kind: pa.DataType, name: str) -> None:
     """Refuse a column whose values have no order in which events can have come.
 
     Raises:
@@ -66,7 +66,7 @@ def check_kind(kind: pa.DataType, name: str) -> None:
     moment = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
     if not (number or moment or pa.types.is_null(kind)):
         raise StreamError(
-            f"the arrival column '{name}' holds {kind}",
+            f"the arrival column '{name}' holds {described(kind)}",
             expected="numbers or times, which say in which order the events came",
         )
 

@@ -39,8 +39,29 @@ def nulls(array: pa.Array) -> npt.NDArray[np.bool_] | None:
     return np.asarray(array.is_null().to_numpy(zero_copy_only=False))
 
 
+def described(kind: pa.DataType) -> str:
+    """Return what a column of an Arrow type holds, in the same words whoever made the column."""
+    if pa.types.is_dictionary(kind):
+        return described(kind.value_type)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return f"lists of {described(kind.value_type)}"
+    return next((words for is_such, words in _WORDS if is_such(kind)), str(kind))
+
+
 def is_text(kind: pa.DataType) -> bool:
     """Return whether values of this Arrow type are texts."""
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+_WORDS = (
+    (is_text, "texts"),
+    (pa.types.is_boolean, "truth values"),
+    (pa.types.is_decimal, "decimals"),
+    (pa.types.is_timestamp, "timestamps"),
+    (pa.types.is_date, "dates"),
+    (pa.types.is_time, "times of day"),
+    (pa.types.is_duration, "durations"),
+    (pa.types.is_map, "maps"),
+    (pa.types.is_struct, "structs"),
+    (lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind), "bytes"),
+)

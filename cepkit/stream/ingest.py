@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 
 from cepkit.errors import LimitError, StreamError
 from cepkit.stream.arrival import arrival_numbers
-from cepkit.stream.arrow import ArrowColumn, is_text, nulls, raw, single
+from cepkit.stream.arrow import ArrowColumn, described, is_text, nulls, raw, single
 from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped, EventColumns
 from cepkit.stream.schema import Schema
 from cepkit.stream.texts import compact, encode, type_codes
@@ -135,7 +135,7 @@ def from_batches(
 def is_readable(kind: pa.DataType) -> bool:
     """Return whether conditions can read a column of this Arrow type."""
     if pa.types.is_dictionary(kind):
-        return is_readable(kind.value_type)
+        return is_text(kind.value_type)
     if _is_list(kind):
         return _is_number(kind.value_type)
     return bool(
@@ -163,14 +163,12 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
     kind = column.type
     if not is_readable(kind):
         raise StreamError(
-            f"the column '{name}' holds {kind}, which conditions cannot read",
+            f"the column '{name}' holds {described(kind)}, which conditions cannot read",
             expected="numbers, texts, truth values, times, durations or lists of numbers",
             hint="it can still be carried to the output; or take out the part that you need",
         )
     if pa.types.is_null(kind):
         return Column("null", np.full(len(column), np.nan), has_missing=True)
-    if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
-        return attribute(column.cast(kind.value_type), name, schema)
     if pa.types.is_dictionary(kind) or is_text(kind):
         codes, texts = encode(column)
         return Column("text", codes, texts, has_missing=bool((codes < 0).any()))

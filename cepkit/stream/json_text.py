@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from cepkit.errors import TraceError
@@ -33,14 +32,14 @@ def write_json(
 
 
 def read_json(
-    source: str | os.PathLike[str], schema: str, decode: Callable[[dict[str, Any]], T]
+    source: str | os.PathLike[str], decoders: Mapping[str, Callable[[dict[str, Any]], T]]
 ) -> T:
     """Return what a JSON text, or a file of one, holds.
 
     Args:
         source: The text, which begins with a brace, or a path.
-        schema: What its object should be.
-        decode: Makes of that object what is returned; raises a ShapeError where it cannot.
+        decoders: By each schema that its object may have what makes of it what is returned, and
+            raises a ShapeError where it cannot.
 
     Raises:
         TraceError: The file cannot be read, or holds no such object; the error says where.
@@ -53,7 +52,8 @@ def read_json(
     if text is None:
         text = read_text(path_of(source, TraceError), _LARGEST_FILE, TraceError)
     try:
-        return decode(parse_object(text, "schema", schema))
+        data = parse_object(text, "schema", *decoders)
+        return decoders[data["schema"]](data)
     except ShapeError as error:
         raise TraceError(f"this is no trace: {error}", expected=error.expected) from None
 
@@ -92,22 +92,3 @@ def _parsed(text: str) -> Any:
 
 def _refuse_constant(name: str) -> None:
     raise ShapeError(name, "a finite number")
-
-
-def encode_columns(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Return attributes of events as JSON has them: infinities as texts, arrays as lists."""
-    return {name: list(map(_finite, column)) for name, column in columns.items()}
-
-
-def decode_columns(columns: Mapping[str, Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
-    """Return attributes that `encode_columns` encoded; infinities stay texts."""
-    return {
-        name: tuple(tuple(value) if isinstance(value, list) else value for value in column)
-        for name, column in columns.items()
-    }
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    return list(map(_finite, value)) if isinstance(value, tuple) else value

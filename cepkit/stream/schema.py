@@ -85,6 +85,10 @@ class Schema:
         """Return the schema of rows of which it does not matter, or is known, when they came."""
         return replace(self, arrival=None)
 
+    def without_output(self) -> Schema:
+        """Return the schema of rows that are only counted and measured: they go nowhere."""
+        return replace(self, arrival=None, columns=())
+
     def carried(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the columns that go to the output, in the source's order.
 

@@ -51,7 +51,7 @@ class ShapeError(ValueError):
 
     def within(self, place: str) -> ShapeError:
         """Return the same error, seen from further outside."""
-        dot = "." if self.place and self.place[0] != "[" else ""
+        dot = "." if place and self.place and self.place[0] != "[" else ""
         return ShapeError(self.found, self.expected, f"{place}{dot}{self.place}")
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ def check_below(number: int | None, size: int, what: str, place: str) -> None:
         raise ShapeError(shown(number), f"one of {size:,} {what}, counted from 0", place)
 
 
-def check_even(columns: Mapping[str, Sequence[object]], size: int, place: str) -> None:
+def check_even(columns: Mapping[str, Sequence[object]], size: int, place: str = "") -> None:
     """Check that all columns have so many rows.
 
     Raises:
@@ -115,7 +115,7 @@ def check_even(columns: Mapping[str, Sequence[object]], size: int, place: str) -
     """
     for name, column in columns.items():
         if len(column) != size:
-            raise ShapeError(shown(column), f"{size:,} values", f"{place}.{name}")
+            raise ShapeError(shown(column), f"{size:,} values", name).within(place)
 
 
 @cache
@@ -163,9 +163,9 @@ def shown(data: object) -> str:
             return "false"
         case None:
             return "null"
-        case list() | dict():
+        case list() | tuple() | dict():
             size = f"{len(data):,} value{'' if len(data) == 1 else 's'}"
-            return f"{'a list' if isinstance(data, list) else 'an object'} of {size}"
+            return f"{'an object' if isinstance(data, dict) else 'a list'} of {size}"
         case str() if not data.isprintable():
             return ascii(data[:40])
         case _:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,21 +10,22 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
-from cepkit.stream import readers
-from cepkit.stream.arrival import check_kind
+from cepkit.stream import readers, sources
+from cepkit.stream.arrival import check_arrival
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.ingest import event_columns, is_readable
-from cepkit.stream.paths import path_of
 from cepkit.stream.preview import Preview, shown_columns
-from cepkit.stream.schema import UNIT_NAMES, Schema
+from cepkit.stream.schema import Schema
 from cepkit.stream.sessions import check_session
+from cepkit.stream.sources import from_pandas, is_pandas, is_spark
+from cepkit.stream.texts import check_type
 from cepkit.stream.times import microseconds
 
 Place = Literal["local", "spark"]
 
 _CHECKED_ROWS = 100
-_SPARK_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -74,6 +74,7 @@ class Stream:
         readable = [field.name for field in carried if is_readable(field.type)]
         return event_columns(table, self.schema, readable)
 
+    @typed
     def head(self, n: int = 5) -> Stream:
         """Return the first events in stream order as a local stream of their own.
 
@@ -89,7 +90,7 @@ class Stream:
             check_session(self.source)
             rows = self.source.dropna(subset=[self.schema.time, self.schema.type])
             rows = rows.orderBy(*(r for r in self.schema.roles if r != self.schema.type)).limit(n)
-            table = rows.toArrow() if hasattr(rows, "toArrow") else _from_pandas(rows.toPandas())
+            table = rows.toArrow() if hasattr(rows, "toArrow") else from_pandas(rows.toPandas())
             return Stream(table, self.schema, self.column_names)
         columns = self.columns(())
         first = pa.array(columns.source_rows(np.arange(min(n, len(columns)))))
@@ -98,9 +99,7 @@ class Stream:
 
     def __len__(self) -> int:
         """Return the number of events: of rows with a time and a type."""
-        keys = Schema(
-            self.schema.time, self.schema.type, self.schema.unit, self.schema.timezone, ()
-        )
+        keys = self.schema.without_output()
         return len(event_columns(self._table((keys.time, keys.type)), keys))
 
     def __bool__(self) -> bool:
@@ -123,7 +122,7 @@ class Stream:
         if self.place == "spark":
             return Preview("a Spark DataFrame", self.schema, self.column_names, None)
         shown = shown_columns(self.column_names, self.schema)
-        rows = _first_rows(self.source, shown, self.column_names, 5)
+        rows = sources.first_rows(self.source, shown, self.column_names, 5)
         if isinstance(self.source, Path):
             count = readers.row_count(self.source)
             title = f"the file {self.source.name}"
@@ -141,11 +140,10 @@ class Stream:
                 "the events are in Spark and are not loaded into this process",
                 hint="profile, detect and aggregate run there; stream.head(1000) fetches the first",
             )
-        if isinstance(self.source, Path):
-            return readers.read_table(self.source, columns)
-        return _select(self.source, columns, self.column_names)
+        return sources.all_rows(self.source, columns, self.column_names)
 
 
+@typed
 def events(
     source: Any,
     *,
@@ -189,63 +187,23 @@ def events(
         columns = (columns,)
     carried = None if columns is None else tuple(columns)
     schema = Schema(time, type, unit, timezone, carried, arrival)
-    source = _accepted(source)
-    names = _column_names(source)
+    source = sources.accepted(source)
+    names = sources.column_names(source)
     _hint_at_index(source, schema, names)
     schema.check(names)
     if is_spark(source):
         check_session(source)
-        _check_spark_time(source, schema)
-        _check_spark_arrival(source, schema)
-    else:
-        keys = tuple(dict.fromkeys(schema.roles))
-        beginning = _first_rows(source, keys, names, _CHECKED_ROWS)
-        microseconds(beginning.column(time), time, unit=unit, timezone=timezone)
-        if arrival is not None:
-            check_kind(beginning.column(arrival).type, arrival)
+    roles = tuple(dict.fromkeys(schema.roles))
+    beginning = sources.first_rows(source, roles, names, _CHECKED_ROWS)
+    microseconds(beginning.column(time), time, unit=unit, timezone=timezone)
+    check_type(beginning.column(type).type, type)
+    if arrival is not None:
+        check_arrival(beginning.column(arrival).type, arrival)
     return Stream(source, schema, names)
 
 
-def is_spark(source: object) -> bool:
-    """Return whether an object is a Spark DataFrame, classic or Connect, without loading Spark."""
-    return any(
-        base.__module__.startswith("pyspark.sql.") and base.__name__ == "DataFrame"
-        for base in type(source).__mro__
-    )
-
-
-def _is_pandas(source: object) -> bool:
-    return any(
-        base.__module__.startswith("pandas.") and base.__name__ == "DataFrame"
-        for base in type(source).__mro__
-    )
-
-
-def _accepted(source: Any) -> Any:
-    if is_spark(source) or _is_pandas(source) or isinstance(source, pa.Table):
-        return source
-    if isinstance(source, str | os.PathLike):
-        return path_of(source, StreamError)
-    if isinstance(source, pa.RecordBatch) or hasattr(source, "__arrow_c_stream__"):
-        return pa.table(source)
-    pandas_on_spark = type(source).__module__.startswith("pyspark.pandas")
-    raise StreamError(
-        f"a stream from {type(source).__module__}.{type(source).__name__}",
-        expected="a pandas or Spark DataFrame, an Arrow table, or a path",
-        hint="call .to_spark() on it" if pandas_on_spark else None,
-    )
-
-
-def _column_names(source: Any) -> tuple[str, ...]:
-    if isinstance(source, Path):
-        return readers.column_names(source)
-    if isinstance(source, pa.Table):
-        return tuple(source.column_names)
-    return tuple(str(name) for name in source.columns)
-
-
 def _hint_at_index(source: Any, schema: Schema, names: tuple[str, ...]) -> None:
-    if not _is_pandas(source):
+    if not is_pandas(source):
         return
     for name in schema.roles:
         if name not in names and name in source.index.names:
@@ -253,61 +211,3 @@ def _hint_at_index(source: Any, schema: Schema, names: tuple[str, ...]) -> None:
                 f"'{name}' is the index of the DataFrame, not a column",
                 hint="pass df.reset_index()",
             )
-
-
-def _check_spark_time(source: Any, schema: Schema) -> None:
-    kind = dict(source.dtypes)[schema.time]
-    number = kind.split("(")[0] in _SPARK_NUMBERS
-    if number and schema.unit is None:
-        raise StreamError(
-            f"the time column '{schema.time}' holds numbers ({kind}), but no unit is given",
-            expected=f"unit= one of {', '.join(UNIT_NAMES)}",
-        )
-    if number or (schema.unit is None and kind in ("timestamp", "timestamp_ntz", "date", "string")):
-        return
-    if schema.unit is not None:
-        raise StreamError(
-            f"unit='{schema.unit}' is given, but the time column '{schema.time}' holds {kind}",
-            hint="leave unit out",
-        )
-    raise StreamError(
-        f"the time column '{schema.time}' holds no times, but {kind}",
-        expected="timestamps, dates, numbers with a unit, or texts like 2024-03-01T10:00:00",
-    )
-
-
-def _check_spark_arrival(source: Any, schema: Schema) -> None:
-    kind = "" if schema.arrival is None else dict(source.dtypes)[schema.arrival]
-    if kind.split("(")[0] not in ("", *_SPARK_NUMBERS, "timestamp", "timestamp_ntz", "date"):
-        raise StreamError(
-            f"the arrival column '{schema.arrival}' holds {kind}",
-            expected="numbers or times, which say in which order the events came",
-        )
-
-
-def _first_rows(
-    source: Any, columns: tuple[str, ...], names: tuple[str, ...], count: int
-) -> pa.Table:
-    if isinstance(source, Path):
-        return readers.read_table(source, columns, limit=count)
-    rows = source.slice(0, count) if isinstance(source, pa.Table) else source.iloc[:count]
-    return _select(rows, columns, names)
-
-
-def _select(rows: Any, columns: tuple[str, ...], names: tuple[str, ...]) -> pa.Table:
-    if isinstance(rows, pa.Table):
-        return rows if columns == names else rows.select(list(columns))
-    # By position: a column's name need not be a text in pandas.
-    table = _from_pandas(rows.iloc[:, [names.index(name) for name in columns]])
-    return table.rename_columns(list(columns))
-
-
-def _from_pandas(rows: Any) -> pa.Table:
-    try:
-        return pa.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(None)
-    except (pa.ArrowException, OverflowError) as error:
-        raise StreamError(
-            f"the DataFrame cannot be read: {' '.join(str(part) for part in error.args)}",
-            expected="values of one type in each column",
-            hint="convert that column, or leave it out by columns=",
-        ) from error

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import ArrowColumn, is_text, nulls, raw, single
+from cepkit.stream.arrow import ArrowColumn, described, is_text, nulls, raw, single
 
 Codes = npt.NDArray[np.int32]
 Texts = npt.NDArray[np.object_]
@@ -33,7 +33,7 @@ def type_codes(column: ArrowColumn, name: str) -> tuple[Codes, Texts]:
     """Return event types as codes and the distinct types, as texts in ascending order.
 
     Args:
-        column: Texts, numbers, truth values, dates, or a dictionary of these.
+        column: Texts, a dictionary of texts, numbers, truth values or dates.
         name: The column's name, for error messages.
 
     Returns:
@@ -44,18 +44,33 @@ def type_codes(column: ArrowColumn, name: str) -> tuple[Codes, Texts]:
     Raises:
         StreamError: The column holds what has no text.
     """
+    check_type(column.type, name)
     if pa.types.is_null(column.type):
         return np.full(len(column), -1, dtype=np.int32), np.empty(0, dtype=object)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if is_text(kind):
         return encode(column)
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        raise StreamError(
-            f"the type column '{name}' holds {kind}",
-            expected="texts, or numbers or truth values, which are read as texts",
-        )
     codes, values = _distinct(column)
     return _sorted(codes, _written(values), distinct=False)
+
+
+def check_type(kind: pa.DataType, name: str) -> None:
+    """Refuse a column whose values cannot be event types.
+
+    Raises:
+        StreamError: It holds neither texts nor what is written in one way alone: numbers, truth
+            values, dates. How a time is written depends on its unit and on who holds it.
+    """
+    if pa.types.is_dictionary(kind):
+        return check_type(kind.value_type, name)
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    plain = pa.types.is_boolean(kind) or pa.types.is_date(kind) or pa.types.is_null(kind)
+    if not (is_text(kind) or number or plain):
+        raise StreamError(
+            f"the type column '{name}' holds {described(kind)}",
+            expected="texts, or numbers, truth values or dates, which are read as texts",
+        )
+    return None
 
 
 def compact(codes: Codes, texts: Texts) -> tuple[Codes, Texts]:
@@ -71,12 +86,8 @@ def _distinct(column: ArrowColumn) -> tuple[Codes, pa.Array]:
     """Return codes (-1 for null) and the dictionary that they point into."""
     if not isinstance(column, pa.ChunkedArray):
         column = pa.chunked_array([column])
-    if pa.types.is_string_view(column.type):
-        column = column.cast(pa.large_string())
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    elif is_text(column.type.value_type) or column.num_chunks > 1:
-        column = column.unify_dictionaries()
+    encoded = pa.types.is_dictionary(column.type)
+    column = column.unify_dictionaries() if encoded else column.dictionary_encode()
     if not column.num_chunks:
         return np.empty(0, dtype=np.int32), pa.array([], pa.string())
     codes = np.concatenate([_indices(chunk) for chunk in column.chunks])
@@ -93,8 +104,6 @@ def _indices(chunk: pa.DictionaryArray) -> Codes:
 
 
 def _sorted(codes: Codes, values: pa.Array, *, distinct: bool) -> tuple[Codes, Texts]:
-    if pa.types.is_string_view(values.type):
-        values = values.cast(pa.large_string())
     order = pc.array_sort_indices(values).to_numpy()
     texts: Texts = values.take(pa.array(order)).to_numpy(zero_copy_only=False).astype(object)
     rank = np.arange(len(order), dtype=np.int32)

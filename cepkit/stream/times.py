@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import ArrowColumn, is_text, nulls, raw, single
+from cepkit.stream.arrow import ArrowColumn, described, is_text, nulls, raw, single
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.schema import UNIT_NAMES, UNITS
 from cepkit.stream.time_texts import parse_times
@@ -53,14 +53,15 @@ def microseconds(
     if _is_number(kind):
         if unit is None:
             raise StreamError(
-                f"the time column '{name}' holds numbers ({kind}), but no unit is given",
+                f"the time column '{name}' holds numbers ({described(kind)}), but no unit is given",
                 expected=f"unit= one of {', '.join(UNIT_NAMES)}",
                 hint=f"events(..., time='{name}', unit='s') if it counts seconds since 1970",
             )
         return _from_numbers(single(column), name, unit)
     if unit is not None:
         raise StreamError(
-            f"unit='{unit}' is given, but the time column '{name}' holds no numbers ({kind})",
+            f"unit='{unit}' is given, but the time column '{name}' holds {described(kind)}",
+            expected="numbers, which a unit is for",
             hint="leave unit out",
         )
     if is_text(kind):
@@ -71,7 +72,7 @@ def microseconds(
     if pa.types.is_time(kind):
         hint = "a time of day needs its date: join the two into one column"
     raise StreamError(
-        f"the time column '{name}' holds no times, but {kind}",
+        f"the time column '{name}' holds no times, but {described(kind)}",
         expected="timestamps, dates, numbers with a unit, or texts like 2024-03-01T10:00:00",
         hint=hint,
     )

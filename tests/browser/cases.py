@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.api import aggregate_trace, simulate
-from cepkit.automata import MECHANISMS
-from cepkit.automata.trace import Trace
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.stream.stream import events
+from cepkit.tracing import CounterTrace, MechanismTrace
 from tests.unit.aggregation.cases import stream
 
 SCRIPT = "</script><script>window.broken = true</script><img src=x onerror='window.broken = true'>"
@@ -27,13 +26,13 @@ def stream_of(rows, seconds=None):
     return events(frame, time="ts", type="type", unit="s")
 
 
-def example() -> list[Trace]:
+def example() -> list[MechanismTrace]:
     """Two orders over SEQ(a, b, c) on the six events of LAZY's example."""
     stream = stream_of(EXAMPLE)
     return [simulate(stream, PATTERN, mechanism="chain-nfa", plan=list(p)) for p in ("cba", "abc")]
 
 
-def long(count: int) -> list[Trace]:
+def long(count: int) -> list[MechanismTrace]:
     """The same orders over a random stream, as many events as asked for."""
     random = np.random.default_rng(5)
     types = random.choice(list("ABCX"), count, p=[0.4, 0.4, 0.1, 0.1])
@@ -45,12 +44,12 @@ def long(count: int) -> list[Trace]:
     ]
 
 
-def wide_names() -> Trace:
+def wide_names() -> MechanismTrace:
     """Events of a type of wide letters, more than there is room for."""
     return simulate(stream_of([("MMMM", 1)] * 40), "PATTERN SEQ(MMMM a, MMMM b) WITHIN 2 s")
 
 
-def rich() -> list[Trace]:
+def rich() -> list[MechanismTrace]:
     """Every mechanism over a pattern with OR, KL and NOT."""
     random = np.random.default_rng(9)
     types = random.choice(list("ABCX"), 60, p=[0.3, 0.3, 0.2, 0.2]).tolist()
@@ -62,7 +61,7 @@ def rich() -> list[Trace]:
     return [simulate(stream, pattern, mechanism=mechanism) for mechanism in MECHANISMS]
 
 
-def empty() -> Trace:
+def empty() -> MechanismTrace:
     """A stream without events."""
     frame = pd.DataFrame({"ts": [0], "type": ["A"], "price": [1]})[:0]
     stream = events(frame, time="ts", type="type", unit="s")
@@ -96,7 +95,7 @@ def figure_10() -> list[CounterTrace]:
     return [counted(text, pattern, pieces) for pieces in (None, "a b c|d e")]
 
 
-def hostile() -> list[Trace]:
+def hostile() -> list[MechanismTrace]:
     """A type, a variable and values that are markup."""
     frame = pd.DataFrame({"ts": [0, 1], "type": [SCRIPT, "B"], "note": [SCRIPT, SCRIPT]})
     quoted = '"' + SCRIPT + '"'

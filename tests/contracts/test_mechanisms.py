@@ -5,10 +5,9 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.automata import MECHANISMS
-from cepkit.automata.choice import follow
-from cepkit.automata.operations import Match
-from cepkit.automata.simulation import attributes_read, machine_for
+from cepkit.automata.mechanisms import MECHANISMS
+from cepkit.automata.simulation import attributes_read, follow, machine_for
+from cepkit.tracing.operations import Match
 
 MECHANISM = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=list(MECHANISMS))
 PATTERNS = {

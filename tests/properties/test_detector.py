@@ -100,6 +100,13 @@ def test_a_match_is_found_when_all_events_before_its_end_have_come() -> None:
     assert numbers(detector, detector.finish()) == []
 
 
+def test_an_earlier_event_that_comes_later_may_join_a_set_in_a_window_of_events() -> None:
+    query = parse("PATTERN SEQ(KL(A a), B b) WITHIN 2 events")
+    detector = Detector(compile_query(query, Plan((OrderPlan(("a", "b")),), "by hand")))
+    assert numbers(detector, detector.feed(part((2, "B", "x")), UNIT)) == []
+    assert numbers(detector, detector.feed(part((1, "A", "x")), UNIT)) == [1]
+
+
 def test_only_events_of_the_last_window_are_held() -> None:
     detector = Detector(compile_query(PAIRS, BY_A))
     for second in range(0, 1000, 5):

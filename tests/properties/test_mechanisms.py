@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.automata import MECHANISMS
-from cepkit.automata.operations import Create, Discard, Evaluate, Forget, Match, Store
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.automata.simulation import attributes_read, simulate
-from cepkit.automata.trace import Trace
 from cepkit.pattern.limits import count_branches
 from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.stream.stream import events
+from cepkit.tracing import MechanismTrace
+from cepkit.tracing.operations import Create, Discard, Evaluate, Forget, Match, Store
 from tests.properties.test_engine import plans, tree_plans
 from tests.strategies import Case, as_table, cases
 
@@ -34,13 +34,13 @@ NEVER = 10**18
 """Later than any event."""
 
 
-def traced(case: Case, name: str, plan: Plan, max_steps: int = 20_000) -> Trace:
+def traced(case: Case, name: str, plan: Plan, max_steps: int = 20_000) -> MechanismTrace:
     stream = events(as_table(case.events), time="ts", type="kind")
     columns = stream.columns(attributes_read(case.query))
     return simulate(MECHANISMS[name], columns, case.query, plan, max_steps)
 
 
-def matches_of(trace: Trace) -> list[Any]:
+def matches_of(trace: MechanismTrace) -> list[Any]:
     """Return the matches in the judge's form."""
     ids = trace.events.id
     return [
@@ -69,7 +69,7 @@ def test_finds_what_the_judge_finds_each_match_once(name: str, data: st.DataObje
     case = data.draw(CASES)
     trace = traced(case, name, data.draw(followed(name, case)))
     assert sorted(matches_of(trace), key=repr) == sorted(case.matches, key=repr)
-    assert Trace.from_json(trace.to_json()) == trace
+    assert MechanismTrace.from_json(trace.to_json()) == trace
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

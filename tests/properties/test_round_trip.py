@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepkit.errors import PatternError
-from cepkit.pattern import functions
 from cepkit.pattern.checks import check
+from cepkit.pattern.evaluation.functions import registered as functions
 from cepkit.pattern.names import RESERVED
 from cepkit.pattern.parser import parse, parse_condition
 from cepkit.pattern.printer import to_text

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
 from cepkit.errors import LimitError, PatternError, StreamError, UnsupportedError
-from cepkit.pattern.functions import register_function
+from cepkit.pattern.evaluation.functions.registered import register_function
 from cepkit.pattern.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.spark.batch import detect
@@ -209,6 +209,16 @@ def test_a_users_function_reaches_the_workers(spark, stream):
     assert detect(stream, query, plan_of(query)).count() == local.count() > 0
 
 
+def test_functions_of_the_language_are_the_same_in_the_workers(spark, stream):
+    query = parse(
+        "PATTERN SEQ(T01 a, T02 b) WHERE floor(a.price) <= round(b.price) AND "
+        "exp(a.price - b.price) < 2 AND lower(a.type) < concat(lower(b.type), '!') AND "
+        "ends_with(b.type, substring(b.type, 2)) WITHIN 1 s"
+    )
+    local = Matches(events(TABLE, time="ts", type="type"), query, plan_of(query))
+    assert detect(stream, query, plan_of(query)).count() == local.count() > 0
+
+
 def test_odd_names_and_nested_columns_are_carried(spark):
     frame = spark.sql(
         """
@@ -253,11 +263,14 @@ def test_the_repr_escapes_names(spark):
 
 
 SETS = parse("PATTERN SEQ(T01 a, KL(T02 b), T10 c) WITHIN 2 s")
+SMALL_SETS = parse("PATTERN SEQ(T01 a, KL(T02 b), T10 c) WITHIN 200 milliseconds")
 
 
 def test_sets_are_lists_of_events(stream):
-    local = Matches(events(TABLE, time="ts", type="type"), SETS, plan_of(SETS), sets="maximal")
-    matches = detect(stream, SETS, plan_of(SETS), sets="maximal")
+    local = Matches(
+        events(TABLE, time="ts", type="type"), SMALL_SETS, plan_of(SMALL_SETS), sets="maximal"
+    )
+    matches = detect(stream, SMALL_SETS, plan_of(SMALL_SETS), sets="maximal")
     rows = matches.collect()
     assert len(rows) == local.count() == matches.count() > 0
     members = sorted(len(row["b"]) for row in rows)

@@ -127,6 +127,29 @@ def test_the_demo(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+_IN_A_CALL = """
+import os, signal, threading
+from cepkit.cli.spark_files import quiet_session
+
+session = quiet_session()
+threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    session.sparkContext._jvm.java.lang.Thread.sleep(60_000)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+def test_ctrl_c_in_the_middle_of_a_call_of_java_says_nothing_else(tmp_path):
+    ran = subprocess.run(
+        [sys.executable, "-c", _IN_A_CALL],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "interrupted\n", "")
+
+
 @pytest.mark.spark
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_ctrl_c_ends_a_run_on_spark_quietly(tmp_path):

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from cepkit.errors import StreamError
+from cepkit.spark.session import progress
 from cepkit.spark.session.progress import run_with_progress
 
 
@@ -48,6 +49,29 @@ def test_an_error_comes_as_it_is(spark):
         run_with_progress(lambda: 1 // 0)
 
 
+def test_an_interrupt_while_the_bar_asks_leaves_the_session_usable(spark, monkeypatch, caplog):
+    java = spark.sparkContext._jvm.java.lang
+    asking = threading.Event()
+    main = threading.main_thread().ident
+
+    def tasks(*_):
+        asking.set()
+        java.Thread.sleep(1_500)
+        return 0, 8
+
+    def interrupt():
+        asking.wait()
+        time.sleep(0.5)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    monkeypatch.setattr(progress, "_tasks", tasks)
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        run_with_progress(slow(spark, 40), progress=True)
+    assert not caplog.records
+    assert java.Math.abs(-5) == 5
+
+
 def test_an_interrupt_cancels_the_jobs_at_once(spark):
     action = slow(spark, 3600)  # nobody waits for its end
     main = threading.main_thread().ident
@@ -60,3 +84,23 @@ def test_an_interrupt_cancels_the_jobs_at_once(spark):
         time.sleep(0.1)
     assert not tracker.getActiveJobsIds()
     assert spark.range(5).count() == 5
+
+
+def test_an_interrupt_before_a_job_starts_cancels_it_as_it_does(spark):
+    started = threading.Event()
+    main = threading.main_thread().ident
+
+    def action():
+        started.set()
+        time.sleep(2)
+        return slow(spark, 200)()
+
+    def interrupt():
+        started.wait()
+        time.sleep(0.5)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        run_with_progress(action, progress=False)
+    assert not spark.sparkContext.statusTracker().getActiveJobsIds()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cepkit.pattern import conditions as c
-from cepkit.pattern import functions
 from cepkit.pattern.checks import check
+from cepkit.pattern.evaluation.functions import registered as functions
 from cepkit.pattern.nodes import And, Kleene, Not, Or, Seq
 from cepkit.pattern.nodes import Event as Node
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow

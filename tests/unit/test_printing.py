@@ -6,7 +6,7 @@ import pytest
 from IPython.lib.pretty import pretty
 
 import cepkit as ck
-from cepkit.printing import WithPrinter, html_of, text_of
+from cepkit.printing import WithPrinter, html_of, text_of, time_text
 
 TEXT = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 3 seconds"
 
@@ -43,7 +43,9 @@ def test_a_prompt_shows_what_is_printed(results):
 
 def test_every_value_that_leaves_printing_to_a_printer_has_one():
     # A dataclass with slots is made twice; what its module knows is the one that counts.
-    every = WithPrinter.__subclasses__()
+    every = [
+        leaf for kind in WithPrinter.__subclasses__() for leaf in kind.__subclasses__() or [kind]
+    ]
     kinds = [k for k in every if k is vars(sys.modules[k.__module__]).get(k.__name__)]
     assert {k.__name__ for k in kinds} >= {"Plan", "Query", "Statistics"}
     for kind in kinds:
@@ -61,3 +63,16 @@ def test_a_value_without_a_printer_says_so():
 def test_html_is_the_escaped_text_where_no_printer_makes_more_of_it():
     query = ck.parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x")
     assert "<pre>PATTERN SEQ(A a, B b)\nWHERE a.x &lt; b.x</pre>" in html_of(query)
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "text"),
+    [
+        (0, "1970-01-01T00:00:00+00:00"),
+        (-1, "1969-12-31T23:59:59.999999+00:00"),
+        (2**63 - 1, "294247-01-10T04:00:54.775807+00:00"),
+        (-(2**62), "-144169-06-28T09:59:32.612096+00:00"),
+    ],
+)
+def test_times_of_all_years_can_be_shown(microseconds, text):
+    assert time_text(microseconds) == text

@@ -42,6 +42,11 @@ def taken_in(suite, mark):
     names = runpy.run_path(suite)[mark].args[1]
     return [getattr(one, "name", one) for one in names]
 
+def simulate(mechanism):
+    stream = ck.events(ck.sample_stocks(), time="ts", type="ticker")
+    text = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 1 minute"
+    return ck.simulate(stream, text, mechanism, limit=300)
+
 pattern = ck.parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10 seconds")
 statistics = ck.Statistics.assumed({"a": 1, "b": 2}, {("a", "b"): 0.5})
 runpy.run_path("docs/tables.py", run_name="__main__")
@@ -91,8 +96,9 @@ def follow(recipe: str, project: Path) -> None:
         if line.startswith("from "):  # an import stands with the others
             place = max(i for i, other in enumerate(lines) if other.startswith("from "))
         else:  # an entry is the last of its table
-            indent = line[: len(line) - len(line.lstrip())]
-            place = max(i for i, o in enumerate(lines) if re.match(rf'{indent}["()]', o)) + 1
+            indent, begin = re.match(r'( *)(\w*["(])', line).groups()
+            like = re.compile(rf"{indent}({re.escape(begin)}|\))")
+            place = max(i for i, other in enumerate(lines) if like.match(other)) + 1
         lines.insert(place, line)
     (project / table).write_text("".join(lines), encoding="utf-8")
 
@@ -170,6 +176,63 @@ def test_add_an_aggregate(project: Path, answers: Answers):
     assert in_set == 1
     assert several == [2.5, 2.5]
     line = "| `MIDRANGE` | the middle between the least and the greatest |"
+    assert line in rows("docs/pattern-language.md", project)
+
+
+def test_add_a_mechanism(project: Path, answers: Answers):
+    follow("Add a mechanism", project)
+    trace, matches, by_help, error, suite = answers(
+        "str(simulate('last-first'))",
+        "len(simulate('eager-nfa').matches)",
+        "command('simulate', '--help')",
+        "shown(simulate, 'last-fist')",
+        "taken_in('tests/contracts/test_mechanisms.py', 'MECHANISM')",
+    )
+    assert "last-first over 300 events" in trace
+    assert matches > 0
+    assert re.search(rf"^matches +{matches}$", trace, re.MULTILINE)
+    assert re.search(r"^  last-first +lazy: the last event", by_help, re.MULTILINE)
+    assert "did you mean 'last-first'?" in error
+    assert "last-first" in suite
+    assert "| `last-first` | lazy: the last event is" in rows("docs/player.md", project)
+
+
+def test_add_a_figure(project: Path, answers: Answers):
+    follow("Add a figure", project)
+    drawn, error, suite = answers(
+        "ck.draw(simulate('eager-nfa'), of='totals').to_json()",
+        "shown(lambda: ck.draw(simulate('eager-nfa'), of='total'))",
+        "[options['of'] for _, options in runpy.run_path('tests/unit/figures/hostile.py')"
+        "['every_figure']([simulate('eager-nfa')])]",
+    )
+    (bars,) = json.loads(drawn)["data"]
+    assert bars["type"] == "bar"
+    assert "evaluations" in bars["x"]
+    assert "did you mean 'totals'?" in error
+    assert "totals" in suite
+    assert "| `totals` | the totals of a trace as bars |" in rows("docs/figures.md", project)
+
+
+def test_add_a_condition_function(project: Path, answers: Answers):
+    follow("Add a condition function", project)
+    text = "PATTERN SEQ(A a, B b) WHERE DEGREES(a.x - b.x) < b.x * a.x"
+    (project / "numbers.csv").write_text("t,kind,x\n0,A,1\n1,A,3\n2,B,2\n3,B,\n4,B,2.5\n")
+    stream = "ck.events('numbers.csv', time='t', type='kind', unit='s')"
+    found, simulated, error, by_help, suite = answers(
+        f"ck.detect({stream}, {text!r}).count()",
+        f"len(ck.simulate({stream}, {text!r}, 'eager-nfa').matches)",
+        f"shown(ck.parse, {text.replace('DEGREES', 'degree')!r})",
+        "command('detect', '--help')",
+        "taken_in('tests/contracts/test_functions.py', 'NAME')",
+    )
+    # 57.3 degrees below and above, and 28.6 and 86
+    assert found == simulated == 2
+    assert "greatest, lower" in error
+    assert "corr, degrees, count" in error
+    assert "did you mean 'degrees'?" in error
+    assert re.search(r"^  degrees\(x\) +an angle of x radians in degrees$", by_help, re.MULTILINE)
+    assert "degrees" in suite
+    line = "| `degrees(x)` | an angle of x radians in degrees |"
     assert line in rows("docs/pattern-language.md", project)
 
 

@@ -243,8 +243,9 @@ def add_to(sums: Tracks, slots: npt.NDArray[np.integer], values: Tracks) -> None
     np.add.at(sums.counts, slots, values.counts)
     for lane in range(len(sums.ints)):
         np.add.at(sums.ints[lane], slots, values.ints[lane])
-    for lane in range(len(sums.floats)):
-        np.add.at(sums.floats[lane], slots, values.floats[lane])
+    with np.errstate(invalid="ignore"):  # infinities of both signs, which are NaN together
+        for lane in range(len(sums.floats)):
+            np.add.at(sums.floats[lane], slots, values.floats[lane])
     for lane in range(len(sums.leasts)):
         np.minimum.at(sums.leasts[lane], slots, values.leasts[lane])
 

@@ -26,7 +26,7 @@ from cepkit.aggregation.semirings.functions import (
 from cepkit.errors import PatternError
 from cepkit.pattern.aggregates.columns import addends, origin_of
 from cepkit.pattern.aggregates.contract import EXTREMES, TAKES, Accumulator, exact
-from cepkit.pattern.kinds import word
+from cepkit.pattern.evaluation.kinds import word
 from cepkit.stream.columns import Column, EventColumns
 
 Ints = npt.NDArray[np.int32]

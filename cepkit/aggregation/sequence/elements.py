@@ -11,12 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from cepkit.aggregation.semirings.functions import Count, Element, Function, Semiring, known
 from cepkit.aggregation.sequence.operations import Operations
 from cepkit.stream.columns import EventColumns
+from cepkit.stream.values import plain_values
 
 Emit: TypeAlias = Literal["trigger", "changes", "new", "total"]
 """See `cepkit.aggregate`."""
@@ -172,27 +170,10 @@ def reader(
         columns: The stream, with the attributes that the functions read.
     """
     names = {attribute for _, attribute in together.reads if attribute is not None}
-    values = {name: plain_values(columns, name) for name in names}
+    values = {name: plain_values(columns.attributes[name]) for name in names}
 
     def element(position: int, row: int) -> Element:
         at = {name: column[row] for name, column in values.items()}
         return together.event(variables[position - 1], at)
 
     return element
-
-
-def plain_values(columns: EventColumns, name: str) -> list[Any]:
-    """Return the values of an attribute as Python's own, None where they are missing."""
-    column = columns.attributes[name]
-    plain: list[Any]
-    if column.kind == "text":
-        texts: npt.NDArray[np.object_] = np.append(column.dictionary, [None])
-        return list(texts[column.values])
-    if column.kind == "boolean":
-        plain = [bool(value) for value in column.values.tolist()]
-    else:
-        plain = column.values.tolist()
-    if column.has_missing or column.kind == "null":
-        for row in np.flatnonzero(column.missing()).tolist():
-            plain[row] = None
-    return plain

@@ -18,7 +18,7 @@ import pandas as pd
 from cepkit.aggregation.sequence.definition import EventSequence
 from cepkit.compiling import compiled, inlined
 from cepkit.pattern.conditions import Expression
-from cepkit.pattern.evaluation import truth
+from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.keys import dense_keys, partition_keys
 from cepkit.pattern.nodes import Event
 from cepkit.stream.columns import Column, EventColumns

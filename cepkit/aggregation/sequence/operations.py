@@ -20,7 +20,7 @@ import numpy.typing as npt
 from cepkit.aggregation.sequence.definition import EventSequence
 from cepkit.aggregation.sequence.gathering import in_order, keys_of, needs_slots
 from cepkit.compiling import compiled
-from cepkit.pattern.evaluation import truth
+from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.nodes import Event
 from cepkit.stream.columns import Column, EventColumns
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.sequence.definition import EventSequence
-from cepkit.aggregation.sequence.elements import plain_values
 from cepkit.aggregation.sequence.operations import Operations
-from cepkit.aggregation.tracing.records import CountedEvents
 from cepkit.errors import PatternError
 from cepkit.stream.columns import EventColumns
+from cepkit.tracing.events import CountedEvents, shown_attributes, shown_values
 
 
 def pieces_of(
@@ -58,14 +55,12 @@ def traced_events(
         rows: Which events, in stream order.
     """
     names = _event_names(sequence, columns)
-    listed = rows.tolist()
-    values = {name: _shown_values(columns, name) for name in sorted(sequence.attributes)}
     return CountedEvents(
         tuple(columns.source_rows(rows).tolist()),
-        tuple(names[row] for row in listed),
         tuple(columns.ts[rows].tolist()),
         tuple(columns.type_names[code] for code in columns.types[rows].tolist()),
-        {name: tuple(column[row] for row in listed) for name, column in values.items()},
+        shown_attributes(columns, sorted(sequence.attributes), rows),
+        tuple(names[row] for row in rows.tolist()),
     )
 
 
@@ -76,7 +71,8 @@ def key_names(
     keys: npt.NDArray[np.integer],
 ) -> tuple[str, ...]:
     """Return what keys of the operations stand for: "customer 17"."""
-    values = {name: _shown_values(columns, name) for name in sorted(sequence.attributes)}
+    rows = range(len(columns))
+    values = {name: shown_values(columns.attributes[name], rows) for name in sequence.attributes}
     found = []
     for begin in operations.starts[keys].tolist():
         row = int(operations.rows[begin])
@@ -117,24 +113,3 @@ def _event_names(sequence: EventSequence, columns: EventColumns) -> list[str]:
         # The second of the type of `a1` is not the twelfth of that of `a`.
         names.append(f"{word}{'.' if word[-1:].isdigit() else ''}{seen[word]}")
     return names
-
-
-def _shown_values(columns: EventColumns, name: str) -> list[Any]:
-    """Return the values of an attribute as a trace shows them: times as texts, arrays as tuples."""
-    kind = columns.attributes[name].kind
-    values = plain_values(columns, name)
-    match kind:
-        case "timestamp":
-            return [None if value is None else _time(value) for value in values]
-        case "array":
-            return [None if value is None else tuple(map(_number, value)) for value in values]
-        case _:
-            return values
-
-
-def _time(microseconds: int) -> str:
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)).isoformat()
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -1,15 +1,14 @@
 """Prefix counting and Chop-Connect, step by step: for seeing how, not for speed.
 
-Operations come in the order of time over all keys. Cost: O(live counters) for each; to keep them
-costs as much, but what stays as it was is kept once.
+Operations come in the order of time over all keys. Cost: O(live counters) for each.
 
 Source: ASEQ, sections 3.1 to 3.3 and 4.2.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -19,58 +18,17 @@ import pandas as pd
 from cepkit.aggregation.sequence.definition import sequence_of
 from cepkit.aggregation.sequence.operations import Operations, operations_of
 from cepkit.aggregation.tracing.names import key_names, pieces_of, traced_events
-from cepkit.aggregation.tracing.records import (
-    Action,
-    CountedEvents,
-    Saved,
-    StartCounters,
-    Step,
-)
-from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.errors import LimitError
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import EventColumns
+from cepkit.tracing.counter_rows import Add, Change, Clear, Close, Drop, Open, Row, Rows, Save
+from cepkit.tracing.counters import Action, CounterCounts, CounterTrace, Head
+from cepkit.tracing.events import CountedEvents
 
 MOST_STEPS = 2_000
 
 Numbers: TypeAlias = npt.NDArray[np.integer]
-
-
-@dataclass(slots=True)
-class _Row:
-    """The counters of a START."""
-
-    key: int
-    piece: int
-    start: str
-    expires: int | None
-    counts: list[int]
-    snapshot: dict[str, Saved] = field(default_factory=dict)
-    kept: StartCounters | None = None
-    saved: tuple[Saved, ...] | None = None
-
-    def frozen(self) -> StartCounters:
-        """Return the counters as they are now: the same object until they change."""
-        if self.kept is None:
-            if self.saved is None:  # one for all steps: it is as long as there are STARTs
-                self.saved = tuple(self.snapshot.values())
-            self.kept = StartCounters(
-                self.key, self.piece, self.start, self.expires, tuple(self.counts), self.saved
-            )
-        return self.kept
-
-    def set(self, place: int, count: int) -> None:
-        """Change a counter."""
-        if self.counts[place] != count:
-            self.counts[place] = count
-            self.kept = None
-
-    def drop(self, moment: int) -> None:
-        """Forget what of the snapshot expires then."""
-        left = {tag: row for tag, row in self.snapshot.items() if row.expires != moment}
-        if len(left) < len(self.snapshot):
-            self.snapshot, self.kept, self.saved = left, None, None
 
 
 def trace(
@@ -106,15 +64,18 @@ def trace(
     keys = np.repeat(np.arange(len(operations.groups)), np.diff(operations.starts))[order]
     numbers, distinct = pd.factorize(keys)
     tracing = _Tracing(operations, cut, events)
+    tracing.run(order, numbers, np.searchsorted(rows, operations.rows))
     return CounterTrace(
-        str(query),
-        cut,
-        tuple((position, event.variable) for position, event in sequence.negated),
-        sequence.window,
-        key_names(sequence, columns, operations, distinct),
-        events,
-        tuple(tracing.run(order, numbers, np.searchsorted(rows, operations.rows))),
-        len(columns),
+        pattern=str(query),
+        pieces=cut,
+        absent=tuple((position, event.variable) for position, event in sequence.negated),
+        window=sequence.window,
+        keys=key_names(sequence, columns, operations, distinct),
+        events=events,
+        heads=tuple(tracing.heads),
+        operations=tuple(tracing.changes),
+        counters=tuple(tracing.counters),
+        looked_at=len(columns),
     )
 
 
@@ -124,15 +85,17 @@ class _Tracing:
     def __init__(
         self, operations: Operations, pieces: tuple[tuple[str, ...], ...], events: CountedEvents
     ) -> None:
+        self.heads: list[Head] = []
+        self.changes: list[tuple[Change, ...]] = []
+        self.counters: list[CounterCounts] = []
         self._operations = operations
         self._begins = np.cumsum([0, *map(len, pieces)]).tolist()
-        self._sizes = [len(piece) for piece in pieces]
-        self._events = events
-        self._rows: list[_Row] = []
-        self._count = 0
+        self._rows = Rows([len(piece) for piece in pieces], events.name)
+        self._begun: dict[tuple[int, str], int] = {}
+        self._step: list[Change] = []
 
-    def run(self, order: Numbers, keys: Numbers, numbers: Numbers) -> list[Step]:
-        """Return the steps of all operations.
+    def run(self, order: Numbers, keys: Numbers, numbers: Numbers) -> None:
+        """Do all operations, a step each.
 
         Args:
             order: The operations in the order of time.
@@ -140,10 +103,9 @@ class _Tracing:
             numbers: For each operation its event's place among those of the trace.
         """
         given = self._operations
-        steps: list[Step] = []
         for i, key in zip(order.tolist(), keys.tolist(), strict=True):
-            ts, code, number = int(given.ts[i]), int(given.codes[i]), int(numbers[i])
-            steps += self._expiries(ts)
+            ts, code, event = int(given.ts[i]), int(given.codes[i]), int(numbers[i])
+            self._expire(ts)
             position = given.length - (code + 1) // 2
             action: Action = "end"
             if position > self._begins[-1]:
@@ -153,89 +115,92 @@ class _Tracing:
             elif code % 2:
                 updates = self._end(key, position)
             else:
-                action, updates = self._take(key, position, ts, self._events.name[number])
-            steps.append(
-                self._step(ts, number, key, action, position, trigger=code == 0, updates=updates)
-            )
-        return [*steps, *self._expiries(None)]
+                action, updates = self._take(key, position, ts, event)
+            self._keep(Head(ts, event, key, action, position, code == 0), updates)
+        self._expire(None)
 
-    def _rows_of(self, key: int, piece: int) -> list[_Row]:
-        return [row for row in self._rows if row.key == key and row.piece == piece]
+    def _do(self, change: Change) -> None:
+        self._rows.apply(change)
+        self._step.append(change)
+
+    def _add(self, row: Row, place: int, added: int) -> None:
+        if added:
+            self._do(Add(row.number, place, row.counts[place], added))
 
     def _place(self, position: int) -> tuple[int, int]:
         """Return in which piece a position is, and where in it."""
         piece = next(n for n, end in enumerate(self._begins[1:]) if position <= end)
         return piece, position - 1 - self._begins[piece]
 
-    def _take(self, key: int, position: int, ts: int, name: str) -> tuple[Action, int]:
+    def _take(self, key: int, position: int, ts: int, event: int) -> tuple[Action, int]:
         """Take an event at a position; say what it did, and how much it wrote."""
         piece, place = self._place(position)
-        rows = self._rows_of(key, piece)
+        rows = self._rows.of(key, piece)
         if place:
             for row in rows:
-                row.set(place, row.counts[place] + row.counts[place - 1])
+                self._add(row, place, row.counts[place - 1])
             return "extend", len(rows)
         window = self._operations.window
+        number = self._rows.opened
         if window is None and piece == 0:  # one row for all
             if not rows:
-                rows = [_Row(key, 0, "", None, [0] * self._sizes[0])]
-                self._rows += rows
-            rows[0].set(0, rows[0].counts[0] + 1)
+                self._do(Open(number, key, piece, None, None))
+                self._begun[key, ""] = number
+            self._add(self._rows.of(key, piece)[0], 0, 1)
             return "start", 1
-        expires = None if window is None else ts + window + 1
-        new = _Row(key, piece, name, expires, [1] + [0] * (self._sizes[piece] - 1))
-        for row in self._rows_of(key, piece - 1):
+        self._do(Open(number, key, piece, event, None if window is None else ts + window + 1))
+        new = self._rows.row(number)
+        if piece == 0:
+            self._begun[key, new.start] = number
+        before: Counter[int] = Counter()
+        for row in self._rows.of(key, piece - 1):
             for saved in row.frozen().whole():
-                known = new.snapshot.get(saved.start)
-                count = saved.count + (0 if known is None else known.count)
-                new.snapshot[saved.start] = Saved(saved.start, saved.expires, count)
-        self._rows.append(new)
-        return "start", 1 + len(new.snapshot)
+                before[self._begun[key, saved.start]] += saved.count
+        for whole, count in before.items():
+            self._do(Save(number, whole, count))
+        self._add(new, 0, 1)
+        return "start", 1 + len(before)
 
     def _end(self, key: int, position: int) -> int:
         """Take an event that must be absent after a position; return how much it wrote."""
         piece, place = self._place(position)
-        rows = self._rows_of(key, piece)
+        rows = self._rows.of(key, piece)
         for row in rows:
-            row.set(place, 0)
+            if row.counts[place]:
+                self._do(Clear(row.number, place, row.counts[place]))
         return len(rows)
 
-    def _expiries(self, now: int | None) -> list[Step]:
+    def _expire(self, now: int | None) -> None:
         """Let expire what does up to a time; None: all."""
-        steps: list[Step] = []
         while True:
-            ends = [row.expires for row in self._rows if row.expires is not None]
+            ends = [row.expires for row in self._rows.live if row.expires is not None]
             moment = min(ends, default=None)
             if moment is None or (now is not None and moment > now):
-                return steps
-            gone = [row for row in self._rows if row.expires == moment]
-            self._rows = [row for row in self._rows if row.expires != moment]
-            for row in self._rows:
-                row.drop(moment)
-            position = self._begins[gone[0].piece] + 1
-            names = ", ".join(dict.fromkeys(row.start for row in gone))
-            steps.append(self._step(moment, None, None, "expire", position, name=names))
+                return
+            ended = [row for row in self._rows.live if row.expires == moment]
+            for row in ended:
+                self._do(Close(row.number))
+            for row in self._rows.live:
+                for whole in [n for n, one in row.snapshot.items() if one.expires == moment]:
+                    self._do(Drop(row.number, whole))
+            position = self._begins[ended[0].piece] + 1
+            self._keep(Head(moment, None, None, "expire", position, False), 0)
 
-    def _step(
-        self,
-        ts: int,
-        number: int | None,
-        key: int | None,
-        action: Action,
-        position: int,
-        *,
-        name: str = "",
-        trigger: bool = False,
-        updates: int = 0,
-    ) -> Step:
-        last = len(self._sizes) - 1
-        counters = tuple(row.frozen() for row in self._rows)
-        count = sum(s.count for row in counters if row.piece == last for s in row.whole())
-        new = max(0, count - self._count) if trigger else 0
-        self._count = count
-        row = None
-        if number is not None:
-            name, row = self._events.name[number], self._events.row[number]
-        return Step(
-            ts, name, row, number, key, action, position, counters, count, new, trigger, updates
+    def _keep(self, head: Head, updates: int) -> None:
+        """End a step."""
+        last = len(self._begins) - 2
+        rows = list(self._rows.live)
+        count = sum(row.matches for row in rows if row.piece == last)
+        known = self.counters[-1] if self.counters else CounterCounts(0, 0, 0, 0, 0)
+        self.heads.append(head)
+        self.changes.append(tuple(self._step))
+        self._step.clear()
+        self.counters.append(
+            CounterCounts(
+                count,
+                max(0, count - known.matches) if head.trigger else 0,
+                len(rows),
+                sum(len(row.snapshot) for row in rows),
+                known.updates + updates,
+            )
         )

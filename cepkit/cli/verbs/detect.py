@@ -17,11 +17,13 @@ from cepkit.cli.options import (
     pattern_options,
     statistics_option,
     stream_options,
+    table_of,
 )
 from cepkit.cli.output import check_targets, number_as_data, plan_as_data, write, write_json
 from cepkit.cli.rows import first_rows, match_table
 from cepkit.cli.terminal import quiet_streams, run_with_progress, say, seconds
 from cepkit.columnar.kleene.limits import MOST_SETS
+from cepkit.pattern.evaluation.functions import USAGE
 from cepkit.pattern.nodes import repeated_in
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
@@ -39,6 +41,7 @@ def options(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Find all matches of a pattern. Without --out, the first ones and their number are printed."
     )
+    command.epilog = f"functions of conditions:\n{table_of(USAGE)}"
     pattern_options(command)
     stream_options(command)
     group = command.add_argument_group(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 import cepkit as ck
-from cepkit.automata import MECHANISMS
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.cli.inputs import open_stream, read_pattern
 from cepkit.cli.options import count, json_option, pattern_options, stream_options, table_of
 from cepkit.cli.output import check_targets, write_json

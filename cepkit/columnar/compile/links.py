@@ -34,7 +34,7 @@ def _two_sided(part: Expression) -> list[Expression]:
     that both say the same.
     """
     match part:
-        case Comparison(operator, Literal(timedelta()) as constant, gap):
+        case Comparison(operator, Literal(timedelta()) as constant, gap) if variables_of(gap):
             return _two_sided(Comparison(MIRRORED[operator], gap, constant, part.span))
         case Comparison(
             "<" | "<=" as operator,

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.join.sources import load
-from cepkit.columnar.join.writer import ConditionWriter, Numbers, Operand, can_be_written, reader
-from cepkit.columnar.slices.candidates import Candidates
+from cepkit.columnar.slices.candidates import Candidates, reader
 from cepkit.pattern.conditions import Expression
-from cepkit.pattern.evaluation import Read
+from cepkit.pattern.evaluation.columns import Read
+from cepkit.pattern.evaluation.source import ConditionWriter, Numbers, Operand, can_be_written
 
 Ints = npt.NDArray[np.int32]
 
@@ -111,13 +111,13 @@ def generate(
         candidates: Of all variables.
         bands: How many bands the loop checks first.
     """
-    if not all(can_be_written(condition, candidates) for condition in conditions):
+    read = reader(candidates)
+    if not all(can_be_written(condition, read) for condition in conditions):
         return None
     bound: list[tuple[str, Numbers] | Operand] = []
     new: list[Numbers] = []
     constants: list[float] = []
     names: dict[Operand, str] = {}
-    read = reader(candidates)
 
     def name(operand: Operand) -> str:
         if operand not in names:
@@ -140,7 +140,7 @@ def generate(
         bound.append((one, numbers))
         return f"x{len(bound) - 1}"
 
-    writer = ConditionWriter(candidates, lambda about: variable in about and len(about) > 1, name)
+    writer = ConditionWriter(read, lambda about: variable in about and len(about) > 1, name)
     predicate = writer.all_of(conditions)
     source = _join(bands, len(bound), len(new), len(constants), predicate)
     return GeneratedJoin(load(source).join, tuple(bound), (*new, *constants))
@@ -243,7 +243,7 @@ class Predicates:
         def name(operand: Operand) -> str:
             return operands.setdefault(operand, f"v[{len(operands)}]")
 
-        writer = ConditionWriter(candidates, lambda about: len(about) > 1, name)
+        writer = ConditionWriter(reader(candidates), lambda about: len(about) > 1, name)
         shape = writer.all_of(conditions)
         return self._shapes.setdefault(shape, len(self._shapes)), [*operands]
 

@@ -13,71 +13,29 @@ from functools import cache
 from importlib.abc import ExecutionLoader
 from importlib.util import module_from_spec, spec_from_loader
 
+from cepkit.pattern.evaluation.source import helpers_in
+
 _HEAD = '''"""An inner loop that cepkit wrote (cepkit/columnar/join/generated.py)."""
 
-import math
-
-import numpy as np
 from numpy import uintp
 
 from cepkit.compiling import addressed
 from cepkit.compiling import compiled as helper
-
-
-@helper
-def divided(x, y):
-    return math.nan if y == 0.0 else x / y
-
-
-@helper
-def remainder(x, y):
-    if y == 0.0 or math.isnan(x) or math.isnan(y) or math.isinf(x):
-        return math.nan
-    return np.fmod(x, y)
-
-
-@helper
-def root(x):
-    return math.sqrt(x) if x >= 0.0 else math.nan
-
-
-@helper
-def logarithm(x):
-    return math.log(x) if x > 0.0 else math.nan
-
-
-@helper
-def least(x, y):
-    if math.isnan(x) or math.isnan(y):
-        return math.nan
-    return x if x < y else y
-
-
-@helper
-def greatest(x, y):
-    if math.isnan(x) or math.isnan(y):
-        return math.nan
-    return x if x > y else y
-
-
-@helper
-def correlation(x, y):
-    if x[0] != y[0]:
-        return math.nan
-    total = 0.0
-    for i in range(1, min(x.size, y.size)):
-        total += x[i] * y[i]
-    # min and max would take a NaN for a number
-    return total if math.isnan(total) else min(1.0, max(-1.0, total))
-
-
 '''
+
+
+def module_text(text: str) -> str:
+    """Return the source of a module: what `generated` writes, and the functions that it calls."""
+    lines = [_HEAD]
+    for name, function in helpers_in(text).items():
+        lines += [f"from {function.__module__} import {name}", f"{name} = helper({name})"]
+    return "\n".join((*lines, "", text))
 
 
 @cache
 def load(text: str) -> types.ModuleType:
     """Return the module of what `generated` writes."""
-    source = _HEAD + text
+    source = module_text(text)
     name = f"cepkit_loop_{hashlib.sha256(source.encode()).hexdigest()[:24]}"
     if name not in sys.modules:
         loader = _Source(source)

@@ -1,1 +1,1 @@
-"""Loops that know nothing of a query, and the numbers that loops compute in."""
+"""Loops that know nothing of a query."""

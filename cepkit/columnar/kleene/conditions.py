@@ -27,9 +27,9 @@ from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundAbsence
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import Aggregate, Attribute, Expression, variables_of, walk
-from cepkit.pattern.evaluation import truth
+from cepkit.pattern.evaluation.columns import truth
+from cepkit.pattern.evaluation.set_functions import set_function
 from cepkit.pattern.rewrite import replaced
-from cepkit.pattern.set_functions import set_function
 from cepkit.stream.columns import Column
 
 Ints = npt.NDArray[np.int32]

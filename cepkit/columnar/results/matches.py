@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
+from cepkit.arguments import check_range, typed
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import Sets, compile_query
 from cepkit.columnar.detector import Counters, Detector
@@ -21,7 +22,7 @@ from cepkit.columnar.results.output import Writer, output_schema, to_parquet
 from cepkit.columnar.slices.blocks import Block
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
 from cepkit.memory import Expected, Room
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import bound_events_of, events_of, repeated_in
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -139,14 +140,17 @@ class Matches:
         number = sum(steps[-1].survivors for steps in self._counters)
         return number if self.limit is None else min(number, self.limit)
 
+    @typed
     def head(self, n: int = 5) -> pd.DataFrame:
         """Return some `n` matches, those that are found first.
 
         Raises:
             LimitError: They would not fit the free memory.
         """
+        check_range("n", n, 0)
         return self._first(n).to_pandas()
 
+    @typed
     def timeline(self, n: int = 50) -> pd.DataFrame:
         """Return the events of some `n` matches, one row for each event.
 
@@ -157,6 +161,7 @@ class Matches:
             Columns match (from 1), variable, ts, type and attributes (a dictionary of the
             event's other columns), in the order of match and time.
         """
+        check_range("n", n, 0)
         first = self._first(n)
         # Beside the frame there are the rows of the table, and the table.
         room = self._room("a table of their events", first.limit, copies=3)
@@ -180,6 +185,7 @@ class Matches:
         """
         return frame_of(self.batches(), self.schema, self._room("a DataFrame", self.limit))
 
+    @typed
     def write_parquet(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> int:
         """Write all matches to a Parquet file, some at a time; it appears when it is whole.
 
@@ -200,6 +206,7 @@ class Matches:
         with whole_file(target, overwrite=overwrite) as file:
             return to_parquet(self.batches(), self.schema, file)
 
+    @typed
     def explain(self, *, anew: bool = False) -> Explanation:
         """Return what each step of the plan did, beside what was expected.
 

@@ -14,8 +14,8 @@ from itertools import product
 from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.links import parts_of
 from cepkit.columnar.compile.program import Program, Step
-from cepkit.columnar.join.writer import has_builtins_only
 from cepkit.pattern.conditions import Comparison, Expression, variables_of
+from cepkit.pattern.evaluation.source import has_source
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.rewrite import MIRRORED
 
@@ -23,7 +23,8 @@ from cepkit.pattern.rewrite import MIRRORED
 def search_programs(branches: Sequence[Branch]) -> tuple[tuple[int, Program], ...] | None:
     """Return branch number and program of each search, or None where searches cannot decide.
 
-    They cannot where there are sets, or where events meet in a function of the user's or in `corr`.
+    They cannot where there are sets, or where events meet in a function of the user's, of
+    arrays or of texts.
     Whether columns of numbers are exact is known only when the programs are bound: see `tables.py`.
     """
     if any(branch.repeated for branch in branches):
@@ -36,7 +37,7 @@ def search_programs(branches: Sequence[Branch]) -> tuple[tuple[int, Program], ..
             others = [other for other in branch.variables if other != variable]
             program = _trimmed(branch, compile_branch(branch, (variable, *others)))
             for step in (*program.single, *program.negated):
-                if not all(has_builtins_only(c, but={"corr"}) for c in step.residuals):
+                if not all(has_source(c, arrays=False) for c in step.residuals):
                     return None
             programs.append((number, program))
     return tuple(programs)

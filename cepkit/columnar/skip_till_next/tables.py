@@ -17,8 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.join.generated import Predicates
-from cepkit.columnar.join.writer import Operand as Written
-from cepkit.columnar.join.writer import can_be_written, reader
 from cepkit.columnar.skip_till_next.records import (
     Check,
     Limit,
@@ -30,8 +28,10 @@ from cepkit.columnar.skip_till_next.records import (
 )
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.bound import BoundBand, BoundStep, Floats, Search, Side, Table
-from cepkit.columnar.slices.candidates import Candidates
+from cepkit.columnar.slices.candidates import Candidates, reader
 from cepkit.pattern.conditions import Expression, variables_of
+from cepkit.pattern.evaluation.source import Operand as Written
+from cepkit.pattern.evaluation.source import can_be_written
 from cepkit.pattern.normal_form import Branch
 
 
@@ -48,7 +48,7 @@ def tables_of(
     """
     for search in searches:
         for step in (*_steps(search), *(a for group in search.absences for a in group)):
-            if not all(can_be_written(c, search.candidates) for c in step.residuals):
+            if not all(can_be_written(c, reader(search.candidates)) for c in step.residuals):
                 return None
     return _Builder(branches, searches).built()
 

@@ -24,7 +24,6 @@ from cepkit.columnar.compile.program import (
     Step,
 )
 from cepkit.columnar.kernels.loops import bounds, keyed_bounds
-from cepkit.columnar.kernels.numbers import as_exact_floats, stays_exact
 from cepkit.columnar.slices.bound import (
     BoundAbsence,
     BoundBand,
@@ -42,6 +41,7 @@ from cepkit.columnar.slices.candidates import (
     RowsOfTypes,
     Times,
     gather,
+    reader,
 )
 from cepkit.columnar.slices.clocks import came_in_order, numbered, owners_of
 from cepkit.pattern.conditions import (
@@ -50,8 +50,9 @@ from cepkit.pattern.conditions import (
     Expression,
     variables_of,
 )
-from cepkit.pattern.evaluation import Read, truth, value
-from cepkit.pattern.operations import common_codes
+from cepkit.pattern.evaluation.columns import truth, value
+from cepkit.pattern.evaluation.exactness import as_exact_floats, stays_exact
+from cepkit.pattern.evaluation.operations import common_codes
 from cepkit.stream.columns import EventColumns
 
 Ints = npt.NDArray[np.int32]
@@ -365,7 +366,7 @@ def _bind_band(
     own = value(band.own, new.read)
     if len(others) > 1:
         column = as_exact_floats(own)
-        if column is None or own.kind == "text" or not stays_exact(band.other, _reader(candidates)):
+        if column is None or own.kind == "text" or not stays_exact(band.other, reader(candidates)):
             return None
         return band.own, _spread(column, new), Side(None, None, None, band)
     (variable,) = others
@@ -380,10 +381,6 @@ def _bind_band(
         return None
     least, most = band_limits(band.operator, _spread(limit, x))
     return (band.own, id(own.dictionary)), _spread(column, new), Side(variable, least, most, None)
-
-
-def _reader(candidates: Mapping[str, Candidates]) -> Read:
-    return lambda variable, attribute: candidates[variable].column(attribute)
 
 
 def _spread(values: Floats, candidates: Candidates | Group) -> Floats:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from cepkit.columnar.compile.program import RUN, Clock, Member, Program, Step
 from cepkit.columnar.kernels.loops import counting_sort, partition
 from cepkit.columnar.slices.clocks import owners_of, readings
-from cepkit.pattern.evaluation import truth
+from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import dense_keys, partition_keys
 from cepkit.stream.columns import Column, EventColumns
 
@@ -133,6 +133,11 @@ class Candidates(Ordered):
         super().keep(order)
         self.rows = self.rows[order]
         self._gathered = {name: column.take(order) for name, column in self._gathered.items()}
+
+
+def reader(candidates: Mapping[str, Candidates]) -> Read:
+    """Return what gives the attributes of all candidates of a variable."""
+    return lambda variable, attribute: candidates[variable].column(attribute)
 
 
 class Group(Ordered):

@@ -54,6 +54,12 @@ def cutting_clock(programs: Sequence[Program]) -> tuple[Clock, int | None]:
     return "time", None
 
 
+def looks_ahead(programs: Sequence[Program], clock: Clock) -> bool:
+    """Return whether a slice must see what comes up to a window after its own events."""
+    # Only where the clock is time it is known which events come last.
+    return any(p.looks_ahead or (p.sets and clock != "time") for p in programs)
+
+
 def slices(
     values: np.ndarray[tuple[int], np.dtype[np.int64]],
     window: int | None,

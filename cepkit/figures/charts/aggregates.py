@@ -58,7 +58,7 @@ def is_from_spark(thing: object) -> bool:
 
 
 def draw_from_spark(
-    found: Any, *, columns: Sequence[str] | None = None, groups: int = 8
+    found: Any, *, columns: str | Sequence[str] | None = None, groups: int = 8
 ) -> go.Figure:
     """Fetch aggregates of a Spark stream, and return their figure (`draw_aggregates`).
 
@@ -141,7 +141,7 @@ def _thinned(values: pd.Series[Any]) -> list[int]:
 
 
 def draw_aggregates(
-    result: Aggregates, *, columns: Sequence[str] | None = None, groups: int = 8
+    result: Aggregates, *, columns: str | Sequence[str] | None = None, groups: int = 8
 ) -> go.Figure:
     """Return aggregates as a figure; it is returned, not shown.
 

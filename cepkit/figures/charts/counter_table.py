@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 
 import plotly.graph_objects as go
 
-from cepkit.aggregation.tracing.records import StartCounters
-from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.errors import TraceError
 from cepkit.figures.kit.canvas import BOLD, LINE_HEIGHT, Canvas, Card, Item, Line, Text
 from cepkit.figures.kit.plotly_canvas import to_figure
@@ -20,6 +18,8 @@ from cepkit.figures.kit.style import GRID, SIZE
 from cepkit.figures.kit.texts import width_of
 from cepkit.figures.player.moments import Moment, moments_of
 from cepkit.statistics.tables import number, whole
+from cepkit.tracing import CounterTrace
+from cepkit.tracing.counter_rows import StartCounters
 
 _MOST_ROWS = 20
 _MOST_SAVED = 6

@@ -8,8 +8,6 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from cepkit.aggregation.tracing.trace import CounterTrace
-from cepkit.automata.trace import Trace
 from cepkit.errors import TraceError
 from cepkit.figures.kit.panels import stacked
 from cepkit.figures.kit.style import (
@@ -26,30 +24,7 @@ from cepkit.figures.kit.style import (
 )
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.figures.player import Traces
-from cepkit.figures.player.moments import counts_at, moments_of
-
-TITLES = {
-    "evaluations": "evaluations",
-    "instances": "instances alive",
-    "stored": "events stored",
-    "created": "instances created",
-    "expired": "instances expired",
-    "matches": "matches",
-}
-"""What each counter of a mechanism counts; all but `instances` and `stored` only grow."""
-
-COUNTED = {
-    "matches": "live matches",
-    "rows": "rows of counters",
-    "saved": "rows of snapshots",
-    "updates": "updates",
-    "new": "new matches",
-}
-"""What there is of prefix counters; `updates` only grow."""
-
-_FIRST = {"mechanisms": ("evaluations", "instances", "stored", "matches"),
-          "counters": ("matches", "rows", "saved", "updates")}  # fmt: skip
-"""What is drawn unless said otherwise."""
+from cepkit.figures.player.moments import counts_at, first_of, moments_of
 
 _LINES = ((BLUE, "solid"), (VERMILLION, "dash"), (GREEN, "dot"), (PURPLE, "dashdot"),
           (ORANGE, "longdash"), (SKY, "longdashdot"))  # fmt: skip
@@ -83,15 +58,19 @@ def counted(traces: Traces, counters: Sequence[str] | None = None) -> tuple[Seri
     Raises:
         TraceError: There is no trace, or no such counter.
     """
-    if not traces:
-        raise TraceError("no trace to draw", expected="one trace or several of the same stream")
-    titles = _titles(traces)
-    names = _names(traces) if counters is None else counters
+    first = first_of(traces)
+    titles = first.counter_titles
+    names = counters
+    if names is None:
+        names = [name for name in titles if any(name in trace.telling for trace in traces)]
     unknown = [name for name in names if name not in titles]
     if unknown:
         raise TraceError(f"no counter '{unknown[0]}'", expected=", ".join(titles))
     made = []
-    rows = _rows(traces)
+    rows: list[Sequence[Any]] = [trace.counters for trace in traces]
+    if first.unit != "events":  # where each step is an event, they go in step as they are
+        moments = moments_of(traces)
+        rows = [counts_at(trace, n, moments) for n, trace in enumerate(traces)]
     shown_as = [trace.name for trace in traces]
     for name in names:
         for trace, counts_of in zip(shown_as, rows, strict=True):
@@ -102,32 +81,13 @@ def counted(traces: Traces, counters: Sequence[str] | None = None) -> tuple[Seri
     return tuple(made)
 
 
-def _titles(traces: Traces) -> dict[str, str]:
-    return COUNTED if isinstance(traces[0], CounterTrace) else TITLES
-
-
-def _names(traces: Traces) -> tuple[str, ...]:
-    if not isinstance(traces[0], CounterTrace):
-        return _FIRST["mechanisms"]
-    cut = any(isinstance(trace, CounterTrace) and len(trace.pieces) > 1 for trace in traces)
-    return tuple(name for name in _FIRST["counters"] if cut or name != "saved")
-
-
-def _rows(traces: Traces) -> list[Sequence[Any]]:
-    """Return for each trace its counters after each step; those of counters go in step."""
-    run = [trace.counters for trace in traces if isinstance(trace, Trace)]
-    several = [trace for trace in traces if isinstance(trace, CounterTrace)]
-    moments = moments_of(several) if several else ()
-    return [*run, *(counts_at(trace, n, moments) for n, trace in enumerate(several))]
-
-
 def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> go.Figure:
     """Return the counters of traces over the steps as a figure; it is returned, not shown.
 
     Args:
         traces: Of one stream, so that their steps are the same events; all of mechanisms or all
             of prefix counters.
-        counters: Which, from `TITLES` or `COUNTED`; None for the most telling.
+        counters: Which, by name; None for the most telling.
 
     Raises:
         TraceError: There is no trace, or no such counter.
@@ -136,7 +96,7 @@ def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> g
     if not any(one.steps for one in series):
         return message("counters over the steps", "the stream is empty: there is no step")
     names = list(dict.fromkeys(one.counter for one in series))
-    titles_of = _titles(traces)
+    titles_of = traces[0].counter_titles
     panels = len(names)
     plot, domains = stacked([_PANEL] * panels, _GAP)
     made = figure("counters over the steps", plot + _ABOVE + _BELOW)
@@ -161,9 +121,7 @@ def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> g
                 "font": {"size": SIZE},
             }
         )  # fmt: skip
-    axes[f"xaxis{'' if panels == 1 else panels}"]["title"] = {
-        "text": "steps so far" if titles_of is COUNTED else "events so far"
-    }
+    axes[f"xaxis{'' if panels == 1 else panels}"]["title"] = {"text": f"{traces[0].unit} so far"}
     made.update_layout(annotations=titles, **axes)
     for place, one in enumerate(series):
         panel, line = divmod(place, len(traces))

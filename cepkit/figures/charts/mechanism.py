@@ -14,10 +14,6 @@ from typing import assert_never
 
 import plotly.graph_objects as go
 
-from cepkit.automata.chart import Edge, Node
-from cepkit.automata.diagram import Diagram
-from cepkit.automata.operations import Create, Discard
-from cepkit.automata.trace import Trace
 from cepkit.figures.diagrams import plan_canvas
 from cepkit.figures.diagrams.automaton import PER_ROW
 from cepkit.figures.diagrams.chain import Chain, State, Take
@@ -26,6 +22,9 @@ from cepkit.figures.kit.canvas import BOLD, LINE_HEIGHT, Anchor, Canvas, Circle,
 from cepkit.figures.kit.plotly_canvas import to_figure
 from cepkit.figures.kit.style import SIZE, SMALL
 from cepkit.figures.kit.texts import fitted
+from cepkit.tracing import MechanismTrace
+from cepkit.tracing.diagram import Diagram, Edge, Node
+from cepkit.tracing.operations import Create, Discard
 
 RADIUS = 20
 _ACROSS, _DOWN = 160, 96
@@ -50,14 +49,14 @@ class Traffic:
     peak: int
 
 
-def traffic(trace: Trace) -> tuple[Traffic, ...]:
+def traffic(trace: MechanismTrace) -> tuple[Traffic, ...]:
     """Return what happened at each node, in the order of the diagram."""
     created: Counter[int] = Counter()
     alive: Counter[int] = Counter()
     peak: Counter[int] = Counter()
     home: dict[int, int] = {}
-    for step in trace.steps:
-        for operation in step.operations:
+    for step in trace.operations:
+        for operation in step:
             match operation:
                 case Create(instance, _, node):
                     home[instance] = node
@@ -73,12 +72,12 @@ def traffic(trace: Trace) -> tuple[Traffic, ...]:
     )
 
 
-def draw_mechanism(trace: Trace) -> go.Figure:
+def draw_mechanism(trace: MechanismTrace) -> go.Figure:
     """Return the mechanism of a trace as a figure; it is returned, not shown."""
     return to_figure(layout(trace), trace.name)
 
 
-def layout(trace: Trace) -> Canvas:
+def layout(trace: MechanismTrace) -> Canvas:
     """Return the picture of a mechanism: chains and trees as plans are drawn, others on a grid."""
     diagram = trace.diagram
     match diagram.kind:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import plotly.graph_objects as go
 
+from cepkit.arguments import check_range
 from cepkit.figures.diagrams import plan_canvas
 from cepkit.figures.diagrams.automaton import PER_ROW
 from cepkit.figures.diagrams.pictures import pictures
@@ -40,6 +41,7 @@ def draw_plan(
     Raises:
         PlanError: The plan does not belong to the pattern.
     """
+    check_range("per_row", per_row, 1)
     canvas = plan_canvas.layout(pictures(plan, _query(pattern)), per_row=per_row)
     return _figure(canvas, f"plan: {_head(plan)}")
 
@@ -70,6 +72,7 @@ def draw_plans(
 
 def draw_query(pattern: Query | Pattern, *, per_row: int = PER_ROW) -> go.Figure:
     """Return the automata of a query in the order of its text; returned, not shown."""
+    check_range("per_row", per_row, 1)
     query = as_query(pattern)
     canvas = plan_canvas.layout(pictures(as_plan(None, query), query), per_row=per_row)
     return _figure(canvas, "the pattern as an automaton, in the order of its text")

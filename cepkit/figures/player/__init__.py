@@ -5,9 +5,8 @@ both. The same module drives the object that `draw` returns, the pages that it s
 notebook widget.
 """
 
-from cepkit.figures.player.document import Traces, player_document
+from cepkit.figures.player.document import DEFAULT_STEPS, MOST_STEPS, Traces, player_document
 from cepkit.figures.player.page import script
-from cepkit.figures.player.shared import DEFAULT_STEPS, MOST_STEPS
 from cepkit.figures.player.shown import Player
 
 __all__ = ["DEFAULT_STEPS", "MOST_STEPS", "Player", "Traces", "player_document", "script"]

@@ -1,19 +1,38 @@
-"""What the player shows, as one JSON document: several traces of one stream, `cepkit.player/1`."""
+"""What the player shows, as one JSON document: several traces of one stream, `cepkit.player/1`.
+
+Pattern, clauses, events and moments are said once; each trace keeps the rest of its JSON, with a
+step for each moment (docs/player.md). Long traces are cut, and the document says so in words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, TypeAlias, assert_never
 
-from cepkit.aggregation.tracing.trace import CounterTrace
-from cepkit.automata.trace import Trace
 from cepkit.errors import TraceError
-from cepkit.figures.player.counter_document import counter_document
-from cepkit.figures.player.mechanism_document import mechanism_document
-from cepkit.figures.player.shared import DEFAULT_STEPS, MOST_STEPS
+from cepkit.figures.player.moments import Moment, counts_at, first_of, moments_of
+from cepkit.tracing import AnyTrace, CounterTrace, MechanismTrace
+from cepkit.tracing.codec import encode
+from cepkit.tracing.operations import REASONS
 
-Traces: TypeAlias = Sequence[Trace] | Sequence[CounterTrace]
+Traces: TypeAlias = Sequence[AnyTrace]
 """Of one kind: they are played together."""
+
+SCHEMA = "cepkit.player/1"
+
+DEFAULT_STEPS = 2_000
+"""As many steps as a notebook keeps without growing heavy: some 0.3 MB for each trace."""
+MOST_STEPS = 20_000
+"""Beyond that a step takes too long, and the document too much."""
+MOST_OPERATIONS = 400_000
+"""Of all traces: an eager automaton may do thousands in a step."""
+
+_LARGEST = 2**53
+"""The integers up to here are numbers of JavaScript."""
+
+_SHARED = ("pattern", "clauses", "events", "moments", "looked_at")
 
 
 def player_document(traces: Traces, steps: int = DEFAULT_STEPS) -> dict[str, Any]:
@@ -29,14 +48,156 @@ def player_document(traces: Traces, steps: int = DEFAULT_STEPS) -> dict[str, Any
     """
     if not 1 <= steps <= MOST_STEPS:
         raise TraceError(f"a player of {steps:,} steps", expected=f"1 to {MOST_STEPS:,}")
+    first = first_of(traces)
+    moments = moments_of(traces)
+    # One that does much in each step may have been recorded less far: they are played as far as
+    # all go.
+    recorded = min((len(trace) for trace in traces if trace.truncated), default=len(moments))
+    whole = max((t.truncated.of for t in traces if t.truncated), default=len(moments))
+    operations = [
+        [() if step is None else trace.operations[step] for step in _steps_of(n, moments)]
+        for n, trace in enumerate(traces)
+    ]
+    kept = affordable(operations, min(steps, recorded))
+    left_out = 0 if first.truncated else first.streamed - len(first.events)
+    notes = (
+        cut_in_words(kept, whole, recorded, steps),
+        f"{left_out:,} events that do nothing are left out." if left_out else None,
+    )
     counted = [trace for trace in traces if isinstance(trace, CounterTrace)]
-    run = [trace for trace in traces if isinstance(trace, Trace)]
-    if not counted and not run:
-        raise TraceError("no trace to show", expected="one trace or several of the same stream")
-    if counted and run:
-        raise TraceError(
-            f"traces of mechanisms ('{run[0].name}') and of counters ('{counted[0].name}')",
-            expected="traces of one kind",
-            hint="draw each kind by itself",
+    clauses = [asdict(clause) for clause in first.clauses]
+    moments = moments[:kept]
+    return {
+        "schema": SCHEMA,
+        "pattern": first.pattern,
+        "clauses": clauses,
+        "types": types_of(clauses, first.events.type),
+        "reasons": dict(REASONS),
+        "events": _events(first, moments),
+        **({"moments": _columns(counted, moments)} if counted else {}),
+        "traces": [_played(trace, n, moments) for n, trace in enumerate(traces)],
+        "cut": " ".join(filter(None, notes)) or None,
+    }
+
+
+def _steps_of(number: int, moments: Sequence[Moment]) -> list[int | None]:
+    """Return the steps that one of the traces takes at the moments."""
+    return [moment.steps[number] for moment in moments]
+
+
+def _events(trace: AnyTrace, moments: Sequence[Moment]) -> dict[str, Any]:
+    """Return the events up to the last that is shown."""
+    events = trace.events
+    end = 1 + max((m.event for m in moments if m.event is not None), default=-1)
+    columns = {n: list(getattr(events, n)[:end]) for n in ("id", "name", "time", "type")}
+    attributes = encode(events)["attributes"]
+    return {
+        **columns,
+        "attributes": {name: list(map(exact, column[:end])) for name, column in attributes.items()},
+    }
+
+
+def _played(trace: AnyTrace, number: int, moments: Sequence[Moment]) -> dict[str, Any]:
+    """Return what is a trace's own, at each moment; its totals are those of the whole run."""
+    encoded = trace.encoded()
+    at = _steps_of(number, moments)
+    counts = counts_at(trace, number, moments)
+    own = {
+        **{name: value for name, value in encoded.items() if name not in _SHARED},
+        "steps": [[] if step is None else encoded["steps"][step] for step in at],
+        "counters": {
+            name: [exact(getattr(one, name)) for one in counts] for name in encoded["counters"]
+        },
+        "totals": encode(trace.totals),
+    }
+    match trace:
+        case MechanismTrace():
+            own["matches"] = [one for one in own["matches"] if one["step"] < len(moments)]
+            own["final"] = trace.final and len(trace) <= len(moments)
+        case CounterTrace():
+            actions = (None if step is None else trace.heads[step].action for step in at)
+            own["actions"] = [action or "nothing" for action in actions]
+            own["steps"] = [[list(map(exact, one)) for one in step] for step in own["steps"]]
+            new = [(step, one.new) for step, one in enumerate(counts) if one.new]
+            own["matches"] = [{"step": step, "new": exact(count)} for step, count in new]
+        case _:
+            assert_never(trace)
+    return own
+
+
+def _columns(traces: Sequence[CounterTrace], moments: Sequence[Moment]) -> dict[str, list[Any]]:
+    """Return what the moments of counters are, a column for each of it."""
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("time", "event", "name", "key", "position", "trigger")
+    }
+    for moment in moments:
+        steps = [t.steps[i] for t, i in zip(traces, moment.steps, strict=True) if i is not None]
+        names = dict.fromkeys(name for step in steps for name in step.event.split(", "))
+        idle = moment.event is None or not steps
+        row = (
+            moment.time,
+            moment.event,
+            traces[0].events.name[moment.event] if moment.event is not None else ", ".join(names),
+            None if idle else steps[0].key,
+            None if idle else steps[0].position,
+            not idle and steps[0].trigger,
         )
-    return counter_document(counted, steps) if counted else mechanism_document(run, steps)
+        for column, value in zip(columns.values(), row, strict=True):
+            column.append(value)
+    return columns
+
+
+def affordable(traces: Sequence[Sequence[Sequence[Any]]], steps: int) -> int:
+    """Return how many of the first `steps` steps hold no more operations than a page can.
+
+    Args:
+        traces: For each trace its steps, for each step its operations.
+        steps: How many to look at.
+    """
+    total = 0
+    for step in range(steps):
+        total += sum(len(trace[step]) for trace in traces if step < len(trace))
+        if total > MOST_OPERATIONS:
+            return max(1, step)
+    return steps
+
+
+def types_of(clauses: Sequence[Mapping[str, Any]], types: Sequence[str]) -> list[str]:
+    """Return the types that the pattern names, in its order: they get colours.
+
+    Args:
+        clauses: Of the pattern.
+        types: Those of the events.
+    """
+    present = dict.fromkeys(types)
+    found: dict[str, None] = {}
+    for clause in clauses:
+        if clause["kind"] in ("event", "absence"):
+            words = set(re.findall(r'"(?:[^"]|"")*"|\w+', clause["text"]))
+            quoted = {word[1:-1].replace('""', '"') for word in words if word.startswith('"')}
+            found.update(dict.fromkeys(kind for kind in present if kind in words | quoted))
+    return list(found)
+
+
+def exact(value: Any) -> Any:
+    """Return a value that a browser reads as it is: large integers as texts."""
+    return str(value) if isinstance(value, int) and abs(value) > _LARGEST else value
+
+
+def cut_in_words(kept: int, whole: int, recorded: int, asked: int) -> str | None:
+    """Say what is not shown, and how to see it; None where everything is.
+
+    Args:
+        kept: How many steps are shown.
+        whole: How many there are.
+        recorded: How many of them the traces hold.
+        asked: How many were asked for.
+    """
+    if kept >= whole:
+        return None
+    told = f"These are the first {kept:,} of {whole:,} steps."
+    if kept < min(asked, recorded):
+        return f"{told} They hold as many operations as the player can show."
+    if kept < recorded and kept < MOST_STEPS:
+        return f"{told} draw(trace, steps={min(recorded, MOST_STEPS)}) shows more."
+    return f"{told} The totals of the trace count all of them."

@@ -1,18 +1,20 @@
-"""Traces of prefix counters side by side: one row of moments that all of them have in common.
+"""Traces side by side: one row of moments that all of them have in common.
 
-The same events do the same in every trace of a query, however it is cut; but a cut adds STARTs, and
-with them expiries. A *moment* is what one event does once, an expiry, or an event that does
-nothing. O(moments and traces).
+Mechanisms take a step for each event, and go in step as they are. Prefix counters do the same at
+the same events, however a sequence is cut; but a cut adds STARTs, and with them expiries. A
+*moment* is a step that one trace or several take: what one event does once, what happens without an
+event, or an event that does nothing. O(moments and traces).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from cepkit.aggregation.tracing.records import CounterCounts
-from cepkit.aggregation.tracing.trace import CounterTrace
 from cepkit.errors import TraceError
+from cepkit.tracing import AnyTrace
+from cepkit.tracing.counters import CounterCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class Moment:
 
     Attributes:
         time: When, in microseconds.
-        event: The event, None for an expiry.
+        event: The event, None where none causes it.
         steps: For each trace its step, None where nothing happens to it.
     """
 
@@ -30,7 +32,26 @@ class Moment:
     steps: tuple[int | None, ...]
 
 
-def moments_of(traces: Sequence[CounterTrace]) -> tuple[Moment, ...]:
+def first_of(traces: Sequence[AnyTrace]) -> AnyTrace:
+    """Return the first of some traces, which are of one kind.
+
+    Raises:
+        TraceError: There is no trace, or they are not of one kind.
+    """
+    if not traces:
+        raise TraceError("no trace to show", expected="one trace or several of the same stream")
+    first = traces[0]
+    for other in traces:
+        if other.of != first.of:
+            raise TraceError(
+                f"traces of {first.of} ('{first.name}') and of {other.of} ('{other.name}')",
+                expected="traces of one kind",
+                hint="draw each kind by itself",
+            )
+    return first
+
+
+def moments_of(traces: Sequence[AnyTrace]) -> tuple[Moment, ...]:
     """Return the moments of one trace or several of one query over one stream.
 
     Raises:
@@ -38,8 +59,7 @@ def moments_of(traces: Sequence[CounterTrace]) -> tuple[Moment, ...]:
     """
     first = traces[0]
     for other in traces[1:]:
-        different = "patterns" if other.pattern != first.pattern else "streams"
-        if other.pattern != first.pattern or other.events != first.events:
+        if different := first.difference(other):
             raise TraceError(
                 f"the traces '{first.name}' and '{other.name}' have different {different}",
                 expected="traces of one pattern over one stream",
@@ -48,47 +68,45 @@ def moments_of(traces: Sequence[CounterTrace]) -> tuple[Moment, ...]:
     busy = {moment.event for moment in merged}
     nothing = (None,) * len(traces)
     times = enumerate(first.events.time)
-    # An event that does nothing comes after all else of its time: sorting keeps that order.
     idle = [Moment(time, event, nothing) for event, time in times if event not in busy]
-    return tuple(sorted([*merged, *idle], key=lambda moment: moment.time))
+    if idle:
+        # An event that does nothing comes after all else of its time: sorting keeps that order.
+        merged = sorted([*merged, *idle], key=lambda moment: moment.time)
+    return tuple(merged)
 
 
-def counts_at(
-    trace: CounterTrace, number: int, moments: Sequence[Moment]
-) -> tuple[CounterCounts, ...]:
-    """Return what there is in a trace after each moment.
+def counts_at(trace: AnyTrace, number: int, moments: Sequence[Moment]) -> tuple[Any, ...]:
+    """Return the counters of a trace after each moment.
 
     Args:
         trace: One of those that the moments are of.
         number: Which.
         moments: From `moments_of`.
     """
-    counters = trace.counters
-    found = []
-    now = CounterCounts(0, 0, 0, 0, 0)
+    counts: list[Any] = []
+    now: Any = CounterCounts(0, 0, 0, 0, 0)
     for moment in moments:
         step = moment.steps[number]
-        now = now._replace(new=0) if step is None else counters[step]
-        found.append(now)
-    return tuple(found)
+        # Only counters have moments at which nothing happens to them.
+        now = now._replace(new=0) if step is None else trace.counters[step]
+        counts.append(now)
+    return tuple(counts)
 
 
-def _merged(traces: Sequence[CounterTrace]) -> list[Moment]:
+def _merged(traces: Sequence[AnyTrace]) -> list[Moment]:
     """Return the moments at which some trace has a step."""
+    places = [trace.places for trace in traces]
     at = [0] * len(traces)
-    found: list[Moment] = []
+    moments: list[Moment] = []
     while True:
-        heads = [t.steps[i] if i < len(t) else None for t, i in zip(traces, at, strict=True)]
+        heads = [own[i] if i < len(own) else None for own, i in zip(places, at, strict=True)]
         present = [head for head in heads if head is not None]
         if not present:
-            return found
+            return moments
         # All come to the same event next; what expires in some before that comes first.
-        expiries = [head.ts for head in present if head.number is None]
-        time = min(expiries) if expiries else present[0].ts
-        mine = [
-            head is not None and ((head.number is None and head.ts == time) or not expiries)
-            for head in heads
-        ]
+        expiries = [head.time for head in present if head.event is None]
+        time = min(expiries) if expiries else present[0].time
+        mine = [head is not None and (head == (time, None) or not expiries) for head in heads]
         steps = tuple(i if one else None for i, one in zip(at, mine, strict=True))
-        found.append(Moment(time, None if expiries else present[0].number, steps))
+        moments.append(Moment(time, None if expiries else present[0].event, steps))
         at = [i + one for i, one in zip(at, mine, strict=True)]

@@ -7,29 +7,12 @@ import os
 from functools import cached_property
 from pathlib import Path
 
+from cepkit.arguments import typed
 from cepkit.figures.player import page
-from cepkit.figures.player.document import Traces, player_document
-from cepkit.figures.player.shared import DEFAULT_STEPS
+from cepkit.figures.player.document import DEFAULT_STEPS, Traces, player_document
 from cepkit.files import HTML, write_text
 from cepkit.printing import html_lines, html_output, html_text, plain
 from cepkit.statistics.tables import html_table, text_table
-
-_TITLES = {
-    "cepkit.trace/1": {
-        "name": "mechanism and plan",
-        "evaluations": "evaluations",
-        "peak_instances": "peak instances",
-        "peak_stored": "peak stored",
-        "matches": "matches",
-    },
-    "cepkit.counters/1": {
-        "name": "counters",
-        "updates": "updates",
-        "peak_rows": "peak rows",
-        "peak_saved": "peak rows of snapshots",
-        "new": "matches",
-    },
-}
 
 
 class Player:
@@ -53,6 +36,7 @@ class Player:
             TraceError: The traces do not belong together, or `steps` is out of range.
         """
         self._content = player_document(traces, steps)
+        self._titles = traces[0].total_titles
         self._start = start
 
     @cached_property
@@ -65,6 +49,7 @@ class Player:
         """How many steps there are to play."""
         return max(len(trace["steps"]) for trace in self._content["traces"])
 
+    @typed
     def save_html(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the player as a page that plays anywhere, offline.
 
@@ -103,12 +88,12 @@ class Player:
 
     def _totals(self) -> tuple[list[str], list[list[str]]]:
         traces = self._content["traces"]
-        first, *titles = _TITLES[traces[0]["schema"]].items()
+        _, *totals = self._titles
         rows = [
-            [plain(trace["name"]), *(f"{trace['totals'][name]:,}" for name, _ in titles)]
+            [plain(trace["name"]), *(f"{trace['totals'][name]:,}" for name in totals)]
             for trace in traces
         ]
-        return [first[1], *(title for _, title in titles)], rows
+        return list(self._titles.values()), rows
 
     def _fallback(self) -> str:
         """Return what is seen where no script runs."""

@@ -16,6 +16,7 @@ AGGREGATES: Shelf[AggregateFunction] = Shelf(
     (MAX, "the greatest of them"),
     (VARIANCE, "their variance as of a sample, missing for fewer than two values"),
     (STDDEV, "the square root of that"),
+    method="finish",
 )
 
 *_FIRST, _LAST = (name.upper() for name in AGGREGATES)

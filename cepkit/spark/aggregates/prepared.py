@@ -22,9 +22,9 @@ from cepkit.aggregation.semirings.functions import Function, LanguageFunction
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.columnar.compile.program import Clock, Program
 from cepkit.columnar.compile.query import compile_query
-from cepkit.columnar.slices.cutting import cutting_clock
+from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
 from cepkit.errors import UnsupportedError
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
@@ -34,7 +34,7 @@ from cepkit.routes.aggregates import Way
 from cepkit.routes.asked import attributes_of
 from cepkit.routes.detected import without_aggregates
 from cepkit.spark.aggregates.query import Asked
-from cepkit.spark.cells.delivery import Route, looks_ahead, numbers_for, taken_in_turn
+from cepkit.spark.cells.delivery import Route, numbers_for, taken_in_turn
 from cepkit.spark.cells.layout import Key, common_key
 from cepkit.spark.cells.schemas import arrow_columns, nullable
 from cepkit.stream.stream import Stream

@@ -23,7 +23,8 @@ from pyspark.sql import functions as F
 from cepkit.columnar.compile.program import Clock, Program
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.conditions import Call, walk
-from cepkit.pattern.functions import BUILTINS, UserFunction, registered_function
+from cepkit.pattern.evaluation.functions import FUNCTIONS
+from cepkit.pattern.evaluation.functions.registered import UserFunction, registered_function
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
@@ -279,17 +280,11 @@ def numbers_for(query: Query, programs: tuple[Program, ...]) -> tuple[Clock, ...
     return tuple(clock for clock in clocks if clock in found)
 
 
-def looks_ahead(programs: tuple[Program, ...], clock: Clock) -> bool:
-    """Return whether a cell must see what comes after its own events."""
-    # Only where the clock is time it is known which events come last.
-    return any(p.looks_ahead or (p.sets and clock != "time") for p in programs)
-
-
 def functions_of(*queries: Query) -> dict[str, UserFunction]:
     """Return the user's functions that the conditions of queries call."""
     conditions = [query.where for query in queries if query.where]
     calls = [n for where in conditions for n in walk(where) if isinstance(n, Call)]
-    names = {call.function for call in calls} - set(BUILTINS)
+    names = {call.function for call in calls} - set(FUNCTIONS)
     return {name: registered_function(name) for name in names}
 
 

@@ -6,17 +6,20 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
+from pyspark.sql.pandas.functions import pandas_udf
 
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.layout import Extent, Key
 from cepkit.statistics.model import Statistics
-from cepkit.stream.columns import Dropped
+from cepkit.stream.columns import MISSING_INTEGER, Dropped
 from cepkit.stream.schema import UNITS, Schema
+from cepkit.stream.time_zones import instants, is_utc
 
 KEY_BUCKETS = 256
 """Into how many keys are hashed to tell how heavy the heaviest is, at most."""
@@ -55,7 +58,8 @@ def without_time(column: Column, kind: t.DataType) -> Column:
     if isinstance(kind, t.FloatType | t.DoubleType):
         absent |= F.isnan(column)
     if isinstance(kind, t.StringType):
-        absent |= F.upper(F.trim(column)).isin(*_NO_TIMES)
+        trimmed = F.regexp_replace(column, r"(?U)^\s+|\s+$", "")
+        absent |= F.upper(trimmed).isin(*_NO_TIMES)
     return absent
 
 
@@ -63,6 +67,65 @@ def without_type(column: Column, kind: t.DataType) -> Column:
     """Return whether a row has no type."""
     absent = column.isNull()
     return absent | F.isnan(column) if isinstance(kind, t.FloatType | t.DoubleType) else absent
+
+
+def key_value(column: Column, name: str, kind: t.DataType, schema: Schema) -> Column:
+    """Return an attribute such that values that are equal for conditions are so for Spark.
+
+    Not of times that are texts: how they are read only the workers know.
+
+    Args:
+        column: The attribute.
+        name: What it is called.
+        kind: Its type.
+        schema: Knows the time column and the time zone.
+    """
+    if name == schema.time and isinstance(kind, t.NumericType):
+        return _counted(column, isinstance(kind, t.IntegralType), schema.unit or "s")
+    match kind:
+        case t.FloatType() | t.DoubleType() | t.DecimalType():
+            return F.nanvl(column.cast("double"), F.lit(None)) + F.lit(0.0)  # no -0.0
+        case t.LongType():
+            return F.nullif(column, F.lit(MISSING_INTEGER))
+        case t.TimestampType():
+            return F.unix_micros(column)
+        case t.TimestampNTZType():
+            epoch = F.lit("1970-01-01").cast("timestamp_ntz")
+            return _instant(F.timestamp_diff("MICROSECOND", epoch, column), schema)
+        case t.DateType():
+            return _instant(F.unix_date(column).cast("long") * UNITS["d"], schema)
+        case t.DayTimeIntervalType():
+            return F.unix_micros(F.timestamp_micros(F.lit(0)) + column)
+        case _:
+            return column
+
+
+def _counted(column: Column, whole: bool, unit: str) -> Column:
+    """Return a time that is a number in microseconds, rounded as it is when it is read."""
+    if whole and unit == "ns":
+        column = column.cast("long")
+        return F.call_function("div", column - F.pmod(column, F.lit(1000)), F.lit(1000))
+    if whole:
+        return column.cast("long") * UNITS[unit]
+    column = F.nanvl(column.cast("double"), F.lit(None))
+    return F.floor(column / 1000) if unit == "ns" else F.rint(column * UNITS[unit]).cast("long")
+
+
+def _instant(wall: Column, schema: Schema) -> Column:
+    """Return when the clocks of a stream's zone showed a time, in microseconds.
+
+    By Python, as Java has other offsets for times before 1970.
+    """
+    zone = schema.timezone
+    if zone is None or is_utc(zone):
+        return wall
+
+    @pandas_udf("long")  # type: ignore[call-overload]
+    def located(local: pd.Series) -> pd.Series:
+        return pd.Series(instants(local.to_numpy(), zone))
+
+    # pandas would make floats of integers beside null.
+    return F.when(wall.isNotNull(), located(F.coalesce(wall, F.lit(0))))
 
 
 def has_type(column: Column, kind: t.DataType, names: frozenset[str] | None) -> Column | None:
@@ -79,7 +142,8 @@ def has_type(column: Column, kind: t.DataType, names: frozenset[str] | None) -> 
         case t.ByteType() | t.ShortType() | t.IntegerType() | t.LongType() | t.BooleanType():
             return column.cast("string").isin(*wanted)
         case t.FloatType() | t.DoubleType():
-            return column.cast("double").isin(*filter(math.isfinite, map(_number, wanted)))
+            numbers = [number for number in map(_number, wanted) if not math.isnan(number)]
+            return column.cast("double").isin(*numbers)
         case _:
             return None
 

@@ -28,7 +28,15 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from cepkit.columnar.compile.program import Clock
-from cepkit.spark.cells.extent import KEY_BUCKETS, has_type, positional, without_time, without_type
+from cepkit.errors import UnsupportedError
+from cepkit.spark.cells.extent import (
+    KEY_BUCKETS,
+    has_type,
+    key_value,
+    positional,
+    without_time,
+    without_type,
+)
 from cepkit.spark.cells.layout import Extent, Key
 from cepkit.stream.arrival import refuse_missing
 from cepkit.stream.columns import Dropped
@@ -130,6 +138,7 @@ def numbered(source: Source, clocks: Sequence[Clock], clock: Clock) -> Numbered:
 
     Raises:
         StreamError: The arrival column has no value for some event.
+        UnsupportedError: The partition is by times that are texts, which only workers can read.
     """
     return _Numbering(source, tuple(clocks)).run(clock)
 
@@ -190,9 +199,12 @@ class _Numbering:
         keys = []
         for name, alias in zip(self._source.partition_by, names, strict=True):
             column, kind = F.col(self._source.place(name)), self._source.kind(name)
-            if isinstance(kind, t.FloatType | t.DoubleType | t.DecimalType):
-                column = F.nanvl(column.cast("double"), F.lit(None))
-            keys.append(column.alias(alias))
+            if name == self._source.schema.time and isinstance(kind, t.StringType):
+                raise UnsupportedError(
+                    f"PARTITION BY '{name}' with a window in events, where its times are texts",
+                    hint="on Spark, make timestamps of them first: to_timestamp",
+                )
+            keys.append(key_value(column, name, kind, self._source.schema).alias(alias))
         return keys
 
     def _order(self) -> Column:

@@ -27,7 +27,7 @@ from cepkit.columnar.results.output import Writer
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import Owned
 from cepkit.errors import StreamError
-from cepkit.pattern.functions import register_function
+from cepkit.pattern.evaluation.functions.registered import register_function
 from cepkit.pattern.normal_form import Branch
 from cepkit.spark.cells.layout import Key, Layout
 from cepkit.stream.arrow import is_text, nulls, raw, single
@@ -287,7 +287,10 @@ def _slices(layout: Layout, readings: Integers) -> Iterator[tuple[Integers, Inte
 def _bucketed(
     job: Job, key: Key, table: pa.Table, ts: Integers
 ) -> tuple[pa.Table, Integers, Integers]:
-    columns = [attribute(table.column(name), name, job.schema) for name in key.columns]
+    known = {job.schema.time: Column("timestamp", ts)}
+    columns = [
+        known.get(name) or attribute(table.column(name), name, job.schema) for name in key.columns
+    ]
     if not key.missing_agree and any(column.has_missing for column in columns):
         present = ~np.logical_or.reduce([column.missing() for column in columns])
         rows = np.flatnonzero(present)

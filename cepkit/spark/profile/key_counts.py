@@ -21,6 +21,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
+from cepkit.spark.cells.extent import key_value
 from cepkit.spark.profile.source import Source
 from cepkit.statistics.keys import Frequent, KeyCounts, key_counts, most_frequent
 from cepkit.statistics.links import KeySource, Link, key_sources, links_in
@@ -28,8 +29,7 @@ from cepkit.statistics.stream_counts import share_of_pairs, types_of_variables
 from cepkit.stream.columns import Column as Values
 from cepkit.stream.columns import Kind
 from cepkit.stream.ingest import attribute
-from cepkit.stream.schema import UNITS, Schema
-from cepkit.stream.time_zones import is_utc
+from cepkit.stream.schema import Schema
 
 Counts = npt.NDArray[np.int64]
 Kinds = tuple[Kind, ...]
@@ -178,45 +178,10 @@ class _Counting:
 
     def _text(self, name: str, kind: Kind) -> Column:
         """Return the value of an attribute in the one spelling of its kind."""
-        column, of = F.col(self.source.place(name)), self.source.kind(name)
-        match kind:
-            case "float":
-                column = F.nanvl(column.cast("double"), F.lit(None)) + F.lit(0.0)  # no -0.0
-            case "timestamp" if name == self.source.schema.time and isinstance(of, t.NumericType):
-                column = self._counted(column, of)
-            case "timestamp":
-                column = self._micros(column, of)
-            case "duration":
-                column = F.unix_micros(F.timestamp_micros(F.lit(0)) + column)
-            case _:
-                pass
-        return column.cast("string")
-
-    def _counted(self, column: Column, of: t.DataType) -> Column:
-        """Return a time that is a number in microseconds, rounded as it is when it is read."""
-        unit = self.source.schema.unit or "s"
-        whole = isinstance(of, t.IntegralType)
-        column = column.cast("long" if whole else "double")
-        if unit == "ns":
-            column = (column - F.pmod(column, F.lit(1000))) / 1000
-        else:
-            column = column * UNITS[unit]
-        return column if whole and unit != "ns" else F.rint(column).cast("long")
-
-    def _micros(self, column: Column, of: t.DataType) -> Column:
-        """Return an instant in microseconds; what names no zone is read in the stream's."""
-        match of:
-            case t.DateType():
-                wall = F.unix_date(column).cast("long") * 86_400_000_000
-            case t.TimestampNTZType():
-                epoch = F.lit("1970-01-01").cast("timestamp_ntz")
-                wall = F.timestamp_diff("MICROSECOND", epoch, column)
-            case _:
-                return F.unix_micros(column)
-        zone = self.source.schema.timezone
-        if zone is None or is_utc(zone):
-            return wall
-        return F.unix_micros(F.to_utc_timestamp(F.timestamp_micros(wall), zone))
+        column = key_value(
+            F.col(self.source.place(name)), name, self.source.kind(name), self.source.schema
+        )
+        return (column.cast("double") if kind == "float" else column).cast("string")
 
     def _same(self, link: Link, places: _Places, number: int) -> Column:
         """Return whether an event would agree with itself."""

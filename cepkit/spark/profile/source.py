@@ -19,6 +19,7 @@ from pyspark.sql import types as t
 
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.extent import has_type, positional, without_time, without_type
+from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
 from cepkit.stream.times import microseconds
@@ -106,6 +107,8 @@ class Source:
         match kind:
             case t.FloatType() | t.DoubleType():
                 return absent | F.isnan(column)
+            case t.LongType():
+                return absent | (column == MISSING_INTEGER)
             case t.ArrayType(elementType=of):
                 floating = isinstance(of, t.FloatType | t.DoubleType)
                 unknown = F.exists(

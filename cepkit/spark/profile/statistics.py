@@ -23,7 +23,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from cepkit.pattern.kind_checks import check_kinds
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.progress import Progress
@@ -87,7 +87,7 @@ def profile(
     wanted = (stream.schema.time, stream.schema.type, *sorted(attributes_read(query)))
     stream.schema.check(names, wanted)
     columns = arrow_columns(frame, names, wanted)
-    schema = stream.schema.without_arrival()
+    schema = stream.schema.without_output()
     nothing = event_columns(columns.empty_table(), schema, attributes_read(query))
     check_kinds(query, nothing.kinds)
     source = Source(stream, frame, query, columns)
@@ -136,7 +136,7 @@ class _Measuring:
             if layout.chosen is not None:
                 rows = rows.where(self._near(rows, layout))
         kept = rows.select(*map(source.place, source.columns.names))
-        schema, functions = source.schema.without_arrival(), functions_of(source.query)
+        schema, functions = source.schema.without_output(), functions_of(source.query)
         job = worker.Job(schema, source.columns, (), (), types, layout, functions)
         tasks = max(1, min(slices, 4 * source.cores))
         packed = dealt_out(kept.mapInArrow(splitting(job), worker.PACKED), tasks)

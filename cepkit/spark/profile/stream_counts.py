@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from cepkit.spark.cells import worker
+from cepkit.spark.cells.extent import key_value
 from cepkit.spark.profile.key_counts import count_keys
 from cepkit.spark.profile.lateness import lateness
 from cepkit.spark.profile.over_time import over_time
@@ -156,11 +157,11 @@ def _same_key(source: Source) -> float:
     """Return the share of pairs of events in one partition, from the counts of the keys."""
     if not source.query.partition_by:
         return 1.0
-    keys: list[Column] = []
-    for name in source.query.partition_by:
-        column, kind = F.col(source.place(name)), source.kind(name)
-        floating = isinstance(kind, t.FloatType | t.DoubleType)
-        keys.append(F.nanvl(column, F.lit(None)) if floating else column)
+    names = source.query.partition_by
+    keys = [
+        key_value(F.col(source.place(name)), name, source.kind(name), source.schema)
+        for name in names
+    ]
     events: DataFrame = source.rows.where(source.is_event)
     of_key = events.groupBy(*keys).agg(F.count("*").cast("double").alias("n"))
     # Doubles add up exactly, in whatever order, as long as no bits are lost: squares lose

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING
 
-from cepkit.errors import ArgumentError
+from cepkit.arguments import check_range, typed
+from cepkit.errors import ArgumentError, shown
 from cepkit.spark.session.java import find_java
 from cepkit.spark.session.java_launcher import spark_java_home
 
@@ -26,12 +28,12 @@ _GIB = 2**30
 _starting = threading.Lock()
 
 
+@typed
 def get_session(
     *,
     cores: int | None = None,
     memory: str | None = None,
     app_name: str = "cepkit",
-    **unknown: Never,
 ) -> SparkSession:
     """Return the session that is running, or start a local one.
 
@@ -44,20 +46,18 @@ def get_session(
             third of the machine's if None, at least 1 and at most 16 GiB. The Python workers and
             the user's notebook need the rest.
         app_name: The name that Spark shows.
-        unknown: No other argument is taken.
 
     Returns:
         The session.
 
     Raises:
         JavaNotFoundError: There is no Java that Spark can run on; nothing was started.
-        ArgumentError: There is no argument of that name.
-        ValueError: `cores` is below 1.
+        ArgumentError: There is no argument of that name, or it has no such value.
     """
-    for name in unknown:
-        raise ArgumentError.unknown(
-            f"get_session has no argument '{name}'", name, ("cores", "memory", "app_name")
-        )
+    if cores is not None:
+        check_range("cores", cores, 1)
+    if memory is not None and not re.fullmatch(r"\d+[kmgt]b?", memory, re.IGNORECASE):
+        raise ArgumentError(f"memory={shown(memory)}", expected="a size as Spark writes it: '4g'")
     with _starting:
         running = _running_session()
         return running if running is not None else _start(cores, memory, app_name)
@@ -109,8 +109,6 @@ def _running_session() -> SparkSession | None:
 def _start(cores: int | None, memory: str | None, app_name: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
-    if cores is not None and cores < 1:
-        raise ValueError(f"cores must be at least 1, not {cores}")
     settings = local_settings(cores or _usable_cores(), memory or _default_memory())
     builder = SparkSession.builder.appName(app_name)
     for name, value in settings.items():

@@ -3,6 +3,9 @@
 The action runs in a thread of its own under a job group; this thread looks at the group's tasks
 a few times a second. Interrupting an action from Python alone would leave its tasks running:
 here the group is cancelled, which takes a fraction of a second, and the session stays usable.
+
+This thread, which an interrupt reaches, never talks to Java itself: an interrupt in the middle of a
+call would leave an answer on the thread's connection that the next call takes for its own.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cepkit.progress import SILENT_SECONDS, Progress, is_shown
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 _LOOK_SECONDS = 0.2
-_STOP_SECONDS = 5.0
+_STOP_SECONDS = 30.0
 
 
 def run_with_progress(
@@ -58,13 +62,16 @@ def run_with_progress(
             done.set()
 
     InheritableThread(target=work, daemon=True).start()
-    try:
-        _watch(context, group, done, description, progress)
-    except KeyboardInterrupt:
-        context.cancelJobGroup(group)
-        # Jobs that start now would belong to nobody: wait for the action to notice.
-        done.wait(_STOP_SECONDS)
-        raise
+    with ThreadPoolExecutor(1) as caller:
+        try:
+            _watch(lambda: caller.submit(_tasks, context, group), done, description, progress)
+        except KeyboardInterrupt:
+            # Again and again, as the action may be about to start its next job.
+            stop = time.monotonic() + _STOP_SECONDS
+            while not done.is_set() and time.monotonic() < stop:
+                caller.submit(context.cancelJobGroup, group).result()
+                done.wait(_LOOK_SECONDS)
+            raise
     if "error" in outcome:
         with plain_errors():
             raise outcome["error"]
@@ -73,7 +80,10 @@ def run_with_progress(
 
 
 def _watch(
-    context: SparkContext, group: str, done: threading.Event, description: str, progress: Progress
+    tasks: Callable[[], Future[tuple[int, int]]],
+    done: threading.Event,
+    description: str,
+    progress: Progress,
 ) -> None:
     """Wait for the action, showing how many tasks are done."""
     began = time.monotonic()
@@ -85,7 +95,7 @@ def _watch(
         while not done.wait(_LOOK_SECONDS):
             if not shown or time.monotonic() - began < quiet:
                 continue
-            finished, total = _tasks(context, group)
+            finished, total = tasks().result()
             if bar is None and total:
                 from tqdm.auto import tqdm
 

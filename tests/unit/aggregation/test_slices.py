@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cepkit.columnar import detector as detection
+from cepkit.columnar import detector
+from cepkit.columnar.slices import cutting
 from cepkit.routes.aggregates import EMITS
 from tests.small_streams import STRUCTURES, aggregate_whole, side_by_side, small_streams, types_in
 
@@ -15,16 +16,16 @@ def test_slices_do_not_show_in_any_rows(structure, window, monkeypatch):
     table = side_by_side(small_streams(types_in(structure), 4))
     pattern = f"PATTERN {structure} WITHIN {window} AGG COUNT, SUM(q.x) GROUP BY g"
     whole = [aggregate_whole(table, pattern, emit, "detect") for emit in EMITS]
-    monkeypatch.setattr(detection, "SLICE_ROWS", 1)
-    monkeypatch.setattr(detection, "WINDOWS_PER_SLICE", 0)
+    monkeypatch.setattr(cutting, "SLICE_ROWS", 1)
+    monkeypatch.setattr(cutting, "WINDOWS_PER_SLICE", 0)
     numbers = set()
-    slices = detection.slices
+    slices = detector.slices
 
     def counted(*given):
         found = list(slices(*given))
         numbers.add(len(found))
         return found
 
-    monkeypatch.setattr(detection, "slices", counted)
+    monkeypatch.setattr(detector, "slices", counted)
     assert [aggregate_whole(table, pattern, emit, "detect") for emit in EMITS] == whole
     assert numbers == {5}

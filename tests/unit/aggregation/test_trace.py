@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import cepkit as ck
 from cepkit.aggregation.sequence.definition import sequence_of
 from cepkit.aggregation.tracing.recorder import trace
-from cepkit.aggregation.tracing.trace import CounterTrace
-from cepkit.errors import LimitError, PatternError, TraceError, UnsupportedError
+from cepkit.errors import ArgumentError, LimitError, PatternError, TraceError, UnsupportedError
 from cepkit.stream.stream import events
+from cepkit.tracing import CounterTrace
 from tests.properties.test_aggregation import SEQUENCES, expected
 from tests.strategies import as_table
 from tests.unit.aggregation.cases import stream
@@ -195,8 +195,8 @@ _CHANGED = {
     "a change of a row to come": (("steps", 0), [["add", 7, 0, 0, 1]], "row 7 that is not there"),
     "a close of a row to come": (("steps", 0), [["close", 7]], "row 7 that is not there"),
     "a count beyond": (("steps", 1), [["add", 0, 9, 0, 1]], "is 9"),
-    "a count cut short": (("steps", 1), [["add", 0]], "a list of 5"),
-    "a piece beyond": (("steps", 0), [["open", 0, 0, 3, None, None]], "steps[0][0][3] is 3"),
+    "a count cut short": (("steps", 1), [["add", 0]], "add and 4 values"),
+    "a piece beyond": (("steps", 0), [["open", 0, 0, 3, None, None]], "steps[0][0].piece is 3"),
     "a snapshot of nobody": (("steps", 1), [["save", 0, 5, 1]], "row 5 that is not there"),
 }
 
@@ -225,6 +225,14 @@ def test_keys_have_the_names_of_what_is_equal() -> None:
     assert ck.aggregate_trace(events, "PATTERN SEQ(A a, B b)").keys == ("",)
 
 
+def test_durations_are_texts_as_in_traces_of_mechanisms() -> None:
+    events = stream("a1 b1", wait=pd.to_timedelta([5, 5], unit="s"))
+    text = "PATTERN SEQ(A a, B b) WHERE a.wait = b.wait"
+    counted, run = ck.aggregate_trace(events, text), ck.simulate(events, text)
+    assert counted.keys == ("wait 5 seconds",)
+    assert counted.events.attributes == run.events.attributes == {"wait": ("5 seconds",) * 2}
+
+
 def test_names_of_events_tell_them_apart() -> None:
     events = stream("a " * 12 + "b b")
     found = ck.aggregate_trace(events, "PATTERN SEQ(A a, B a1)")
@@ -251,7 +259,7 @@ def test_what_cannot_be_traced_is_refused() -> None:
     events = stream("a b")
     with pytest.raises(PatternError, match="the pieces b"):
         ck.aggregate_trace(events, "PATTERN SEQ(A a, B b)", pieces=[["b"], ["a"]])
-    with pytest.raises(PatternError, match=r"pieces=\['a', 'b'\]"):
+    with pytest.raises(ArgumentError, match=r"pieces=\['a', 'b'\]"):
         ck.aggregate_trace(events, "PATTERN SEQ(A a, B b)", pieces=["a", "b"])
     with pytest.raises(UnsupportedError, match="KL takes sets"):
         ck.aggregate_trace(events, "PATTERN SEQ(A a, KL(B b)) WITHIN 1 s")

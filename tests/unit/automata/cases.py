@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 import cepkit as ck
-from cepkit.automata.trace import Trace
+from cepkit.tracing import MechanismTrace
 
 LAZY = "a3 a5 a8 b7 b13 c9"
 """The stream of LAZY, section 1: types in small letters, and prices."""
@@ -29,11 +29,13 @@ def stream(text: str, times: list[float] | None = None) -> Any:
     return ck.events(frame, time="ts", type="type", unit="s")
 
 
-def run(text: str, pattern: str, mechanism: str, plan: Any = None, **options: Any) -> Trace:
+def run(
+    text: str, pattern: str, mechanism: str, plan: Any = None, **options: Any
+) -> MechanismTrace:
     """Return the trace of a mechanism over such a text."""
     return ck.simulate(stream(text), pattern, mechanism, plan, **options)
 
 
-def named(trace: Trace) -> set[tuple[tuple[str, Any], ...]]:
+def named(trace: MechanismTrace) -> set[tuple[tuple[str, Any], ...]]:
     """Return the matches as (variable, events) pairs."""
     return {tuple(sorted(match.events.items())) for match in trace.matches}

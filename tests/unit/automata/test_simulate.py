@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.automata import journal
+from cepkit.automata.lanes import journal
 from cepkit.errors import LimitError, PatternError, PlanError, StreamError, UnsupportedError
 from tests.unit.automata.cases import EXAMPLE, LAZY, named, run, stream
 

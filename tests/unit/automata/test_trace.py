@@ -4,6 +4,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import pandas as pd
@@ -11,12 +12,15 @@ import pytest
 
 import cepkit as ck
 from cepkit import memory
-from cepkit.automata import journal, lane
-from cepkit.automata.operations import OPERATIONS, Discard, Match, OperationName, name_of
-from cepkit.automata.operations_json import decode_operation
-from cepkit.automata.trace import Trace
+from cepkit.automata import simulation
+from cepkit.automata.lanes import journal, lane
 from cepkit.errors import LimitError, TraceError
+from cepkit.tracing import CounterTrace, MechanismTrace
+from cepkit.tracing.codec import decode
+from cepkit.tracing.operations import OPERATIONS, Discard, Match, Operation, OperationName, name_of
 from tests.unit.automata.cases import EXAMPLE, LAZY, run, stream
+
+SAVED = Path(__file__).parents[2] / "golden" / "traces"
 
 
 @pytest.fixture
@@ -132,8 +136,21 @@ def test_sets_are_lists_in_frames():
 def test_json_goes_to_a_file_and_back(eager, tmp_path):
     path = tmp_path / "trace.json"
     eager.to_json(path)
-    assert Trace.from_json(path) == eager
-    assert Trace.from_json(str(path)) == eager
+    assert MechanismTrace.from_json(path) == eager
+    assert MechanismTrace.from_json(str(path)) == eager
+
+
+@pytest.mark.parametrize("name", ["mechanism-1", "counters-1"])
+def test_traces_that_were_saved_before_are_read_and_written_as_they_were(name):
+    path = SAVED / f"{name}.json"
+    trace = ck.Trace.from_json(path)
+    assert type(trace).from_json(path) == trace
+    assert json.loads(trace.to_json()) == json.loads(path.read_text())
+    kinds = {MechanismTrace, CounterTrace}
+    assert type(trace) in kinds
+    for other in kinds - {type(trace)}:
+        with pytest.raises(TraceError, match="an object of schema"):
+            other.from_json(path)
 
 
 def test_json_holds_no_infinities():
@@ -166,7 +183,7 @@ def test_json_holds_no_infinities():
 )
 def test_what_is_no_trace_is_refused(source, said):
     with pytest.raises(TraceError, match=said) as caught:
-        Trace.from_json(source)
+        MechanismTrace.from_json(source)
     assert len(str(caught.value)) < 500
 
 
@@ -195,6 +212,7 @@ _CHANGES = {
     "an unknown operation": (("steps", 0), [["fly", 1]], "'fly' that is not known"),
     "a list for its name": (("steps", 0), [[["fly"]]], "not known"),
     "an operation cut short": (("steps", 0), [["create", 0]], "create and 5 values"),
+    "an operation without its end": (("steps", 0), [["create", 0, [], 0, None]], "5 values"),
     "an unknown reason": (("steps", 0), [["discard", 0, "bored"]], "'bored'"),
     "an instance of nobody": (("steps", 0), [["match", 7, 0]], "instance 7"),
     "a parent to come": (("steps", 0), [["create", 7, [8], 0, "a", 0]], "instance 8"),
@@ -211,14 +229,24 @@ def test_a_trace_whose_parts_do_not_fit_is_refused_with_the_place(change):
         part = part[name]
     part[last] = value
     with pytest.raises(TraceError, match=re.escape(said)):
-        Trace.from_json(json.dumps(whole))
+        MechanismTrace.from_json(json.dumps(whole))
+
+
+def test_a_diagram_of_an_evaluation_tree_is_a_tree():
+    saved = run("a b", "PATTERN SEQ(a, b)", "evaluation-tree").to_json()
+    first, second = (e["id"] for e in json.loads(saved)["diagram"]["edges"] if e["kind"] == "join")
+    for edge, change in ((first, {"to": 0}), (second, {"kind": "take"}), (first, {"from": 1})):
+        whole = json.loads(saved)
+        whole["diagram"]["edges"][edge].update(change)
+        with pytest.raises(TraceError, match=r"no part of a tree|a second way up"):
+            MechanismTrace.from_json(json.dumps(whole))
 
 
 def test_an_instance_with_the_same_parent_many_times_over_is_no_hard_question():
     whole = json.loads(run("a b", "PATTERN SEQ(a, b)", "eager-nfa").to_json())
     joins = [["create", i, [i - 1, i - 1], 0, None, None] for i in range(1, 200)]
     whole["steps"] = [[["create", 0, [], 0, None, None], *joins], [], []]
-    assert len(Trace.from_json(json.dumps(whole)).fate(199).lineage) == 199
+    assert len(MechanismTrace.from_json(json.dumps(whole)).fate(199).lineage) == 199
 
 
 def test_a_long_trace_says_what_it_left_out():
@@ -242,6 +270,19 @@ def test_a_step_of_too_many_operations_ends_what_is_kept(monkeypatch):
     assert cut.steps == whole.steps[:20]
 
 
+def test_events_that_do_not_fit_the_memory_as_objects_are_told_before_one_is_made(monkeypatch):
+    asked = ("a b " * 10, "PATTERN SEQ(a, b) WHERE a.p = b.p", "eager-nfa")
+    monkeypatch.setattr(memory, "free_memory", lambda: 6_300)
+    assert run(*asked, limit=10).totals.events == 10
+    monkeypatch.setattr(simulation, "events_of", None)
+    with pytest.raises(LimitError) as error:
+        run(*asked)
+    assert error.value.found == (
+        "there are 20 events, which need about 0.0 MB of memory as objects"
+    )
+    assert "simulate(..., limit=1000)" in error.value.hint
+
+
 def test_instances_that_do_not_fit_the_memory_are_told(monkeypatch):
     monkeypatch.setattr(journal, "_EVERY", 10)
     assert run("a " * 12 + "b", "PATTERN SEQ(a, b)", "eager-nfa").totals.peak_instances == 14
@@ -252,10 +293,11 @@ def test_instances_that_do_not_fit_the_memory_are_told(monkeypatch):
 
 def test_matches_that_are_kept_to_be_told_from_others_are_counted_in(monkeypatch):
     monkeypatch.setattr(lane, "_EVERY", 10)
-    monkeypatch.setattr(memory, "free_memory", lambda: 1_000)
+    monkeypatch.setattr(lane, "_IDENTITY", 2_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
     text = "PATTERN AND(a, OR(NOT(b), NOT(c))) WITHIN 1 minute"
     assert run("a " * 9, text, "eager-nfa").totals.counts.matches == 9
-    with pytest.raises(LimitError, match="limit="):
+    with pytest.raises(LimitError, match="partial matches"):
         run("a " * 10, text, "eager-nfa")
 
 
@@ -314,4 +356,4 @@ def test_stream_and_events_are_numbered_in_the_order_of_time():
 def test_operations_are_named_as_questions_and_json_name_them():
     assert tuple(OPERATIONS) == get_args(OperationName)
     assert name_of(Match(0, 0)) == "match"
-    assert decode_operation(["discard", 3, "ended"]) == Discard(3, "ended")
+    assert decode(Operation, ["discard", 3, "ended"]) == Discard(3, "ended")

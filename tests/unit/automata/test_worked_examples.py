@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 
 import cepkit as ck
-from cepkit.automata.operations import Create, Discard, Evaluate
+from cepkit.tracing.operations import Create, Discard, Evaluate
 from tests.unit.automata.cases import EXAMPLE, LAZY, named, run, stream
 
 FOUND = {(("a", 0), ("b", 3), ("c", 5)), (("a", 1), ("b", 3), ("c", 5))}

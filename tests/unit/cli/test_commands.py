@@ -31,6 +31,16 @@ def test_help(cepkit, command):
     assert "usage: cepkit" in ran.out
 
 
+def test_functions_of_conditions_are_found_and_listed(cepkit, on_stocks):
+    text = "PATTERN SEQ(MSFT a, GOOG b) WHERE floor(a.price) = ceil(b.price) AND {} WITHIN 1 min"
+    some = on_stocks("detect", "--pattern-text", text.format("contains(lower(a.ticker), 'sf')"))
+    none = on_stocks("detect", "--pattern-text", text.format("contains(a.ticker, 'sf')"))
+    assert (some.code, none.code) == (0, 0)
+    assert "\n0 matches" not in some.out
+    assert none.out != some.out
+    assert "  substring(text, start, count)" in cepkit("detect", "--help").out
+
+
 def test_profile_prints_and_saves_the_same_statistics(on_stocks, folder):
     ran = on_stocks("profile", "--json", "s.json")
     assert (ran.code, ran.err) == (0, "")

@@ -294,6 +294,15 @@ def test_paths_that_cannot_be_read(refused, option, path, said):
     assert said in refused("detect", option, path)
 
 
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="a system without /dev/fd")
+def test_a_pattern_may_come_from_a_pipe(on_stocks):
+    ours, theirs = os.pipe()  # as `<(...)` in a shell
+    os.write(theirs, b"PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute")
+    os.close(theirs)
+    assert on_stocks("detect", "--pattern", f"/dev/fd/{ours}", "--limit", "1").code == 0
+    os.close(ours)
+
+
 def test_a_long_pattern_is_not_cut_off(refused):
     text = "PATTERN SEQ(MSFT a, GOOG b) --" + "x" * 300_000 + "\nWITHIN 1 hour"
     Path("p.cep").write_text(text, encoding="utf-8")

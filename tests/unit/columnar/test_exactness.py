@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import cepkit as ck
 from cepkit.columnar.join import generated, step
 from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.keys import dense_keys, partition_keys
@@ -45,6 +46,9 @@ def found(query: str, way: Way, order: str = "ab", **columns: pa.Array) -> int:
         ("a.x != b.x", [BIG, BIG + 1], 1),
         ("a.x < b.x", [None, BIG + 1], 0),
         ("a.x < b.x", [-(2**62), 2**62], 1),
+        ("sign(a.x - b.x) = -1", [BIG, BIG + 1], 1),
+        ("mod(a.x + b.x, 2) = 1", [BIG, BIG + 1], 1),
+        ("round(a.x + b.x) = floor(b.x + b.x)", [BIG, BIG + 1], 0),
     ],
 )
 def test_integers_beyond_what_floats_hold(
@@ -70,6 +74,10 @@ def test_integers_beyond_what_floats_hold(
         ("b.x / a.zero > 0", 0),
         ("least(a.x, b.x, NULL) IS NULL", 1),
         ("sqrt(a.x * b.zero) IS NULL AND log(a.zero + b.zero) IS NULL", 1),
+        ("power(a.x + b.x, 0) IS NULL", 1),
+        ("power(a.zero + b.zero, -1) IS NULL AND power(-1 - a.zero * b.zero, 0.5) IS NULL", 1),
+        ("round(a.x + b.x) IS NULL AND sign(a.x + b.x) IS NULL", 1),
+        ("floor(b.x - a.x) = b.x AND sign(a.x - b.x) = -1", 1),
     ],
 )
 def test_infinities_zeros_and_missing(query: str, matches: int, way: Way) -> None:
@@ -95,6 +103,40 @@ def test_infinities_zeros_and_missing(query: str, matches: int, way: Way) -> Non
 def test_texts_of_two_columns_compare_as_texts(query: str, matches: int, way: Way) -> None:
     texts = {"s": pa.array(["alpha", "beta"]), "r": pa.array(["beta", "gamma"])}
     assert found(query, way, **texts) == matches
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("query", "matches"),
+    [
+        ("lower(a.s) < b.r OR a.s = b.r", 1),
+        ("upper(a.s) = b.r OR upper(a.s) = b.s", 0),
+        ("concat(a.s, b.s) = 'alphabeta'", 1),
+        ("concat(a.s, b.s) = concat(a.s, b.r)", 0),
+        ("contains(b.r, substring(a.r, 2, 1)) OR a.s = b.r", 0),
+        ("contains(b.r, substring(a.r, 4))", 1),
+        ("starts_with(a.s, 'al') AND (a.s = b.r OR ends_with(b.r, 'ma'))", 1),
+        ("length(a.s) * b.n % 2 = 1", 1),  # a product that floats do not hold
+        ("length(concat(a.s, b.s)) + a.n + b.n > 9", 1),
+    ],
+)
+def test_functions_of_texts(query: str, matches: int, way: Way) -> None:
+    texts = {"s": pa.array(["alpha", "beta"]), "r": pa.array(["beta", "gamma"])}
+    assert found(query, way, **texts, n=pa.array([0, 2**51 + 1])) == matches
+
+
+@pytest.mark.parametrize("way", ["numpy", "compiled"])  # Python has no power that is infinite
+@pytest.mark.parametrize(
+    "query",
+    ["exp(a.x + b.x) > 1e308", "power(-9 * a.x, b.x + 1) < -1e308", "power(10, a.x * b.x) > 1e308"],
+)
+def test_what_floats_cannot_hold_is_infinite(query: str, way: Way) -> None:
+    x = pa.array([400.0, 400.0])
+    assert found(query, way, x=x) == 1
+    stream = ck.events(
+        pa.table({"t": [0, 1], "kind": ["A", "B"], "x": x}), time="t", type="kind", unit="s"
+    )
+    assert len(ck.simulate(stream, f"PATTERN SEQ(A a, B b) WHERE {query}").matches) == 1
 
 
 @pytest.mark.parametrize("order", ["ab", "ba"])

@@ -13,7 +13,7 @@ import cepkit as ck
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.skip_till_next import detection
 from cepkit.columnar.skip_till_next.programs import search_programs
-from cepkit.pattern import functions
+from cepkit.pattern.evaluation.functions import registered as functions
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 from cepkit.plan.checks import as_plan

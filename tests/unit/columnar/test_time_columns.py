@@ -14,7 +14,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.errors import PatternError
-from cepkit.pattern import functions
+from cepkit.pattern.evaluation.functions import registered as functions
 
 SECONDS = np.array([0, 3, 12, 20])
 KINDS = ["A", "B", "B", "A"]
@@ -117,6 +117,12 @@ def test_what_is_compared_is_looked_at_even_where_nothing_could_match() -> None:
     for text in ("SEQ(A a, B b) WHERE b.ts - a.ts > 8", "SEQ(A a, KL(B b)) WHERE max(b.ts) > 8"):
         with pytest.raises(PatternError, match="compared with a number"):
             ck.detect(events, f"PATTERN {text}")
+
+
+@pytest.mark.parametrize(("condition", "count"), [("1 s < 2 s", 2), ("2 s < 1 s", 0)])
+def test_two_durations_may_be_compared(condition: str, count: int) -> None:
+    pattern = f"PATTERN SEQ(A a, B b) WHERE {condition}"
+    assert ck.detect(stream("unit s"), pattern).count() == count
 
 
 def test_a_function_of_the_users_is_given_times_and_durations(monkeypatch) -> None:

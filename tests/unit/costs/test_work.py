@@ -1,11 +1,15 @@
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cepkit as ck
 from cepkit.costs import WORK, Work, expected_steps
 from cepkit.plan.logarithms import from_log
 from cepkit.plan.nodes import OrderPlan, Pair, TreePlan
 from cepkit.statistics import Statistics
+from cepkit.statistics.selectivity import Equality, Selectivity
 from tests.unit.costs.cases import branch, compare, conjunction, seq
 
 # A stream of one window: what a window holds is what the stream has.
@@ -34,3 +38,16 @@ def test_a_tree_costs_its_leaves_as_well():
     assert from_log(Work(2.0).on(one, STATISTICS).of(tree)) == pytest.approx(
         leaves + pairs * (1 + 2) + looked_at + 2 * looked_at * 0.1 * 0.5
     )
+
+
+def test_keys_that_are_never_equal_leave_no_candidates_whatever_else_was_measured():
+    pattern = ck.parse("PATTERN SEQ(A a, B b, C c) WHERE a.k = c.k AND a.x < b.x WITHIN 9 s")
+    pair = frozenset("ac")
+    contradictory = Statistics(
+        dict.fromkeys("abc", 1.0),
+        selectivities={pair: Selectivity(0.5)},
+        equalities={pair: Equality(0.5, Selectivity(0.0))},
+    )
+    for planner in ("dp-order", "dp-tree"):
+        plan = ck.choose_plan(pattern, contradictory, planner, cost="work")
+        assert math.isfinite(plan.cost)

@@ -8,7 +8,7 @@ tests hold against the register of figures and against all classes that notebook
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from types import SimpleNamespace
@@ -20,16 +20,13 @@ import cepkit as ck
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.aggregation.semirings.functions import Count
 from cepkit.aggregation.sequence.elements import Emit
-from cepkit.aggregation.tracing.trace import CounterTrace
-from cepkit.automata import MECHANISMS
-from cepkit.automata.comparison import TraceComparison
-from cepkit.automata.search import Fate
-from cepkit.automata.trace import Steps, Trace
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
 from cepkit.costs import PARTIAL_MATCHES
 from cepkit.diagnosis.result import Funnel, NearMisses, Requirements, WhyNot
 from cepkit.errors import LimitError
+from cepkit.figures import FIGURES
 from cepkit.figures.charts.measured_plans import _MEASURES
 from cepkit.figures.player import Player
 from cepkit.pattern.builder import event, seq
@@ -41,6 +38,10 @@ from cepkit.planners.what_if import WhatIf
 from cepkit.routes.several import SeveralAggregates, SharingPlan
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
+from cepkit.tracing import CounterTrace, MechanismTrace
+from cepkit.tracing.comparison import TraceComparison
+from cepkit.tracing.mechanisms import Steps
+from cepkit.tracing.search import Fate
 
 TAG = "e<b>v"
 """What no figure may have: bold from data. It stands in front, as what is long is cut."""
@@ -190,7 +191,7 @@ def why(named: bool) -> WhyNot:
 
 
 @cache
-def trace(mechanism: str = "chain-nfa") -> Trace:
+def trace(mechanism: str = "chain-nfa") -> MechanismTrace:
     return ck.simulate(stream(), QUERY, mechanism)
 
 
@@ -264,7 +265,7 @@ def _each(*things: Callable[[], Any], **options: Any) -> Callable[[], Drawn]:
     return lambda: ((thing(), options) for thing in things)
 
 
-DRAWN: dict[str, Callable[[], Drawn]] = {
+_BY_HAND: dict[str, Callable[[], Drawn]] = {
     "query": lambda: iter([(QUERY, {}), (QUERY, {"per_row": 1})]),
     "pattern": _each(lambda: seq(*map(event, NAMES, KINDS))),
     "plan": _drawn_plans,
@@ -292,6 +293,25 @@ DRAWN: dict[str, Callable[[], Drawn]] = {
 }
 
 
+def every_figure(things: Iterable[Any]) -> Drawn:
+    """Every figure of the register, of the first thing that it fits, without options."""
+    drawn: set[int] = set()
+    for thing in things:
+        for entry in FIGURES:
+            if entry.fits(thing) and FIGURES.find(thing, entry.name) is entry:
+                if id(entry) not in drawn:
+                    yield thing, {"of": entry.name}
+                drawn.add(id(entry))
+
+
+def _things() -> Iterator[Any]:
+    for drawn in _BY_HAND.values():
+        yield from (thing for thing, _ in drawn())
+
+
+DRAWN = {**_BY_HAND, "every figure": lambda: every_figure(_things())}
+
+
 SHOWN: dict[type, Callable[[], Any]] = {
     Query: lambda: QUERY,
     Plan: lambda: plans()[1],
@@ -306,7 +326,7 @@ SHOWN: dict[type, Callable[[], Any]] = {
     Requirements: lambda: why(True).requirements,
     Funnel: lambda: why(False).funnel,
     NearMisses: lambda: why(False).near_misses,
-    Trace: trace,
+    MechanismTrace: trace,
     Steps: lambda: trace()[0:4],
     Fate: lambda: trace().fate(1),
     TraceComparison: lambda: trace().compare(trace("eager-nfa")),

@@ -14,7 +14,7 @@ from cepkit.aggregation.sequence.definition import sequence_of
 from cepkit.aggregation.tracing.recorder import trace
 from cepkit.errors import CepkitError, TraceError
 from cepkit.figures.charts.counters import counted
-from cepkit.figures.player import Player, player_document, shared
+from cepkit.figures.player import Player, document, player_document
 from cepkit.figures.player.moments import counts_at, moments_of
 from cepkit.stream.stream import events
 from cepkit_widgets import PlayerWidget
@@ -100,7 +100,7 @@ def test_long_traces_are_cut_and_it_is_said(monkeypatch):
     assert len(made["traces"][0]["steps"]) == len(made["moments"]["time"]) == 5
     assert made["events"]["name"] == ["a1", "b1", "X1", "c1", "a2"]
     assert made["traces"][0]["totals"]["new"] == 1
-    monkeypatch.setattr(shared, "MOST_OPERATIONS", 9)
+    monkeypatch.setattr(document, "MOST_OPERATIONS", 9)
     assert "as many operations" in player_document([figure_10()])["cut"]
     rare = figure_10(pattern="PATTERN SEQ(A a, B b)", text="a " + "x " * 2500 + "b")
     assert player_document([rare])["cut"] == "2,500 events that do nothing are left out."

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 import cepkit as ck
-from cepkit.aggregation.tracing.trace import CounterTrace
-from cepkit.automata import MECHANISMS
-from cepkit.automata.trace import Trace
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.errors import CepkitError
 from cepkit.figures.player import Player
 from cepkit.statistics.model import Statistics
+from cepkit.tracing import CounterTrace, MechanismTrace
 from tests.unit.figures import hostile
 from tests.unit.figures.hostile import EVIL, NAMES, SIMPLE, TRACES
 from tests.unit.figures.test_hostile_texts import (
@@ -58,7 +57,7 @@ def saved() -> Iterator[Any]:
     events = hostile.stream(12)
     for mechanism in MECHANISMS:
         text = ck.simulate(events, SIMPLE, mechanism).to_json()
-        yield pytest.param(Trace, text, TRACES, id=mechanism)
+        yield pytest.param(MechanismTrace, text, TRACES, id=mechanism)
     pieces = [[NAMES[0]], NAMES[1:3]]
     text = ck.aggregate_trace(events, SIMPLE, pieces=pieces).to_json()
     yield pytest.param(CounterTrace, text, TRACES, id="counters")
@@ -92,7 +91,7 @@ def test_a_wrong_type_is_told_with_its_place():
     whole = json.loads(hostile.trace().to_json())
     whole["counters"]["stored"][2] = "3"
     with pytest.raises(CepkitError) as error:
-        Trace.from_json(json.dumps(whole))
+        MechanismTrace.from_json(json.dumps(whole))
     assert str(error.value) == (
-        "this is no trace: counters.'stored'[2] is '3'\nExpected: a whole number"
+        "this is no trace: counters.stored[2] is '3'\nExpected: a whole number"
     )

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from cepkit.api import draw, simulate
-from cepkit.automata.trace import Trace
 from cepkit.errors import CepkitError, FileError, TraceError
-from cepkit.figures.player import Player, mechanism_document, player_document, script, shared
+from cepkit.figures.player import Player, document, player_document, script
 from cepkit.figures.player.page import embedded
 from cepkit.stream.stream import events
+from cepkit.tracing import MechanismTrace
 from tests.unit.figures.cases import SCRIPT, quoted
 
 PATTERN = "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price WITHIN 9 seconds"
@@ -24,7 +24,7 @@ def stream_of(types="AABXCBAC", price=None):
     return events(frame, time="ts", type="type", unit="s")
 
 
-def trace(order="cba", pattern=PATTERN, stream=None, **options) -> Trace:
+def trace(order="cba", pattern=PATTERN, stream=None, **options) -> MechanismTrace:
     return simulate(
         stream or stream_of(), pattern, mechanism="chain-nfa", plan=list(order), **options
     )
@@ -40,7 +40,7 @@ def test_traces_share_what_is_the_same_for_all():
     assert [t["name"] for t in made["traces"]] == [one.name, two.name]
     for played, traced in zip(made["traces"], (one, two), strict=True):
         whole = json.loads(traced.to_json())
-        assert played == {k: v for k, v in whole.items() if k not in mechanism_document._SHARED}
+        assert played == {k: v for k, v in whole.items() if k not in document._SHARED}
     assert made["cut"] is None
     assert set(made["reasons"]) >= {"expired", "matched"}
 
@@ -64,7 +64,7 @@ def test_what_the_trace_left_out_is_told_too():
 
 
 def test_steps_with_very_many_operations_are_fewer(monkeypatch):
-    monkeypatch.setattr(shared, "MOST_OPERATIONS", 12)
+    monkeypatch.setattr(document, "MOST_OPERATIONS", 12)
     made = player_document([trace("abc")])
     shown = sum(map(len, made["traces"][0]["steps"]))
     assert shown <= 12
@@ -145,7 +145,7 @@ def test_each_player_in_a_page_finds_its_own_place():
 
 
 def test_draw_tells_what_it_can_make_of_traces():
-    with pytest.raises(CepkitError, match="no figure 'diagram' of a list of Trace"):
+    with pytest.raises(CepkitError, match="no figure 'diagram' of a list of MechanismTrace"):
         draw([trace(), trace()], of="diagram")
     with pytest.raises(CepkitError, match=r"no figure 'film'(.|\n)*player, counters, diagram"):
         draw(trace(), of="film")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepkit.errors import PatternError
+from cepkit.errors import ArgumentError, PatternError
 from cepkit.pattern.builder import (
     and_,
     any_event,
@@ -34,6 +34,11 @@ from cepkit.pattern.terms import expression_of
 a, b, c = var("a"), var("b"), var("c")
 NAN = float("nan")
 PAIR = seq(event("a", "A"), event("b", "B"))
+
+
+class Rude:
+    def __repr__(self):
+        raise RuntimeError("no repr")
 
 
 def test_a_whole_query():
@@ -153,6 +158,12 @@ def test_mistakes_are_refused(mistake, message):
         assert message in str(caught.value)
 
 
+def test_a_window_takes_whole_events_and_a_truth_value():
+    for options in ({"events": "3"}, {"events": 2.5}, {"duration": "1 s", "exclusive": "no"}):
+        with pytest.raises(ArgumentError):
+            PAIR.within(**options)
+
+
 def test_as_query_takes_text_builder_and_query():
     query = parse("PATTERN SEQ(A a, B b)")
     assert as_query(str(query)) == as_query(PAIR) == as_query(query) == query
@@ -176,3 +187,19 @@ def test_what_is_built_too_deep_is_refused_wherever_it_is_looked_at():
                 use(deep)
     with pytest.raises(PatternError, match="100 levels"):
         bool(total)
+
+
+@pytest.mark.parametrize(
+    ("duration", "hint"),
+    [
+        (10**5000, "a very large int seconds"),
+        (Rude(), "4 hours"),
+        (5, "5 seconds"),
+        ([1], "4 hours"),
+    ],
+    ids=["large", "rude", "number", "list"],
+)
+def test_a_window_of_anything_else_is_refused_whatever_its_repr(duration, hint):
+    with pytest.raises(PatternError) as error:
+        PAIR.within(duration)
+    assert error.value.hint == f'within("{hint}")' + ("?" if "seconds" in hint else "")

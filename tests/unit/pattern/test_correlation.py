@@ -7,7 +7,7 @@ import pytest
 
 from cepkit.errors import PatternError
 from cepkit.pattern.conditions import Attribute
-from cepkit.pattern.correlation import correlation
+from cepkit.pattern.evaluation.functions.correlation import correlations
 from cepkit.stream.columns import Column
 
 PLACE = Attribute("a", "history")
@@ -25,8 +25,8 @@ def arrays(rows: int, width: int, seed: int) -> Column:
 def test_of_picked_rows_as_of_taken_ones(widths: tuple[int, int]) -> None:
     left, right = (arrays(8, width, seed) for seed, width in enumerate(widths))
     i, j = (side.ravel() for side in np.indices((8, 8)))
-    picked = correlation(left.pick(i), right.pick(j), PLACE)
-    taken = correlation(left.take(i), right.take(j), PLACE)
+    picked = correlations(left.pick(i), right.pick(j), PLACE)
+    taken = correlations(left.take(i), right.take(j), PLACE)
     np.testing.assert_array_equal(picked.values, taken.values)
     # Only with a missing or a constant one, or one of another length, there is none.
     assert bool(np.isnan(taken.values).any())
@@ -36,7 +36,7 @@ def test_of_picked_rows_as_of_taken_ones(widths: tuple[int, int]) -> None:
 def test_as_numpy_has_it() -> None:
     left, right = arrays(8, 5, seed=3), arrays(8, 5, seed=4)
     rows = np.arange(3, 8)
-    found = correlation(left.pick(rows), right.pick(rows), PLACE).values
+    found = correlations(left.pick(rows), right.pick(rows), PLACE).values
     expected = [
         np.corrcoef(x, y)[0, 1] for x, y in zip(left.values[3:], right.values[3:], strict=True)
     ]
@@ -46,4 +46,4 @@ def test_as_numpy_has_it() -> None:
 def test_of_numbers_is_refused() -> None:
     numbers = Column("float", np.arange(4.0)).pick(np.array([0, 0, 1]))
     with pytest.raises(PatternError, match="corr of a float"):
-        correlation(numbers, numbers, PLACE)
+        correlations(numbers, numbers, PLACE)

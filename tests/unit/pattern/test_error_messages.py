@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from cepkit.errors import PatternError
-from cepkit.pattern.kind_checks import check_kinds
-from cepkit.pattern.kinds import ValueKind
+from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.evaluation.kinds import ValueKind
 from cepkit.pattern.parser import parse
 
 GOLDEN = Path(__file__).parents[2] / "golden"

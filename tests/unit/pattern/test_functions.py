@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cepkit.errors import PatternError
-from cepkit.pattern import functions
-from cepkit.pattern.parser import parse
+from cepkit.errors import ArgumentError, PatternError
+from cepkit.pattern.evaluation import closures, columns
+from cepkit.pattern.evaluation.functions import registered as functions
+from cepkit.pattern.parser import parse, parse_condition
+from cepkit.pattern.rewrite import without_not
 
 
 @pytest.fixture(autouse=True)
@@ -36,14 +38,53 @@ def test_a_function_with_the_name_of_a_keyword_is_called_in_double_quotes():
 
 @pytest.mark.parametrize(
     ("name", "function"),
-    [("two words", abs), ("", abs), ("abs", abs), ("COUNT", abs), ("first", abs), ("mine", 3)],
+    [("two words", abs), ("", abs), ("abs", abs), ("COUNT", abs), ("first", abs)],
 )
 def test_what_cannot_be_registered(name, function):
     with pytest.raises(PatternError):
         functions.register_function(name, function)
 
 
+def test_what_cannot_be_called_cannot_be_registered():
+    with pytest.raises(ArgumentError, match="function=3"):
+        functions.register_function("mine", 3)
+
+
 def test_an_unknown_name_gets_the_nearest_one():
     functions.register_function("spread", np.subtract)
     with pytest.raises(PatternError, match="did you mean 'spread'"):
         functions.registered_function("spred")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "substring('hello', 1, 3) = 'hel'",
+        "substring('hello', 4) = 'lo'",
+        "substring('hello', 0, 2) = 'h'",
+        "substring('hello', -3) = 'hello'",
+        "substring('hello', 6) = '' AND substring('hello', 2, -1) = ''",
+        "substring('hello', 1.5, 2) = 'el'",
+        "length('née') = 3 AND length('') = 0",
+        "lower('ÀB') = 'àb' AND upper('straße') = 'STRASSE'",
+        "trim('  a b ') = 'a b'",
+        "starts_with('ab', '') AND ends_with('ab', '') AND contains('', '')",
+        "NOT starts_with('ab', 'abc') AND NOT ends_with('ab', 'cab') AND NOT contains('ab', 'B')",
+        "replace('aaa', 'aa', 'b') = 'ba' AND replace('ab', '', 'x') = 'ab'",
+        "concat('a', 'b', 'c') = 'abc' AND concat('a', NULL) IS NULL",
+        "round(2.5) = 2 AND round(3.5) = 4 AND round(-0.5) = 0",
+        "floor(-1.5) = -2 AND ceil(-1.5) = -1 AND floor(7) = 7",
+        "mod(-7, 3) = -1 AND mod(7, 0) IS NULL AND sign(-0.5) = -1",
+        "power(2, 10) = 1024 AND power(-2, 3) = -8 AND power(0, 0) = 1",
+        "power(0, -1) IS NULL AND power(-8, 0.5) IS NULL AND power(NULL, 0) IS NULL",
+        "log10(1000) = 3 AND log10(0) IS NULL AND exp(0) = 1",
+        "LENGTH(NULL) IS NULL AND contains('a', NULL) IS NULL",
+    ],
+)
+def test_what_functions_give(condition):
+    def nothing(variable, attribute):
+        raise AssertionError
+
+    plain = without_not(parse_condition(condition))
+    assert columns.truth(plain, nothing, 1).tolist() == [True]
+    assert closures.truth(plain, nothing)(()) is True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cepkit.pattern.kind_checks import kind_of
+from cepkit.pattern.evaluation.kind_checks import kind_of
 from cepkit.pattern.names import RESERVED
 from cepkit.pattern.parser import parse, parse_condition
 

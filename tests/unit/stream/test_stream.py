@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -216,3 +217,50 @@ def test_spark_columns_are_checked():
 def test_the_package_does_not_load_spark():
     code = "import sys, cepkit.stream as e; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "dense"),
+    [
+        ([1.5, np.nan, 0.0], pa.array([1.5, None, 0.0])),
+        ([0, 7, 0], pa.array([0, 7, 0])),
+        ([True, False, False], pa.array([True, False, False])),
+        (pd.to_datetime(["2024-01-01", None, "1969-01-01"]), None),
+    ],
+)
+def test_sparse_columns_of_pandas_are_columns(column, dense):
+    frame = pd.DataFrame({"t": [0, 1, 2], "k": ["A", "B", "B"]})
+    plain = events(frame.assign(x=column), time="t", type="k", unit="s").columns()
+    frame["x"] = pd.arrays.SparseArray(column)
+    frame["t"] = pd.arrays.SparseArray(frame["t"])
+    stream = events(frame, time="t", type="k", unit="s")
+    assert "3 rows" in repr(stream)
+    found = stream.columns()
+    assert found.ts.tolist() == [0, 1_000_000, 2_000_000]
+    assert found.kinds == plain.kinds
+    assert found.source["x"].to_pylist() == plain.source["x"].to_pylist()
+    if dense is not None:
+        assert found.source["x"].combine_chunks().equals(dense)
+    assert isinstance(frame.dtypes["x"], pd.SparseDtype)  # the user's frame is as it was
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[Decimal("1"), Decimal("Infinity")], ["a", "\ud800"], [1, "a"], [1j, 2j], [2**70, 1]],
+)
+def test_what_arrow_cannot_take_is_refused_with_its_column(values):
+    frame = pd.DataFrame({"t": [0, 1], "k": ["A", "B"], "y": [1, 2], "x": pd.Series(values)})
+    stream = events(frame, time="t", type="k", unit="s")
+    with pytest.raises(
+        StreamError, match="the column 'x' of the DataFrame cannot be read"
+    ) as error:
+        stream.columns()
+    assert "columns=" in error.value.hint
+    assert len(events(frame, time="t", type="k", unit="s", columns=["y"]).columns()) == 2
+
+
+def test_categories_of_intervals_are_carried():
+    frame = pd.DataFrame({"t": [0, 1], "k": ["A", "B"], "x": pd.cut([1, 9], [0, 5, 10])})
+    stream = events(frame, time="t", type="k", unit="s")
+    kept = stream.columns(()).source.to_pandas()["x"]
+    assert kept.tolist() == [pd.Interval(0, 5), pd.Interval(5, 10)]

@@ -265,7 +265,7 @@ def test_iso_texts_with_an_offset(values, minutes):
     assert got.tolist() == [micros(v) for v in aware]
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 def test_what_logs_write(kind):
     texts = [
         "2024-07-01",

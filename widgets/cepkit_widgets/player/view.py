@@ -7,16 +7,9 @@ from typing import Any
 import anywidget
 import traitlets
 
-from cepkit.aggregation.tracing.trace import CounterTrace
-from cepkit.automata.trace import Trace
 from cepkit.figures.player import DEFAULT_STEPS, Player, Traces, script
+from cepkit.tracing import AnyTrace, Trace
 from cepkit_widgets.player.state import PlayerState
-
-
-def _listed(traces: Trace | CounterTrace | Traces) -> Traces:
-    if isinstance(traces, Trace):
-        return [traces]
-    return [traces] if isinstance(traces, CounterTrace) else traces
 
 
 class PlayerWidget(anywidget.AnyWidget):
@@ -35,7 +28,7 @@ class PlayerWidget(anywidget.AnyWidget):
 
     def __init__(
         self,
-        traces: Trace | CounterTrace | Traces,
+        traces: AnyTrace | Traces,
         *,
         steps: int = DEFAULT_STEPS,
         step: int = 0,
@@ -50,7 +43,7 @@ class PlayerWidget(anywidget.AnyWidget):
         Raises:
             TraceError: The traces do not belong together, or `steps` is out of range.
         """
-        self._player = Player(_listed(traces), steps=steps)
+        self._player = Player([traces] if isinstance(traces, Trace) else traces, steps=steps)
         self._beginning = PlayerState.of(self._player.document)
         super().__init__(document=self._player.document, step=step)
 

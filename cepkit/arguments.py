@@ -1,0 +1,194 @@
+"""The arguments of a call, held against the annotations of the function: one check for all verbs.
+
+    @typed
+    def detect(stream: Stream, ..., limit: int | None = None): ...
+
+    detect(stream, pattern, limit="3")
+    # ArgumentError: limit='3' / Expected: a 64-bit integer or None / Hint: limit=3, without quotes
+
+Only what an annotation can say is checked here, and what is no annotation of a plain kind is let
+through: functions check ranges, and their own kinds of things, by themselves. Numbers of NumPy
+arrive as Python's. An argument is never dropped or replaced by its default.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from functools import cache, wraps
+from math import isfinite
+from types import NoneType, UnionType
+from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
+
+from cepkit.errors import ArgumentError, shown
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def typed(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function, which then checks what it is given.
+
+    The function that is returned raises an ArgumentError where an argument is of another kind,
+    lacks, or is one too many.
+    """
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        call = _bound(function, args, kwargs)
+        for name, value in call.arguments.items():
+            parameter, hint = _hints(function)[name]
+            values = [(name, value)]
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                values = [(name, one) for one in value]
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                values = list(value.items())
+            for label, one in values:
+                if _misfit(one, hint):
+                    raise _refused(function, label, one, hint)
+        return function(*call.args, **call.kwargs)
+
+    return checked
+
+
+def check_range(name: str, value: int, least: int, most: int = 2**63 - 1) -> None:
+    """Check that a number lies within bounds, both included.
+
+    Raises:
+        ArgumentError: It does not.
+    """
+    if not least <= value <= most:
+        bound = f"{least:,} or more" if most == 2**63 - 1 else f"{least:,} to {most:,}"
+        raise ArgumentError(f"{name}={value}", expected=bound)
+
+
+def _bound(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> inspect.BoundArguments:
+    """Return the arguments of a call by the names of the function's parameters."""
+    signature = _signature(function)
+    plain = {name: _plain(value) for name, value in kwargs.items()}
+    try:
+        return signature.bind(*map(_plain, args), **plain)
+    except TypeError as error:
+        names = [name for name in signature.parameters if name != "self"]
+        for name in kwargs.keys() - set(names):
+            said = f"{function.__name__} has no argument {shown(name)}"
+            raise ArgumentError.unknown(said, name, names) from None
+        raise ArgumentError(
+            f"{function.__name__}: {error}", expected=f"the arguments {', '.join(names)}"
+        ) from None
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy as one of Python, anything else as it is."""
+    number = getattr(getattr(value, "dtype", None), "kind", None) in ("b", "i", "u", "f")
+    return value.item() if number and getattr(value, "shape", None) == () else value
+
+
+_signature = cache(inspect.signature)
+
+
+@cache
+def _hints(function: Callable[..., Any]) -> dict[str, tuple[inspect.Parameter, Any]]:
+    """Return for each parameter its annotation; Any where that is a name for type checkers only."""
+    names = vars(sys.modules[function.__module__])
+    hints = {}
+    for name, parameter in _signature(function).parameters.items():
+        hint = Any if parameter.annotation is parameter.empty else parameter.annotation
+        if isinstance(hint, str):
+            try:
+                hint = eval(hint, names)  # noqa: S307 - our own annotations
+            except NameError:
+                hint = Any
+        hints[name] = parameter, hint
+    return hints
+
+
+def _refused(function: Callable[..., Any], name: str, value: Any, hint: Any) -> ArgumentError:
+    """Return the error for a value of another kind."""
+    advice = f"help({function.__name__}) tells of each argument"
+    if isinstance(value, str) and not _misfit(_number(value), hint):
+        advice = f"{name}={value.strip()}, without quotes"
+    return ArgumentError(f"{name}={shown(value)}", expected=_words(hint), hint=advice)
+
+
+def _number(text: str) -> int | float | str:
+    """Return the number that a text says; the text where it says none."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _misfit(value: Any, hint: Any) -> bool:
+    """Return whether a value is none of a kind."""
+    value, origin, inner = _plain(value), get_origin(hint), get_args(hint)
+    if hint in (Any, object):
+        return False
+    if origin in (Union, UnionType):
+        return all(_misfit(value, one) for one in inner)
+    if origin is Literal:  # of another text the function says which is the nearest
+        return not isinstance(value, tuple(map(type, inner)))
+    if hint in (int, float):
+        number = isinstance(value, hint | int) and not isinstance(value, bool)
+        return not (number and _is_in_range(value, hint))
+    if hint is None:
+        return value is not None
+    if origin is Mapping:
+        return not isinstance(value, Mapping) or any(
+            _misfit(key, inner[0]) or _misfit(one, inner[1]) for key, one in value.items()
+        )
+    if origin in (Sequence, Iterable):
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+            return True
+        if isinstance(value, Iterator) or not isinstance(value, Sized):
+            return origin is Sequence  # to look at one that can be read once is to lose it
+        return any(_misfit(one, inner[0]) for one in value)
+    if origin is Callable:
+        return not callable(value)
+    kind = origin or hint  # tuple of tuple[str, ...]
+    # Kinds of our own are told with a hint where they are needed.
+    ours = getattr(kind, "__module__", "").startswith("cepkit")
+    return isinstance(kind, type) and not ours and not isinstance(value, kind)
+
+
+def _is_in_range(number: float, kind: type) -> bool:
+    """Return whether an integer fits 64 bits, or a number is finite."""
+    try:
+        return -(2**63) <= number < 2**63 if kind is int else isfinite(number)
+    except OverflowError:  # an integer that no float holds
+        return False
+
+
+_WORDS: Mapping[Any, tuple[str, str]] = {
+    int: ("a 64-bit integer", "64-bit integers"),
+    float: ("a finite number", "finite numbers"),
+    str: ("a text", "texts"),
+    bool: ("True or False", "True or False"),
+    os.PathLike: ("a path", "paths"),
+    None: ("None", "None"),
+    NoneType: ("None", "None"),
+}
+
+
+def _words(hint: Any, several: int = 0) -> str:
+    """Return what a kind is called; with `several` what many of them are."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if (kind := origin if origin is os.PathLike else hint) in _WORDS:
+        return _WORDS[kind][several]
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(_words(one, several) for one in inner))
+    if origin is Literal:
+        return " or ".join(map(repr, inner))
+    if origin is Mapping:
+        return f"a dict of {_words(inner[1], 1)}"
+    if origin in (Sequence, Iterable):
+        return f"{'lists' if several else 'a list'} of {_words(inner[0], 1)}"
+    if origin is Callable:
+        return "functions" if several else "a function"
+    return str(getattr(hint, "__name__", "value"))

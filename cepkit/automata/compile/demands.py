@@ -1,0 +1,84 @@
+"""What is demanded when a variable is taken: conditions, absences, a scope in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cepkit.automata.compile.shown import Shown
+from cepkit.automata.scalars import Truth
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Test:
+    """A condition, ready to be evaluated on a binding.
+
+    Attributes:
+        text: As it stands in the pattern.
+        clause: The number of its clause.
+        holds: Whether it is true of a binding.
+        shown: The text with values in place of attributes, for a binding.
+        mask: The positive variables that it is about.
+        sets: Those of them of which it reads a whole set.
+    """
+
+    text: str
+    clause: int
+    holds: Truth
+    shown: Shown
+    mask: int
+    sets: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Absence:
+    """An event that must not be there.
+
+    Attributes:
+        variable: Its name.
+        index: Its number among the absent ones.
+        clause: The number of its clause.
+        after: The places of the variables that it would come after, the nearest ones.
+        before: The places of the variables that it would come before, the nearest ones.
+        needs: The variables that must be bound before it can be decided.
+        tests: Conditions about it, on a binding with the event behind all other places.
+        windowed: Whether the window limits where it can be; else its neighbours do.
+    """
+
+    variable: str
+    index: int
+    clause: int
+    after: tuple[int, ...]
+    before: tuple[int, ...]
+    needs: int
+    tests: tuple[Test, ...]
+    windowed: bool
+
+    @property
+    def awaited(self) -> bool:
+        """Whether such an event may come after everything else of a match."""
+        return not self.before
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """What taking a variable demands, when some others are bound.
+
+    Attributes:
+        slot: The place of the variable.
+        after: The places of bound variables that it must come after, the nearest ones.
+        before: The places of bound variables that it must come before, the nearest ones.
+        rivals: The places of bound variables that could be the same event.
+        tests: The conditions that become due, on the new event (of a set: on its new member).
+        closing: Of a set: what is due when it ends.
+        absences: What must not be there and is decided by taking it (of a set: by its end).
+        scope: Where in time it lies, in words; empty for anywhere.
+    """
+
+    slot: int
+    after: tuple[int, ...]
+    before: tuple[int, ...]
+    rivals: tuple[int, ...]
+    tests: tuple[Test, ...]
+    closing: tuple[Test, ...]
+    absences: tuple[Absence, ...]
+    scope: str

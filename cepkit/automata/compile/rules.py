@@ -1,0 +1,246 @@
+"""A branch compiled for events that come one at a time: who may be what, and what is due when.
+
+Everything that depends on the pattern and on which variables are bound, and not on the events,
+is found out once and kept: scopes, conditions that become due, absences that can be decided.
+Sets of variables are bit masks over their places. Source: LAZY, sections 4 and 5, with the scope
+taken in the order of the pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from cepkit.automata.compile.demands import Absence, Stage, Test
+from cepkit.automata.compile.shown import shown
+from cepkit.automata.scalars import Layout, truth
+from cepkit.pattern.conditions import Aggregate, Expression, variables_of, walk
+from cepkit.pattern.nodes import Event as EventNode
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.policies import CountWindow, TimeWindow
+from cepkit.pattern.printer import expression_text
+from cepkit.stream.columns import Kind
+from cepkit.tracing.clauses import Clauses
+
+
+class Rules:
+    """What a branch demands of its events.
+
+    Args:
+        branch: The branch.
+        clauses: The clauses of its query.
+        names: The attributes that events carry, in the order of their values.
+        kinds: What the values of each attribute are.
+        ascending: Whether the clock of the window never goes back in stream order.
+    """
+
+    def __init__(
+        self,
+        branch: Branch,
+        clauses: Clauses,
+        names: Iterable[str],
+        kinds: Mapping[str, Kind],
+        *,
+        ascending: bool,
+    ) -> None:
+        self.branch = branch
+        self.clauses = clauses
+        self.ascending = ascending
+        self.variables = branch.variables
+        self.slot = {variable: i for i, variable in enumerate(branch.variables)}
+        self.everything = (1 << len(self.variables)) - 1
+        self.bounds = {self.slot[v]: (least, most) for v, least, most in branch.repeated}
+        self.timed = not isinstance(branch.window, CountWindow)
+        match branch.window:
+            case None:
+                self.limit: int | None = None
+            case TimeWindow(width, exclusive):
+                self.limit = width - exclusive
+            case CountWindow(width, exclusive):
+                self.limit = width - 1 - exclusive
+        self._names, self._kinds = {name: i for i, name in enumerate(names)}, kinds
+        self._sets = frozenset(variable for variable, _, _ in branch.repeated)
+        self._stages: dict[tuple[int, int], Stage] = {}
+        self._roles: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+        self.filters = tuple(self._filters(v) for v in self.variables)
+        self.absent_filters = tuple(self._filters(e.variable) for e in branch.negated)
+        absent = {event.variable for event in branch.negated}
+        self.tests = tuple(
+            self._test(condition)
+            for condition in branch.conditions
+            if variables_of(condition) and not variables_of(condition) & absent
+            if not self._is_filter(condition)
+        )
+        self.absences = tuple(self._absence(i) for i in range(len(branch.negated)))
+
+    @property
+    def possible(self) -> bool:
+        """Whether the conditions without variables hold."""
+        constant = (c for c in self.branch.conditions if not variables_of(c))
+        return all(self._test(condition).holds(()) for condition in constant)
+
+    def roles(self, kind: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the variables, and the absent ones, that events of a type may stand for."""
+        if kind not in self._roles:
+            self._roles[kind] = (
+                _of_type(kind, self.branch.positive),
+                _of_type(kind, self.branch.negated),
+            )
+        return self._roles[kind]
+
+    def earlier(self, slot: int) -> int:
+        """Return the variables that are strictly before the one at `slot`."""
+        return self._mask(self.branch.before(self.variables[slot]))
+
+    def later(self, slot: int) -> int:
+        """Return the variables that are strictly after the one at `slot`."""
+        return self._mask(self.branch.after(self.variables[slot]))
+
+    def stage(self, bound: int, slot: int) -> Stage:
+        """Return what taking the variable at `slot` demands; sets among `bound` have ended.
+
+        Args:
+            bound: The variables that are bound.
+            slot: The place of one that is not.
+        """
+        found = self._stages.get((bound, slot))
+        if found is None:
+            found = self._stages[bound, slot] = self._stage(bound, slot)
+        return found
+
+    def _stage(self, bound: int, slot: int) -> Stage:
+        bit, whole = 1 << slot, bound | 1 << slot
+        after = self.nearest_before(bound & self.earlier(slot))
+        before = self.nearest_after(bound & self.later(slot))
+        ordered = self.earlier(slot) | self.later(slot)
+        rivals = tuple(other for other in places(bound & ~ordered) if self.overlap(slot, other))
+        due = [t for t in self.tests if t.mask & bit and not t.mask & ~whole]
+        return Stage(
+            slot,
+            after,
+            before,
+            rivals,
+            tuple(t for t in due if not t.sets & bit),
+            tuple(t for t in due if t.sets & bit),
+            tuple(a for a in self.absences if a.needs & bit and not a.needs & ~whole),
+            self.scope(after, before),
+        )
+
+    def overlap(self, slot: int, other: int) -> bool:
+        """Whether one event could be of the types of two variables."""
+        return _overlap(self.branch.positive[slot], self.branch.positive[other])
+
+    def nearest_before(self, mask: int) -> tuple[int, ...]:
+        """Return those of some variables that no other of them comes after."""
+        return tuple(x for x in places(mask) if not self.later(x) & mask)
+
+    def nearest_after(self, mask: int) -> tuple[int, ...]:
+        """Return those of some variables that no other of them comes before."""
+        return tuple(x for x in places(mask) if not self.earlier(x) & mask)
+
+    def scope(self, after: tuple[int, ...], before: tuple[int, ...]) -> str:
+        """Return ``after a, before c``."""
+        parts = ((word, slots) for word, slots in (("after", after), ("before", before)) if slots)
+        return ", ".join(
+            f"{word} {' and '.join(self.variables[slot] for slot in slots)}"
+            for word, slots in parts
+        )
+
+    def label(self, slot: int) -> str:
+        """Return a variable as it stands in the pattern: ``A a``, ``KL(B b)``."""
+        return self.clauses.rows[self.clauses.events[self.variables[slot]]].text
+
+    def conditions(self, stage: Stage) -> tuple[str, ...]:
+        """Return what taking a variable checks: conditions, and what must not be there."""
+        filters = self.filters[stage.slot]
+        absent = (self.clauses.rows[absence.clause].text for absence in stage.absences)
+        return (*(t.text for t in (*filters, *stage.tests, *stage.closing)), *absent)
+
+    def named(self, mask: int) -> tuple[str, ...]:
+        """Return the names of the variables in a mask, in pattern order."""
+        return tuple(self.variables[slot] for slot in places(mask))
+
+    def _mask(self, variables: Iterable[str]) -> int:
+        return sum(1 << self.slot[v] for v in variables if v in self.slot)
+
+    def _is_filter(self, condition: Expression) -> bool:
+        """Whether a condition can be decided when an event comes."""
+        return len(variables_of(condition)) == 1 and not any(
+            isinstance(node, Aggregate) for node in walk(condition)
+        )
+
+    def _filters(self, variable: str) -> tuple[Test, ...]:
+        layout = Layout({variable: 0}, 1, frozenset(), self._names, self._kinds)
+        return tuple(
+            self._test(condition, layout)
+            for condition in self.branch.conditions
+            if variables_of(condition) == {variable} and self._is_filter(condition)
+        )
+
+    def _test(self, condition: Expression, layout: Layout | None = None) -> Test:
+        if layout is None:
+            layout = Layout(self.slot, len(self.variables), self._sets, self._names, self._kinds)
+        whole = {
+            node.variable
+            for node in walk(condition)
+            if isinstance(node, Aggregate) and node.variable is not None
+        }
+        return Test(
+            expression_text(condition),
+            self.clauses.conditions[condition],
+            truth(condition, layout),
+            shown(condition, layout),
+            self._mask(variables_of(condition)),
+            self._mask(whole),
+        )
+
+    def _absence(self, index: int) -> Absence:
+        event = self.branch.negated[index]
+        name = event.variable
+        places_of = {**self.slot, name: len(self.variables)}
+        layout = Layout(places_of, len(places_of), self._sets, self._names, self._kinds)
+        about = [
+            c
+            for c in self.branch.conditions
+            if name in variables_of(c) and not (variables_of(c) == {name} and self._is_filter(c))
+        ]
+        tests = tuple(self._test(c, layout) for c in about)
+        earlier = self._mask(self.branch.before(name))
+        later = self._mask(self.branch.after(name))
+        after, before = self.nearest_before(earlier), self.nearest_after(later)
+        windowed = not (after and before and (self.timed or self.ascending))
+        needs = self.everything
+        if not windowed:
+            # What lies between two events of a match lies in its window, whatever else it binds;
+            # but it must not be one of the match's own events.
+            own = (
+                1 << slot
+                for slot in places(self.everything & ~(earlier | later))
+                if _overlap(event, self.branch.positive[slot])
+            )
+            needs = sum(own) | sum(1 << slot for slot in {*after, *before})
+            for test in tests:
+                needs |= test.mask
+        return Absence(
+            name, index, self.clauses.events[name], after, before, needs, tests, windowed
+        )
+
+
+def places(mask: int) -> Iterable[int]:
+    """Yield the places of a mask, ascending."""
+    slot = 0
+    while mask:
+        if mask & 1:
+            yield slot
+        mask >>= 1
+        slot += 1
+
+
+def _of_type(kind: str, nodes: Iterable[EventNode]) -> tuple[int, ...]:
+    return tuple(i for i, n in enumerate(nodes) if n.types is None or kind in n.types)
+
+
+def _overlap(one: EventNode, other: EventNode) -> bool:
+    """Whether an event could be of both types."""
+    if one.types is None or other.types is None:
+        return True
+    return bool(one.types & other.types)

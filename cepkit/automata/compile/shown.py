@@ -1,0 +1,96 @@
+"""A condition with values in place of what it reads: ``a.price < b.price`` becomes ``3 < 7``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeAlias
+
+from cepkit.automata.events import Binding
+from cepkit.automata.scalars import Layout, value
+from cepkit.pattern.conditions import Aggregate, Attribute, Call, Expression, Literal
+from cepkit.pattern.durations import duration_text
+from cepkit.pattern.evaluation.closures import History
+from cepkit.pattern.printer import expression_text
+from cepkit.printing import time_text
+
+Shown: TypeAlias = Callable[[Binding], str]
+
+_MOST_MEMBERS = 3
+
+
+def shown(condition: Expression, layout: Layout) -> Shown:
+    """Return a function that writes `condition` with the values of a binding.
+
+    Of a set whose members a condition is about one by one, the last ones are shown.
+    """
+    whole = replace(layout, sets=frozenset())
+
+    def text(binding: Binding) -> str:
+        return expression_text(_filled(condition, layout, whole, binding))
+
+    return text
+
+
+def _filled(part: Any, layout: Layout, whole: Layout, binding: Binding) -> Any:
+    match part:
+        case Attribute(variable, name):
+            place: Any = binding[layout.slots[variable]]
+            index = layout.attributes[name]
+            if not isinstance(place, tuple):
+                return _raw(_plain(place.values[index], layout.kinds[name]))
+            texts = [_plain(e.values[index], layout.kinds[name]) for e in place[-_MOST_MEMBERS:]]
+            more = "…, " if len(place) > _MOST_MEMBERS else ""
+            listed = more + ", ".join(texts)
+            return _raw(texts[0] if len(place) == 1 else f"[{listed}]")
+        case Aggregate(_, _, attribute):
+            kind = "integer" if attribute is None else layout.kinds[attribute]
+            return _raw(_plain(value(part, whole)(binding), kind))
+        case Call("corr", (Attribute(left), Attribute(right))) if not {left, right} & layout.sets:
+            return _raw(_plain(value(part, whole)(binding), "float"))
+        case tuple():
+            return tuple(_filled(item, layout, whole, binding) for item in part)
+        case Literal():
+            return part
+        case _ if is_dataclass(part) and not isinstance(part, type):
+            inner = {
+                field.name: _filled(getattr(part, field.name), layout, whole, binding)
+                for field in fields(part)
+                if field.name != "span"
+            }
+            return replace(part, **inner)
+        case _:
+            return part
+
+
+class _Raw(float):
+    """A number that is printed as a given text: the printer writes numbers by their repr."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _raw(text: str) -> Literal:
+    number = _Raw()
+    number.text = text
+    return Literal(number)
+
+
+def _plain(item: Any, kind: str) -> str:
+    match item:
+        case None:
+            return "NULL"
+        case History():
+            return "[…]"
+        case float():
+            return f"{item:.6g}"
+        case int() if kind == "timestamp":
+            return time_text(item)
+        case int() if kind == "duration":
+            return duration_text(item)
+        case str():
+            return f"'{item}'"
+        case _:
+            return str(item)

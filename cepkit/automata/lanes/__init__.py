@@ -1,0 +1,1 @@
+"""What all mechanisms have in common: a branch in a partition, its buffers, instances, counters."""

@@ -1,0 +1,292 @@
+"""One branch in one partition: what all mechanisms have in common.
+
+A lane gets the events of its partition. It keeps instances and buffers, decides absences, and
+holds matches back until nothing can come any more that must not be there. How events are taken is
+what mechanisms differ in.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from cepkit.automata.compile.demands import Absence, Test
+from cepkit.automata.compile.rules import Rules
+from cepkit.automata.events import Binding, Event, Place
+from cepkit.automata.lanes.buffers import Buffer, Clock
+from cepkit.automata.lanes.journal import Instance, Journal
+from cepkit.automata.lanes.scopes import Scopes, end_of, own
+from cepkit.errors import LimitError
+from cepkit.tracing.operations import Reason
+
+MOST_MEMBERS = 30
+"""Of a set: all sets of so many events are made one by one, which takes an hour."""
+_EVERY, _IDENTITY = 10_000, 300
+"""After so many matches that are kept to be told from others, of so many bytes each, memory is
+looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a lane is told of the run that it is part of.
+
+    Attributes:
+        rules: What its branch demands.
+        branch: The number of the branch, from 0.
+        journal: Where it says what it does.
+        clock: When instances and events expire.
+        seen: The matches of branches that can find the same ones; None where none can.
+    """
+
+    rules: Rules
+    branch: int
+    journal: Journal
+    clock: Clock
+    seen: set[Hashable] | None
+
+
+class Lane(ABC):
+    """A branch in a partition; mechanisms say what happens to an event."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.rules = setting.rules
+        self.branch = setting.branch
+        self.journal = setting.journal
+        self.clock = setting.clock
+        self._seen = setting.seen
+        self.alive: dict[int, Instance] = {}
+        self.pending: dict[int, Instance] = {}
+        self._absent = tuple(Buffer(e.variable) for e in self.rules.branch.negated)
+        self._awaited = tuple(a for a in self.rules.absences if a.awaited)
+        self.scopes = Scopes(self.rules.limit, timed=self.rules.timed)
+
+    @abstractmethod
+    def arrive(self, event: Event, slots: Sequence[int]) -> None:
+        """Take in an event that may stand for each of some variables."""
+
+    def feed(self, event: Event) -> None:
+        """Take in an event of this partition."""
+        positive, negative = self.rules.roles(event.type)
+        for index in negative:
+            if self._passes(event, self._absent[index].variable, self.rules.absent_filters[index]):
+                self.clock.keep(event, self._absent[index])
+                self._break(self.rules.absences[index], event)
+        slots = [
+            slot
+            for slot in positive
+            if self._passes(event, self.rules.variables[slot], self.rules.filters[slot])
+        ]
+        if slots:
+            self.arrive(event, slots)
+
+    def finish(self) -> None:
+        """The stream has ended: what waited only for that is a match, the rest ends."""
+        for instance in list(self.pending.values()):
+            self._mature(instance)
+        for instance in list(self.alive.values()):
+            self.discard(instance, instance.outcome or "ended")
+
+    def create(
+        self,
+        parents: tuple[int, ...],
+        node: int,
+        bound: int,
+        binding: Binding,
+        low: int,
+        high: int,
+        variable: str | None = None,
+        event: Event | None = None,
+    ) -> Instance:
+        """Return a new instance."""
+        number = self.journal.create(parents, node, variable, event)
+        instance = Instance(number, node, bound, binding, low, high, homes=[self.alive])
+        self.alive[number] = instance
+        return instance
+
+    def extended(
+        self, parent: Instance, node: int, slot: int, place: Place, event: Event
+    ) -> Instance:
+        """Return a child that binds `place`, of which `event` is new, besides what `parent` does.
+
+        A variable that is bound already is bound anew: its set has grown.
+        """
+        low = min(parent.low, event.clock) if parent.bound else event.clock
+        high = max(parent.high, event.clock) if parent.bound else event.clock
+        return self.create(
+            (parent.number,),
+            node,
+            parent.bound | 1 << slot,
+            with_place(parent.binding, slot, place),
+            low,
+            high,
+            self.rules.variables[slot],
+            event,
+        )
+
+    def stay(self, instance: Instance, *homes: dict[int, Instance]) -> None:
+        """Let an instance wait in some tables until its window closes."""
+        if instance.bound and not instance.timed:
+            instance.timed = True
+            self.clock.wait(instance, self._expire)
+        for home in homes:
+            home[instance.number] = instance
+            instance.homes.append(home)
+
+    def move_out(self, instance: Instance, home: dict[int, Instance]) -> None:
+        """Take an instance out of a table that it stands in."""
+        del home[instance.number]
+        instance.homes = [other for other in instance.homes if other is not home]
+
+    def discard(self, instance: Instance, reason: Reason, event: Event | None = None) -> None:
+        """End an instance."""
+        instance.alive = False
+        for home in instance.homes:
+            home.pop(instance.number, None)
+        self.journal.discard(instance.number, reason, event)
+
+    def complete(self, instance: Instance) -> None:
+        """Make a match of an instance that binds everything, or let it wait until that is safe."""
+        if self._awaited:
+            self.stay(instance, self.pending)
+        else:
+            self._report(instance)
+
+    def may_end(
+        self,
+        instance: Instance,
+        slot: int,
+        closing: tuple[Test, ...],
+        absences: tuple[Absence, ...],
+    ) -> bool:
+        """Say whether the set at `slot` may end with the members that it has."""
+        if len(self.members(instance, slot)) < self.rules.bounds[slot][0]:
+            return False
+        held = all(test.holds(instance.binding) for test in closing)
+        by = self.breaker(absences, instance) if held else None
+        if self.journal.recording and (closing or by):
+            self.journal.close(instance.number, closing, instance.binding, by)
+        return held and by is None
+
+    def members(self, instance: Instance, slot: int) -> tuple[Event, ...]:
+        """Return the members that the set at `slot` has."""
+        found = instance.binding[slot]
+        assert isinstance(found, tuple)
+        return found
+
+    def may_grow(self, instance: Instance, slot: int) -> bool:
+        """Say whether the set at `slot` may have one more member.
+
+        Raises:
+            LimitError: It has so many that to make all sets of them would never end.
+        """
+        size, most = len(self.members(instance, slot)), self.rules.bounds[slot][1]
+        if most is not None and size >= most:
+            return False
+        if size >= MOST_MEMBERS:
+            raise LimitError(
+                f"'{self.rules.variables[slot]}' has more than {MOST_MEMBERS} events to make sets "
+                f"of: more than {2**MOST_MEMBERS:,} sets",
+                hint="bound the set, KL(B b){1,3}, or take a shorter window; detect counts sets "
+                "without making them",
+            )
+        return True
+
+    def breaker(self, absences: Iterable[Absence], instance: Instance) -> Event | None:
+        """Return an event that must not be there, beside what an instance binds, or None."""
+        for absence in absences:
+            buffer = self._absent[absence.index]
+            for event in self.scopes.between(buffer, absence, instance):
+                if self._breaks(absence, instance, event):
+                    return event
+        return None
+
+    def holds(
+        self, instance: Instance, edge: int, event: Event, tests: tuple[Test, ...], binding: Binding
+    ) -> bool:
+        """Evaluate an edge on an instance and a candidate, and count it."""
+        journal = self.journal
+        journal.evaluations += 1
+        if journal.recording:
+            return journal.evaluate(instance, edge, event, tests, binding)
+        return all(test.holds(binding) for test in tests)
+
+    def joins(
+        self,
+        instance: Instance,
+        other: Instance,
+        edge: int,
+        tests: tuple[Test, ...],
+        binding: Binding,
+    ) -> bool:
+        """Evaluate an edge on two instances, and count it."""
+        journal = self.journal
+        journal.evaluations += 1
+        if journal.recording:
+            return journal.evaluate(instance, edge, None, tests, binding, other)
+        return all(test.holds(binding) for test in tests)
+
+    def _breaks(self, absence: Absence, instance: Instance, event: Event) -> bool:
+        if absence.windowed and not self.scopes.in_window(instance, event):
+            return False
+        if own(event, instance, range(len(self.rules.variables))):
+            return False
+        binding = (*instance.binding, event)
+        return all(test.holds(binding) for test in absence.tests)
+
+    def _break(self, absence: Absence, event: Event) -> None:
+        """End what waits and must not see an event like this."""
+        if not absence.awaited:
+            return
+        for instance in list(self.pending.values()):
+            late = all(end_of(instance.binding[slot]) < event.ts for slot in absence.after)
+            if late and self._breaks(absence, instance, event):
+                # A set that may grow still has other matches before it.
+                if len(instance.homes) > 2:
+                    self.move_out(instance, self.pending)
+                    if self.journal.recording:
+                        self.journal.close(instance.number, (), instance.binding, event)
+                else:
+                    self.discard(instance, "absence", event)
+
+    def _mature(self, instance: Instance) -> None:
+        self._report(instance)
+        self.discard(instance, instance.outcome or "ended")
+
+    def _expire(self, instance: Instance) -> None:
+        if instance.number in self.pending:
+            self._mature(instance)
+        else:
+            self.discard(instance, instance.outcome or "expired")
+
+    def _report(self, instance: Instance) -> None:
+        """Make a match of an instance, unless another branch has found it."""
+        if self._seen is not None:
+            identity = tuple(_numbers(place) for place in instance.binding)
+            if identity in self._seen:
+                instance.outcome = "duplicate"
+                return
+            self._seen.add(identity)
+            if not len(self._seen) % _EVERY:
+                self.journal.room.take(_EVERY, _EVERY * _IDENTITY)
+        instance.outcome = "matched"
+        self.journal.match(instance, self.branch)
+
+    def _passes(self, event: Event, variable: str, filters: tuple[Test, ...]) -> bool:
+        for test in filters:
+            if not test.holds((event,)):
+                if self.journal.recording:
+                    self.journal.refuse(event, variable, filters)
+                return False
+        return True
+
+
+def with_place(binding: Binding, slot: int, place: Place) -> Binding:
+    """Return a binding with one place changed."""
+    return (*binding[:slot], place, *binding[slot + 1 :])
+
+
+def _numbers(place: Place) -> Hashable:
+    if isinstance(place, tuple):
+        return tuple(event.number for event in place)
+    return None if place is None else place.number

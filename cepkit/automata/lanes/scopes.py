@@ -1,0 +1,101 @@
+"""Which events are in scope for an instance: in order, in its window, and not its own already.
+
+Events of a buffer are found by bisection on their times: O(log buffer) and what is found.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+from cepkit.automata.compile.demands import Absence, Stage
+from cepkit.automata.events import Event
+from cepkit.automata.lanes.buffers import Buffer
+from cepkit.automata.lanes.journal import Instance
+
+
+class Scopes:
+    """The scopes of a branch.
+
+    Args:
+        limit: How far apart two events of a match may be, None for any distance.
+        timed: Whether the window is one of time, so that times alone decide.
+    """
+
+    def __init__(self, limit: int | None, *, timed: bool) -> None:
+        self._limit = limit
+        self._timed = timed
+
+    def candidates(self, buffer: Buffer, stage: Stage, instance: Instance) -> list[Event]:
+        """Return the buffered events that are in scope for an instance, in stream order."""
+        first, last = self._range(buffer, stage.after, stage.before, instance, windowed=True)
+        found = buffer.events[first:last]
+        if not self._timed and self._limit is not None and instance.bound:
+            found = [event for event in found if self.in_window(instance, event)]
+        if stage.rivals:
+            found = [event for event in found if not own(event, instance, stage.rivals)]
+        return found
+
+    def in_scope(self, stage: Stage, instance: Instance, event: Event) -> bool:
+        """Return whether an event that has just come is in scope for an instance."""
+        binding, ts = instance.binding, event.ts
+        for slot in stage.after:
+            if end_of(binding[slot]) >= ts:
+                return False
+        if stage.rivals and own(event, instance, stage.rivals):
+            return False
+        return not instance.bound or self.in_window(instance, event)
+
+    def in_window(self, instance: Instance, event: Event) -> bool:
+        """Whether an event lies in one window with those of an instance."""
+        low, high = min(instance.low, event.clock), max(instance.high, event.clock)
+        return self._limit is None or high - low <= self._limit
+
+    def between(self, buffer: Buffer, absence: Absence, instance: Instance) -> list[Event]:
+        """Return the buffered events that stand in the place of an absent one."""
+        first, last = self._range(
+            buffer, absence.after, absence.before, instance, windowed=absence.windowed
+        )
+        return buffer.events[first:last]
+
+    def _range(
+        self,
+        buffer: Buffer,
+        after: tuple[int, ...],
+        before: tuple[int, ...],
+        instance: Instance,
+        *,
+        windowed: bool,
+    ) -> tuple[int, int]:
+        """Return where in a buffer the events between some places of an instance are."""
+        times, binding = buffer.times, instance.binding
+        first, last = buffer.begin, len(times)
+        if after:
+            first = bisect_right(times, max(end_of(binding[slot]) for slot in after), first)
+        if before:
+            last = bisect_left(times, min(begin_of(binding[slot]) for slot in before), first)
+        if windowed and self._limit is not None and self._timed and instance.bound:
+            first = bisect_left(times, instance.high - self._limit, first)
+            last = bisect_right(times, instance.low + self._limit, first, max(first, last))
+        return first, last
+
+
+def own(event: Event, instance: Instance, slots: Iterable[int]) -> bool:
+    """Whether an event is bound already, at one of some places."""
+    for slot in slots:
+        place = instance.binding[slot]
+        if place is event or (isinstance(place, tuple) and event in place):
+            return True
+    return False
+
+
+def begin_of(place: Event | tuple[Event, ...] | None) -> int:
+    """Return the time of the first event of a place."""
+    assert place is not None
+    return place[0].ts if isinstance(place, tuple) else place.ts
+
+
+def end_of(place: Event | tuple[Event, ...] | None) -> int:
+    """Return the time of the last event of a place."""
+    assert place is not None
+    return place[-1].ts if isinstance(place, tuple) else place.ts

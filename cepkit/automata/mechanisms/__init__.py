@@ -1,0 +1,20 @@
+"""The shelf of mechanisms. A new one is one file and one line in the table: CONTRIBUTING.md."""
+
+from cepkit.automata.mechanisms.chain import ChainNFA
+from cepkit.automata.mechanisms.contract import Mechanism
+from cepkit.automata.mechanisms.eager import EagerNFA
+from cepkit.automata.mechanisms.evaluation_tree import EvaluationTree
+from cepkit.automata.mechanisms.tree_nfa import TreeNFA
+from cepkit.shelf import Shelf
+
+__all__ = ["MECHANISMS", "ChainNFA", "EagerNFA", "EvaluationTree", "Mechanism", "TreeNFA"]
+
+MECHANISMS: Shelf[Mechanism] = Shelf(
+    "mechanism",
+    (EagerNFA(), "events are taken in the order in which they come; nothing is stored"),
+    (ChainNFA(), "lazy: variables are taken in the order of the plan; events wait in buffers"),
+    (TreeNFA(), "lazy, without a plan: each instance takes what is rarest in its buffers"),
+    (EvaluationTree(), "partial matches meet at the nodes of the plan's tree as they come to be"),
+    method="prepare",
+)
+"""Every mechanism by name."""

@@ -1,0 +1,206 @@
+"""The lazy chain NFA: variables are taken in a given order, whatever order they stand in.
+
+A state for each prefix of the order. An instance takes its next variable from the input buffer
+and, where its scope is open at the end, from the stream; events that a later state may want from
+the past are stored. Each event is offered once to each instance, and what takes it is a child, so
+each match is found once. O(instances in a state) for an event, O(log buffer + candidates) for a
+new instance. Sets grow by a loop on the state that took them, members in stream order.
+Source: LAZY, sections 4 and 5, with scopes in the order of the pattern. It cannot change its
+order while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cepkit.automata.chart import Chart
+from cepkit.automata.compile.demands import Stage
+from cepkit.automata.compile.rules import Rules
+from cepkit.automata.events import Event
+from cepkit.automata.lanes.buffers import Buffer
+from cepkit.automata.lanes.journal import Instance
+from cepkit.automata.lanes.lane import Lane, Setting, with_place
+from cepkit.automata.mechanisms.contract import Follows
+from cepkit.plan.nodes import BranchPlan
+from cepkit.tracing.diagram import DiagramKind, NodeKind
+from cepkit.tracing.operations import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class ChainNFA:
+    """The lazy automaton of an order."""
+
+    name: str = "chain-nfa"
+    follows: Follows = "an order"
+    diagram: DiagramKind = "chain"
+
+    def prepare(self, rules: Rules, number: int, chart: Chart, plan: BranchPlan) -> ChainProgram:
+        """Return the states of the order of a plan."""
+        return ChainProgram(rules, number, chart, plan.variables)
+
+
+class ChainProgram:
+    """The states and edges of a chain, and what each take edge demands.
+
+    Attributes:
+        stages: For each position of the order what taking its variable demands.
+        position: For each variable its position.
+        stored: For each position whether its events are stored.
+        nodes: For each number of bound variables the state.
+        takes: For each position its take edge.
+        loops: For each position of a set the edge on which it grows.
+    """
+
+    def __init__(self, rules: Rules, number: int, chart: Chart, order: Sequence[str]) -> None:
+        slots = [rules.slot[variable] for variable in order]
+        bound = [sum(1 << slot for slot in slots[:i]) for i in range(len(slots) + 1)]
+        self.stages = tuple(rules.stage(bound[i], slot) for i, slot in enumerate(slots))
+        self.position = {slot: i for i, slot in enumerate(slots)}
+        self.stored = tuple(_stored(rules, bound[i], slot) for i, slot in enumerate(slots))
+        self.nodes = tuple(_node(chart, number, order, i) for i in range(len(order) + 1))
+        self.takes = tuple(
+            chart.edge(
+                self.nodes[i],
+                self.nodes[i + 1],
+                "take",
+                rules.label(slot),
+                rules.conditions(stage),
+                stage.scope,
+            )
+            for i, (slot, stage) in enumerate(zip(slots, self.stages, strict=True))
+        )
+        self.loops = {
+            i: chart.edge(self.nodes[i + 1], self.nodes[i + 1], "take", rules.label(slot))
+            for i, slot in enumerate(slots)
+            if slot in rules.bounds
+        }
+        for i, node in enumerate(self.nodes[:-1]):
+            stored = [slot for j, slot in enumerate(slots) if j >= i and self.stored[j]]
+            # A set that has just been taken may still grow: its events are not passed over.
+            ignored = [s for j, s in enumerate(slots[:i]) if j < i - 1 or s not in rules.bounds]
+            if stored:
+                chart.edge(node, node, "store", ", ".join(map(rules.label, stored)))
+            if ignored:
+                chart.edge(node, node, "ignore", ", ".join(map(rules.label, ignored)))
+
+    def lane(self, setting: Setting) -> ChainLane:
+        """Return a lane with its initial instance."""
+        return ChainLane(setting, self)
+
+
+def _node(chart: Chart, number: int, order: Sequence[str], i: int) -> int:
+    final = i == len(order)
+    kind: NodeKind = "final" if final else "state" if i else "start"
+    return chart.node(number, i, "F" if final else f"q{i}", kind, tuple(order[:i]))
+
+
+def _stored(rules: Rules, bound: int, slot: int) -> bool:
+    """Whether a variable can be wanted from the past.
+
+    An instance comes to be with the last of its events, which is one that nothing bound comes
+    after. If the variable comes after all of those, its events are still to come.
+    """
+    last = rules.nearest_before(bound)
+    return bool(bound) and not all(rules.earlier(slot) >> x & 1 for x in last)
+
+
+class ChainLane(Lane):
+    """The instances of a chain in one partition."""
+
+    def __init__(self, setting: Setting, program: ChainProgram) -> None:
+        super().__init__(setting)
+        self._program = program
+        count = len(program.stages)
+        names = self.rules.variables
+        self._buffers = tuple(
+            Buffer(names[stage.slot]) if stored else None
+            for stage, stored in zip(program.stages, program.stored, strict=True)
+        )
+        self._waiting: tuple[dict[int, Instance], ...] = tuple({} for _ in range(count))
+        self._growing: tuple[dict[int, Instance], ...] = tuple({} for _ in range(count))
+        empty = (None,) * count
+        root = self.create((), program.nodes[0], 0, empty, 0, 0)
+        self.stay(root, self._waiting[0])
+
+    def arrive(self, event: Event, slots: Sequence[int]) -> None:
+        """Store the event where it may be wanted later, and offer it to all who wait for it."""
+        waiting: list[tuple[Instance, int]] = []
+        growing: list[tuple[Instance, int]] = []
+        for slot in slots:
+            i = self._program.position[slot]
+            buffer = self._buffers[i]
+            if buffer is not None:
+                self.clock.keep(event, buffer)
+            waiting += [(instance, i) for instance in self._waiting[i].values()]
+            growing += [(instance, i) for instance in self._growing[i].values()]
+        # Those who come to be from here on see the event in the buffer, if it is in their scope.
+        stages = self._program.stages
+        for instance, i in waiting:
+            if instance.alive and self.scopes.in_scope(stages[i], instance, event):
+                self._take(instance, i, event)
+        for instance, i in growing:
+            if instance.alive and self.scopes.in_scope(stages[i], instance, event):
+                self._grow(instance, i, event)
+
+    def _take(self, instance: Instance, i: int, event: Event) -> None:
+        """Offer an instance an event for the variable at position `i`."""
+        stage = self._program.stages[i]
+        slot = stage.slot
+        place = (event,) if slot in self.rules.bounds else event
+        binding = with_place(instance.binding, slot, place)
+        if self.holds(instance, self._program.takes[i], event, stage.tests, binding):
+            child = self.extended(instance, self._program.nodes[i + 1], slot, place, event)
+            self._settle(child, i, stage)
+
+    def _grow(self, instance: Instance, i: int, event: Event) -> None:
+        """Offer an instance one more member for the set that it has taken last."""
+        stage = self._program.stages[i]
+        slot = stage.slot
+        alone = with_place(instance.binding, slot, (event,))
+        if self.holds(instance, self._program.loops[i], event, stage.tests, alone):
+            place = (*self.members(instance, slot), event)
+            child = self.extended(instance, self._program.nodes[i + 1], slot, place, event)
+            self._settle(child, i, stage)
+
+    def _settle(self, instance: Instance, i: int, stage: Stage) -> None:
+        """Let an instance that has just bound the variable at `i` do all that it can do now."""
+        slot = stage.slot
+        reason: Reason = "exhausted"
+        if slot in self.rules.bounds:
+            if self.may_end(instance, slot, stage.closing, stage.absences):
+                self._go_on(instance, i + 1)
+            else:
+                reason = "unfinished"
+            self._grow_from_buffer(instance, i, stage)
+        else:
+            by = self.breaker(stage.absences, instance)
+            if by is not None:
+                self.discard(instance, "absence", by)
+                return
+            self._go_on(instance, i + 1)
+        if len(instance.homes) == 1:
+            self.discard(instance, instance.outcome or reason)
+
+    def _go_on(self, instance: Instance, i: int) -> None:
+        """Take the variable at position `i`, or make a match where there is none left."""
+        if i == len(self._program.stages):
+            self.complete(instance)
+            return
+        stage, buffer = self._program.stages[i], self._buffers[i]
+        if buffer is not None:
+            for event in self.scopes.candidates(buffer, stage, instance):
+                self._take(instance, i, event)
+        if not stage.before:
+            self.stay(instance, self._waiting[i])
+
+    def _grow_from_buffer(self, instance: Instance, i: int, stage: Stage) -> None:
+        if not self.may_grow(instance, stage.slot):
+            return
+        last, buffer = self.members(instance, stage.slot)[-1], self._buffers[i]
+        if buffer is not None:
+            for event in self.scopes.candidates(buffer, stage, instance):
+                if event.number > last.number:
+                    self._grow(instance, i, event)
+        if not stage.before:
+            self.stay(instance, self._growing[i])

@@ -1,0 +1,266 @@
+"""The evaluation tree: partial matches meet at the nodes of a binary tree, as they come to be.
+
+An event makes an instance at its variable's leaf. A new instance is combined with all that are
+kept at the other child of its parent, then kept itself, so each pair is combined once; what comes
+of it goes on from the parent in the same way, up to the root. At the leaf of a Kleene variable an
+event extends every set that is kept there. O(instances kept at the sibling) for each new instance.
+Source: JOIN, section 2.3. It stores all that may still be needed, and cannot wait with work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from cepkit.automata.chart import Chart
+from cepkit.automata.compile.demands import Absence, Test
+from cepkit.automata.compile.rules import Rules, places
+from cepkit.automata.events import Binding, Event, Place
+from cepkit.automata.lanes.journal import Instance
+from cepkit.automata.lanes.lane import Lane, Setting, with_place
+from cepkit.automata.lanes.scopes import begin_of, end_of
+from cepkit.automata.mechanisms.contract import Follows
+from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, Tree, TreePlan, leaves, tree_text
+from cepkit.tracing.diagram import DiagramKind, NodeKind
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationTree:
+    """The tree of a plan; an order is a tree that leans left."""
+
+    name: str = "evaluation-tree"
+    follows: Follows = "a tree"
+    diagram: DiagramKind = "evaluation-tree"
+
+    def prepare(self, rules: Rules, number: int, chart: Chart, plan: BranchPlan) -> JoinProgram:
+        """Return the nodes of the tree of a plan."""
+        return JoinProgram(rules, number, chart, tree_of(plan))
+
+
+def tree_of(plan: BranchPlan) -> Tree:
+    """Return the tree of a plan."""
+    match plan:
+        case TreePlan(root):
+            return root
+        case OrderPlan(order):
+            tree: Tree = order[0]
+            for variable in order[1:]:
+                tree = Pair(tree, variable)
+            return tree
+        case _:
+            assert_never(plan)
+
+
+@dataclass(slots=True, eq=False)
+class Station:
+    """A node of the tree, and what is due there.
+
+    Attributes:
+        index: Its place among the nodes of its branch.
+        node: Its number in the diagram.
+        bound: The variables below it.
+        tests: The conditions that are decided there, on single events and whole sets.
+        absences: What must not be there and is decided there.
+        parent: The node above it, None for the root.
+        sibling: The other child of its parent.
+        edge: From here to the parent.
+        earlier: Pairs of places, here and at the sibling, of which the first comes before.
+        later: The same, where it comes after.
+        rivals: Pairs of places, here and at the sibling, that could be the same event.
+        slot: Of a leaf the place of its variable.
+        loop: Of the leaf of a Kleene variable the edge on which its sets grow.
+    """
+
+    index: int
+    node: int
+    bound: int
+    tests: tuple[Test, ...]
+    absences: tuple[Absence, ...]
+    parent: Station | None = None
+    sibling: Station | None = None
+    edge: int = -1
+    earlier: tuple[tuple[int, int], ...] = ()
+    later: tuple[tuple[int, int], ...] = ()
+    rivals: tuple[tuple[int, int], ...] = ()
+    slot: int = -1
+    loop: int = -1
+
+
+class JoinProgram:
+    """The nodes of a tree.
+
+    Attributes:
+        stations: The nodes, those of a subtree before what joins them.
+        leaves: For each variable its leaf.
+    """
+
+    def __init__(self, rules: Rules, number: int, chart: Chart, tree: Tree) -> None:
+        self.stations: list[Station] = []
+        self.leaves: dict[int, Station] = {}
+        self._rules, self._number, self._chart = rules, number, chart
+        self._station(tree, top=True)
+
+    def lane(self, setting: Setting) -> JoinLane:
+        """Return a lane; there is no instance before the first event."""
+        return JoinLane(setting, self)
+
+    def _station(self, tree: Tree, *, top: bool = False) -> Station:
+        rules = self._rules
+        names = leaves(tree)
+        bound = sum(1 << rules.slot[name] for name in names)
+        parts = () if isinstance(tree, str) else tuple(map(self._station, (tree.left, tree.right)))
+        known = [part.bound for part in parts]
+        tests = tuple(
+            t for t in rules.tests if not t.mask & ~bound and all(t.mask & ~part for part in known)
+        )
+        absences = tuple(
+            a
+            for a in rules.absences
+            if not a.needs & ~bound and all(a.needs & ~part for part in known)
+        )
+        label = rules.label(rules.slot[tree]) if isinstance(tree, str) else tree_text(tree)
+        kind: NodeKind = "leaf" if isinstance(tree, str) else "final" if top else "join"
+        node = self._chart.node(self._number, names, label, kind, names)
+        made = Station(len(self.stations), node, bound, tests, absences)
+        self.stations.append(made)
+        if isinstance(tree, str):
+            made.slot = rules.slot[tree]
+            self.leaves[made.slot] = made
+            if made.slot in rules.bounds:
+                made.loop = self._chart.edge(node, node, "take", label)
+        for here, there in (parts, parts[::-1]) if parts else ():
+            self._connect(here, there, made)
+        return made
+
+    def _connect(self, here: Station, there: Station, parent: Station) -> None:
+        rules = self._rules
+        pairs = [(x, y) for x in places(here.bound) for y in places(there.bound)]
+        here.parent, here.sibling = parent, there
+        here.earlier = tuple((x, y) for x, y in pairs if rules.later(x) >> y & 1)
+        here.later = tuple((x, y) for x, y in pairs if rules.earlier(x) >> y & 1)
+        here.rivals = tuple(
+            (x, y)
+            for x, y in pairs
+            if (x, y) not in here.earlier and (x, y) not in here.later and rules.overlap(x, y)
+        )
+        conditions = (
+            *(t.text for t in parent.tests),
+            *(rules.clauses.rows[a.clause].text for a in parent.absences),
+        )
+        label = ", ".join(rules.named(here.bound))
+        here.edge = self._chart.edge(here.node, parent.node, "join", label, conditions)
+
+
+class JoinLane(Lane):
+    """What is kept at the nodes of the tree in one partition."""
+
+    def __init__(self, setting: Setting, program: JoinProgram) -> None:
+        super().__init__(setting)
+        self._program = program
+        self._kept: tuple[dict[int, Instance], ...] = tuple({} for _ in program.stations)
+        self._growing: dict[int, dict[int, Instance]] = {slot: {} for slot in self.rules.bounds}
+        self._empty: Binding = (None,) * len(self.rules.variables)
+
+    def arrive(self, event: Event, slots: Sequence[int]) -> None:
+        """Make an instance at each leaf that the event can stand at."""
+        for slot in slots:
+            leaf = self._program.leaves[slot]
+            if slot not in self.rules.bounds:
+                self._settle(self._at_leaf(leaf, (), event, event), leaf)
+                continue
+            growing = list(self._growing[slot].values())
+            self._settle(self._at_leaf(leaf, (), (event,), event), leaf)
+            for instance in growing:
+                members = self.members(instance, slot)
+                if self.scopes.in_window(instance, event) and self.holds(
+                    instance, leaf.loop, event, (), self._empty
+                ):
+                    child = self._at_leaf(leaf, (instance,), (*members, event), event)
+                    self._settle(child, leaf)
+
+    def _at_leaf(
+        self, leaf: Station, parents: Sequence[Instance], place: Place, event: Event
+    ) -> Instance:
+        lows = [parent.low for parent in parents]
+        highs = [parent.high for parent in parents]
+        return self.create(
+            tuple(parent.number for parent in parents),
+            leaf.node,
+            leaf.bound,
+            with_place(self._empty, leaf.slot, place),
+            min(*lows, event.clock) if lows else event.clock,
+            max(*highs, event.clock) if highs else event.clock,
+            self.rules.variables[leaf.slot],
+            event,
+        )
+
+    def _settle(self, instance: Instance, station: Station) -> None:
+        """Let a new instance do all that it can do: meet others, be kept, be a match."""
+        slot = station.slot
+        if slot in self.rules.bounds:
+            if self.may_grow(instance, slot):
+                self.stay(instance, self._growing[slot])
+            if self.may_end(instance, slot, station.tests, station.absences):
+                self._go_on(instance, station)
+            if len(instance.homes) == 1:
+                self.discard(instance, instance.outcome or "unfinished")
+            return
+        by = self.breaker(station.absences, instance)
+        if by is not None:
+            self.discard(instance, "absence", by)
+            return
+        self._go_on(instance, station)
+        if len(instance.homes) == 1:
+            self.discard(instance, instance.outcome or "exhausted")
+
+    def _go_on(self, instance: Instance, station: Station) -> None:
+        """Combine an instance with those at the sibling, or make a match of it at the root."""
+        if station.parent is None:
+            self.complete(instance)
+            return
+        assert station.sibling is not None
+        for other in list(self._kept[station.sibling.index].values()):
+            if other.alive and self._meets(station, instance, other):
+                self._join(station, instance, other)
+        self.stay(instance, self._kept[station.index])
+
+    def _meets(self, station: Station, instance: Instance, other: Instance) -> bool:
+        """Whether two instances are in order, in one window, and of different events."""
+        one, two = instance.binding, other.binding
+        limit = self.rules.limit
+        if limit is not None:
+            low, high = min(instance.low, other.low), max(instance.high, other.high)
+            if high - low > limit:
+                return False
+        if any(end_of(one[x]) >= begin_of(two[y]) for x, y in station.earlier):
+            return False
+        if any(end_of(two[y]) >= begin_of(one[x]) for x, y in station.later):
+            return False
+        return not any(_share(one[x], two[y]) for x, y in station.rivals)
+
+    def _join(self, station: Station, instance: Instance, other: Instance) -> None:
+        parent = station.parent
+        assert parent is not None
+        binding = tuple(
+            one if one is not None else two
+            for one, two in zip(instance.binding, other.binding, strict=True)
+        )
+        if not self.joins(instance, other, station.edge, parent.tests, binding):
+            return
+        child = self.create(
+            (instance.number, other.number),
+            parent.node,
+            parent.bound,
+            binding,
+            min(instance.low, other.low),
+            max(instance.high, other.high),
+        )
+        self._settle(child, parent)
+
+
+def _share(one: Place, two: Place) -> bool:
+    """Whether two places hold a common event."""
+    left = one if isinstance(one, tuple) else (one,)
+    right = two if isinstance(two, tuple) else (two,)
+    return any(x is y for x in left for y in right)

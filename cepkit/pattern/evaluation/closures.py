@@ -1,0 +1,306 @@
+"""Conditions as functions of one binding: closures over Python values, None for what is missing.
+
+The columnar evaluation does the same for many rows at once; one row at a time it would cost some
+hundred times as much. Kinds are known before anything runs, so that an integer beside a float is
+taken as a float, and nothing is looked up twice. O(nodes of the condition) for each evaluation.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeAlias, assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.pattern.conditions import (
+    Aggregate,
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Attribute,
+    Between,
+    Call,
+    Comparison,
+    ComparisonOperator,
+    Complement,
+    Constant,
+    Expression,
+    InList,
+    IsNull,
+    Literal,
+    Negative,
+    children,
+)
+from cepkit.pattern.durations import in_microseconds
+from cepkit.pattern.evaluation.functions.contract import (
+    Function,
+    OnArrays,
+    OnNumbers,
+    OnTexts,
+    Registered,
+)
+from cepkit.pattern.evaluation.functions.registered import computed_kind, function_of
+from cepkit.pattern.evaluation.kinds import ValueKind, constant_kind
+from cepkit.pattern.evaluation.operations import computed
+from cepkit.pattern.moments import moment
+from cepkit.stream.columns import MISSING_INTEGER, Column
+
+Value: TypeAlias = Callable[[Sequence[Any]], Any]
+"""The value of an expression for a binding, None where it is missing."""
+
+Truth: TypeAlias = Callable[[Sequence[Any]], bool]
+"""Whether a condition is true for a binding."""
+
+Kinded: TypeAlias = tuple[Value, ValueKind]
+"""A value and what it is; "any" where only a user's function knows."""
+
+Read: TypeAlias = Callable[[Attribute | Aggregate], Kinded]
+"""Gives what reads an attribute of a binding, or computes a function of a set."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class History:
+    """The value of an array attribute.
+
+    Attributes:
+        values: The array, NaN where there is nothing.
+        unit: What correlations are computed of (`correlation.standardised`).
+    """
+
+    values: npt.NDArray[np.float64]
+    unit: npt.NDArray[np.float64]
+
+
+_COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "=": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
+
+
+def truth(condition: Expression, read: Read) -> Truth:
+    """Return a function that says of a binding whether `condition` is true.
+
+    Args:
+        condition: As `rewrite.without_not` gives it.
+        read: Says how attributes and functions of sets are read.
+    """
+    match condition:
+        case AllOf(items):
+            parts = tuple(truth(item, read) for item in items)
+            return lambda b: all(part(b) for part in parts)
+        case AnyOf(items):
+            parts = tuple(truth(item, read) for item in items)
+            return lambda b: any(part(b) for part in parts)
+        case Comparison(sign, left, right):
+            return _comparison(sign, value(left, read), value(right, read))
+        case InList(operand, choices, negated):
+            given = value(operand, read)
+            equal: ComparisonOperator = "!=" if negated else "="
+            tests = tuple(_comparison(equal, given, value(one, read)) for one in choices)
+            if negated:
+                return lambda b: all(test(b) for test in tests)
+            return lambda b: any(test(b) for test in tests)
+        case IsNull(operand, negated):
+            inner = value(operand, read)[0]
+            return lambda b: (inner(b) is None) is not negated
+        case Literal(constant):
+            return lambda _: constant is True
+        case (
+            Between()
+            | Complement()
+            | Attribute()
+            | Negative()
+            | Arithmetic()
+            | Call()
+            | Aggregate()
+        ):
+            raise AssertionError("not a condition in the form that rewrite.without_not gives")
+        case _:
+            assert_never(condition)
+
+
+def value(expression: Expression, read: Read) -> Kinded:
+    """Return a function that gives the value of `expression`, and what it is."""
+    match expression:
+        case Literal(constant):
+            return _constant(constant)
+        case Attribute() | Aggregate():
+            return read(expression)
+        case Negative() | Arithmetic() | Call():
+            return _computed(expression, [value(part, read) for part in children(expression)])
+        case AllOf() | AnyOf() | Complement() | Comparison() | InList() | Between() | IsNull():
+            raise AssertionError("checks.py lets no condition stand where a value belongs")
+        case _:
+            assert_never(expression)
+
+
+def _comparison(
+    sign: ComparisonOperator, left: Kinded, right: Kinded
+) -> Callable[[Sequence[Any]], bool]:
+    compare = _COMPARE[sign]
+    kinds = (left[1], right[1])
+    if "null" in kinds:
+        return lambda _: False
+    x, y = left[0], right[0]
+    if set(kinds) == {"timestamp", "text"}:
+        x, y = (_moments(f) if kind == "text" else f for f, kind in (left, right))
+    elif kinds[0] != kinds[1]:
+        # An integer beside a float is taken as a float, also where Python would know better.
+        x, y = (_as_float(f) if kind == "integer" else f for f, kind in (left, right))
+
+    def compared(b: Sequence[Any]) -> bool:
+        one, two = x(b), y(b)
+        return one is not None and two is not None and compare(one, two)
+
+    return compared
+
+
+def _computed(node: Negative | Arithmetic | Call, given: Sequence[Kinded]) -> Kinded:
+    kinds = [kind for _, kind in given]
+    function, result = function_of(node), computed_kind(node, kinds)
+    compute = _computation(node, function, kinds, result)
+    if isinstance(function.form, Registered):  # it sees missing values, and decides for itself
+        return (lambda b: compute(*(one(b) for one, _ in given))), result
+    match given:
+        case [(inner, _)]:
+            return (lambda b: None if (x := inner(b)) is None else compute(x)), result
+        case [(left, _), (right, _)]:
+
+            def of_two(b: Sequence[Any]) -> Any:
+                x, y = left(b), right(b)
+                return None if x is None or y is None else compute(x, y)
+
+            return of_two, result
+        case _:
+
+            def of_many(b: Sequence[Any]) -> Any:
+                values = [one(b) for one, _ in given]
+                return None if any(v is None for v in values) else compute(*values)
+
+            return of_many, result
+
+
+def _computation(
+    node: Negative | Arithmetic | Call,
+    function: Function,
+    kinds: Sequence[ValueKind],
+    result: ValueKind,
+) -> Callable[..., Any]:
+    """Return what a node makes of values, of which none is missing."""
+    form, two = function.form, len(kinds) == 2
+    match form:
+        case OnNumbers() if (whole := function.whole(kinds)) is not None:
+            exact = whole.scalar
+            if two:  # what is most frequent, without a list of its arguments
+                return lambda x, y: held(exact(x, y))
+            return lambda *v: held(function.of(exact, v))
+        case OnNumbers(column, plain):
+            made = rounded if result == "duration" else known
+
+            def of_two(x: Any, y: Any) -> Any:
+                try:
+                    return made(plain(float(x), float(y)))
+                except OverflowError:
+                    return overflowing(x, y)
+
+            def of_any(*values: Any) -> Any:
+                try:
+                    return made(function.of(plain, [float(one) for one in values]))
+                except OverflowError:
+                    return overflowing(*values)
+
+            def overflowing(*values: Any) -> Any:
+                """Return what NumPy and loops have, an infinity."""
+                with np.errstate(all="ignore"):
+                    return made(float(function.of(column, [*map(np.float64, values)])))
+
+            return of_two if two else of_any
+        case OnTexts(scalar):
+            return lambda *v: function.of(scalar, v)
+        case OnArrays(_, scalar):
+            return lambda x, y: known(scalar(x.unit, y.unit))
+        case Registered():
+            return lambda *v: _of_registered(node, [*map(_column, v, kinds)])
+        case _:
+            assert_never(form)
+
+
+def _of_registered(node: Negative | Arithmetic | Call, columns: Sequence[Column]) -> Any:
+    """Return what a user's function says, which takes columns: of one row here."""
+    answer = computed(node, columns)
+    found = answer.values[0]
+    return bool(found) if answer.kind == "boolean" else known(float(found))
+
+
+def held(number: int | None) -> int | None:
+    """Return an integer, or None where 64 bits cannot hold it."""
+    return number if number is not None and -(2**63) < number < 2**63 else None
+
+
+def known(number: float) -> float | None:
+    """Return a float, or None for NaN."""
+    return None if math.isnan(number) else number
+
+
+def rounded(microseconds: float) -> int | None:
+    """Return a duration of whole microseconds, half to even; None where 64 bits cannot hold it."""
+    return held(round(microseconds)) if abs(microseconds) < 2**63 else None
+
+
+def _column(item: Any, kind: ValueKind) -> Column:
+    """Return a column of one row with a value, or with what stands for a missing one."""
+    match kind:
+        case "text":
+            if item is None:
+                return Column("text", np.array([-1], dtype=np.int32), has_missing=True)
+            texts = np.array([item], dtype=object)
+            return Column("text", np.zeros(1, dtype=np.int32), texts)
+        case "array":
+            row = np.array([np.nan]) if item is None else item.values
+            return Column("array", row[None, :], has_missing=item is None)
+        case "integer" | "timestamp" | "duration":
+            whole = np.array([MISSING_INTEGER if item is None else item], dtype=np.int64)
+            return Column(kind, whole, has_missing=item is None)
+        case _:
+            number = math.nan if item is None else float(item)
+            return Column("float", np.array([number]), has_missing=True)
+
+
+def _constant(constant: Constant) -> Kinded:
+    kind = constant_kind(constant)
+    found: Any = constant
+    match constant:
+        case int() if kind == "float":
+            found = float(constant)
+        case float():
+            found = known(constant)
+        case timedelta():
+            found = in_microseconds(constant)
+    return (lambda _: found), kind
+
+
+def _as_float(inner: Value) -> Value:
+    def as_float(b: Sequence[Any]) -> Any:
+        found = inner(b)
+        return None if found is None else float(found)
+
+    return as_float
+
+
+def _moments(inner: Value) -> Value:
+    """Return the time in microseconds that a text says."""
+
+    def of_text(b: Sequence[Any]) -> Any:
+        found = inner(b)
+        return None if found is None else moment(found)
+
+    return of_text

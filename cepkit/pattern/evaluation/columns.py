@@ -1,0 +1,138 @@
+"""Expressions evaluated over columns of events, all rows at once (NumPy).
+
+The profile measures with it, the engine filters with it, and compiled kernels are judged by it.
+Cost: one pass over the rows for each node of the expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TypeAlias, assert_never
+
+import numpy as np
+
+from cepkit.errors import PatternError, UnsupportedError
+from cepkit.pattern.conditions import (
+    Aggregate,
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Attribute,
+    Between,
+    Call,
+    Comparison,
+    ComparisonOperator,
+    Complement,
+    Constant,
+    Expression,
+    InList,
+    IsNull,
+    Literal,
+    Negative,
+    children,
+)
+from cepkit.pattern.durations import in_microseconds
+from cepkit.pattern.evaluation.kinds import constant_kind
+from cepkit.pattern.evaluation.operations import Truth, compare, computed
+from cepkit.stream.columns import Column
+
+Read: TypeAlias = Callable[[str, str], Column]
+"""Gives the column of (variable, attribute), one row for each candidate."""
+
+
+def truth(condition: Expression, read: Read, size: int) -> Truth:
+    """Return for each row whether `condition` is true.
+
+    Args:
+        condition: As `rewrite.without_not` gives it.
+        read: Gives the columns, each of `size` rows.
+        size: The number of rows.
+
+    Raises:
+        PatternError: A comparison or a function is given what it cannot take, as a text where a
+            number belongs.
+    """
+    return np.broadcast_to(_truth(condition, read), (size,))
+
+
+def _truth(condition: Expression, read: Read) -> Truth:
+    match condition:
+        case AllOf(items):
+            held = _truth(items[0], read)
+            for item in items[1:]:
+                held = held & _truth(item, read)
+            return held
+        case AnyOf(items):
+            held = _truth(items[0], read)
+            for item in items[1:]:
+                held = held | _truth(item, read)
+            return held
+        case Comparison(operator, left, right):
+            return compare(operator, value(left, read), value(right, read), condition)
+        case InList(operand, choices, negated):
+            given = value(operand, read)
+            equal: ComparisonOperator = "!=" if negated else "="
+            held = compare(equal, given, value(choices[0], read), condition)
+            for choice in choices[1:]:
+                one = compare(equal, given, value(choice, read), condition)
+                held = (held & one) if negated else (held | one)
+            return held
+        case IsNull(operand, negated):
+            missing = value(operand, read).missing()
+            return ~missing if negated else missing
+        case Literal(constant):
+            return np.array([constant is True])
+        case (
+            Between()
+            | Complement()
+            | Attribute()
+            | Negative()
+            | Arithmetic()
+            | Call()
+            | Aggregate()
+        ):
+            raise AssertionError("not a condition in the form that rewrite.without_not gives")
+        case _:
+            assert_never(condition)
+
+
+def value(expression: Expression, read: Read) -> Column:
+    """Return the value of `expression` for each row; constants as a column of one row.
+
+    Raises:
+        PatternError: A part is given what it cannot take.
+        UnsupportedError: A set function: sets of events are the engine's business.
+    """
+    match expression:
+        case Literal(constant):
+            return _constant(constant)
+        case Attribute(variable, name):
+            return read(variable, name)
+        case Negative() | Arithmetic() | Call():
+            return computed(expression, [value(part, read) for part in children(expression)])
+        case Aggregate(function):
+            raise UnsupportedError(f"{function}() of a set of events cannot be evaluated here")
+        case AllOf() | AnyOf() | Complement() | Comparison() | InList() | Between() | IsNull():
+            raise PatternError("a condition stands where a value belongs", span=expression.span)
+        case _:
+            assert_never(expression)
+
+
+def _constant(constant: Constant) -> Column:
+    kind = constant_kind(constant)
+    match constant:
+        case None:
+            return Column(kind, np.array([np.nan]), has_missing=True)
+        case bool():
+            return Column(kind, np.array([constant], dtype=np.int8))
+        case int() | float():
+            dtype = np.int64 if kind == "integer" else np.float64
+            return Column(kind, np.array([constant], dtype=dtype))
+        case str():
+            texts = np.array([constant], dtype=object)
+            return Column(kind, np.zeros(1, dtype=np.int32), texts)
+        case timedelta():
+            return Column(kind, np.array([in_microseconds(constant)], dtype=np.int64))
+        case _:
+            assert_never(constant)

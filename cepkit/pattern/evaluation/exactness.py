@@ -1,0 +1,143 @@
+"""When a float can stand for an integer: inner loops compute in floats alone.
+
+A float holds every integer below 2^53. Where a condition could see a greater one it is left to
+`evaluation`, which computes in 64-bit integers; so no result depends on the inner loop taken. So
+is what loops have no words for: durations that are rounded, and texts that are read as times.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from typing import assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.pattern.conditions import (
+    Aggregate,
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Attribute,
+    Between,
+    Call,
+    Comparison,
+    Complement,
+    Expression,
+    InList,
+    IsNull,
+    Literal,
+    Negative,
+    children,
+    variables_of,
+)
+from cepkit.pattern.durations import in_microseconds
+from cepkit.pattern.evaluation.columns import Read, value
+from cepkit.pattern.evaluation.functions.contract import OnArrays, OnNumbers, OnTexts, Registered
+from cepkit.pattern.evaluation.functions.registered import function_of
+from cepkit.pattern.evaluation.kind_checks import kind_of
+from cepkit.pattern.evaluation.kinds import WHOLE, ValueKind
+from cepkit.pattern.evaluation.operations import as_floats
+from cepkit.stream.columns import Column
+
+Floats = npt.NDArray[np.float64]
+
+EXACT = 2.0**53
+"""Below it floats hold every integer; it is itself what 2^53 + 1 becomes."""
+
+
+def as_exact_floats(column: Column) -> Floats | None:
+    """Return the numbers of `column` as floats, codes of texts too; None where some would change.
+
+    Missing is NaN.
+    """
+    if column.kind == "array":
+        return None
+    if column.kind == "text":
+        codes = column.values.astype(np.float64)
+        if column.has_missing:
+            codes[codes < 0] = np.nan
+        return codes
+    floats = as_floats(column)
+    return floats if _magnitude_of(column) < EXACT else None
+
+
+def stays_exact(expression: Expression, read: Read) -> bool:
+    """Whether loops of floats can evaluate `expression` as `evaluation` does.
+
+    Args:
+        expression: A condition or a value.
+        read: Gives the columns with all values that the evaluation may see.
+    """
+    return _magnitude(expression, read) < EXACT
+
+
+def _magnitude_of(column: Column) -> float:
+    if column.kind not in WHOLE or not len(column.values):
+        return 0.0
+    # The sign bit of missing integers would look like a great number; as floats they are NaN.
+    return float(np.nan_to_num(np.abs(as_floats(column)), nan=0.0).max())
+
+
+def _magnitude(expression: Expression, read: Read) -> float:
+    """Return a bound for the integers that `expression` and its parts can be; 0 for floats.
+
+    Infinite where loops cannot evaluate it whatever the numbers are.
+    """
+    match expression:
+        case Literal(int(constant)):
+            return float(abs(constant))
+        case Literal(timedelta() as constant):
+            return float(abs(in_microseconds(constant)))
+        case Literal():
+            return 0.0
+        case Attribute(variable, name):
+            return _magnitude_of(read(variable, name))
+        case Negative() | Arithmetic() | Call():
+            return _magnitude_of_computed(expression, read)
+        case Comparison(_, left, right) if _read_as_times(left, right, read):
+            return math.inf
+        case InList(operand, choices) if any(_read_as_times(operand, c, read) for c in choices):
+            return math.inf
+        case (
+            Aggregate()
+            | AllOf()
+            | AnyOf()
+            | Between()
+            | Comparison()
+            | Complement()
+            | InList()
+            | IsNull()
+        ):
+            return max((_magnitude(child, read) for child in children(expression)), default=0.0)
+        case _:
+            assert_never(expression)
+
+
+def _magnitude_of_computed(node: Negative | Arithmetic | Call, read: Read) -> float:
+    bounds = [_magnitude(child, read) for child in children(node)]
+    function = function_of(node)
+    form = function.form
+    match form:
+        case OnNumbers(whole=whole):
+            kinds = [_kind(child, read) for child in children(node)]
+            if function.whole(kinds) is None and function.kind(kinds) == "duration":
+                return math.inf  # it is rounded
+            return max(bounds) if whole is None else whole.bound(bounds)
+        case OnTexts():
+            # Of one event's columns it is computed before any loop.
+            alone = len(variables_of(node)) < 2
+            return max(*bounds, _magnitude_of(value(node, read))) if alone else math.inf
+        case OnArrays() | Registered():
+            return max(bounds, default=0.0)
+        case _:
+            assert_never(form)
+
+
+def _read_as_times(left: Expression, right: Expression, read: Read) -> bool:
+    return {_kind(left, read), _kind(right, read)} == {"text", "timestamp"}
+
+
+def _kind(node: Expression, read: Read) -> ValueKind:
+    return kind_of(node, lambda variable, name: read(variable, name).kind)

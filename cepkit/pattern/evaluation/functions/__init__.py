@@ -1,0 +1,38 @@
+"""The shelf of functions that a condition may call: a new one fits contract.py and has an entry."""
+
+from cepkit.pattern.evaluation.functions import correlation, numbers, texts
+from cepkit.pattern.evaluation.functions.contract import Function
+from cepkit.shelf import Shelf
+
+FUNCTIONS: Shelf[Function] = Shelf(
+    "function",
+    (numbers.ABS, "the absolute value"),
+    (numbers.SQRT, "the square root; of a negative number it is missing"),
+    (numbers.EXP, "e to the power of x"),
+    (numbers.LOG, "the natural logarithm; of what is not positive it is missing"),
+    (numbers.LOG10, "the logarithm to base ten; of what is not positive it is missing"),
+    (numbers.POWER, "x to the power of y, a float; missing where that is no number"),
+    (numbers.MOD, "the same as x % y: the remainder, with the sign of x"),
+    (numbers.SIGN, "1, 0 or -1"),
+    (numbers.FLOOR, "the greatest whole number up to x; of a float a float"),
+    (numbers.CEIL, "the least whole number from x on; of a float a float"),
+    (numbers.ROUND, "the nearest whole number, of two the even one; of a float a float"),
+    (numbers.LEAST, "the least of two or more numbers, times or durations"),
+    (numbers.GREATEST, "the greatest of two or more numbers, times or durations"),
+    (texts.LOWER, "the text in lower case"),
+    (texts.UPPER, "the text in upper case"),
+    (texts.TRIM, "the text without white space at its ends"),
+    (texts.LENGTH, "the number of characters"),
+    (texts.SUBSTRING, "count characters (else all) from the place start on; the first is 1"),
+    (texts.STARTS_WITH, "true where the text begins with the part; case counts"),
+    (texts.ENDS_WITH, "true where the text ends with the part; case counts"),
+    (texts.CONTAINS, "true where the part is in the text; case counts"),
+    (texts.REPLACE, "the text with new in place of each old"),
+    (texts.CONCAT, "the texts one after the other"),
+    (correlation.CORR, "Pearson's correlation of two arrays of one length"),
+    method="kind",
+)
+"""Every function of the language by name; aggregates of KL sets stand in `set_functions.py`."""
+
+USAGE = {FUNCTIONS[name].usage: line for name, line in FUNCTIONS.help.items()}
+"""How each is called, and its line of help."""

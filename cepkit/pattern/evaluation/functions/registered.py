@@ -1,0 +1,140 @@
+"""The functions that users register, and what a node of a condition computes with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any, assert_never
+
+from cepkit.arguments import typed
+from cepkit.errors import PatternError, nearest, shown
+from cepkit.pattern.aggregates import AGGREGATES
+from cepkit.pattern.conditions import Arithmetic, Call, Negative
+from cepkit.pattern.duration_hints import with_units
+from cepkit.pattern.evaluation.functions import FUNCTIONS
+from cepkit.pattern.evaluation.functions.contract import Function, Registered
+from cepkit.pattern.evaluation.functions.operators import MINUS, OPERATORS
+from cepkit.pattern.evaluation.kinds import ValueKind, classes, word
+
+SET_FUNCTIONS = (*AGGREGATES, "first", "last")
+
+UserFunction = Callable[..., Any]
+
+_registered: dict[str, UserFunction] = {}
+
+
+@typed
+def register_function(name: str, function: UserFunction) -> None:
+    """Make `function` callable in pattern texts under `name`.
+
+    Args:
+        name: An identifier in lower or mixed case that no built-in function has.
+        function: Takes NumPy arrays of equal length, one for each argument (floats with NaN for
+            missing values, texts as object arrays with None, times as datetime64[us] and
+            durations as timedelta64[us] with NaT), and returns an array of that length: of
+            floats, or of truth values where it stands as a condition. It must be vectorised and
+            must not keep state; on Spark it is sent to the workers.
+
+    Raises:
+        PatternError: The name is no identifier, or taken by the language.
+    """
+    if not name.isidentifier():
+        raise PatternError(f"{shown(name)} cannot name a function", expected="an identifier")
+    if name.lower() in FUNCTIONS or name.lower() in SET_FUNCTIONS:
+        raise PatternError(
+            f"'{name}' is a function of the language", hint="register it under another name"
+        )
+    _registered[name] = function
+
+
+def registered_function(name: str) -> UserFunction:
+    """Return the function registered under `name`.
+
+    Raises:
+        PatternError: There is none.
+    """
+    try:
+        return _registered[name]
+    except KeyError:
+        raise PatternError(
+            f"no function is registered as '{name}'",
+            hint=nearest(name, known_functions()) or f"cepkit.register_function('{name}', ...)",
+        ) from None
+
+
+def known_functions() -> tuple[str, ...]:
+    """Return the names that a condition may call now, those of the language first."""
+    return (*FUNCTIONS, *SET_FUNCTIONS, *sorted(_registered))
+
+
+def function_of(node: Negative | Arithmetic | Call) -> Function:
+    """Return what a node computes with.
+
+    Raises:
+        PatternError: It calls a function that nobody has registered.
+    """
+    match node:
+        case Arithmetic():
+            return OPERATORS[node.operator]
+        case Negative():
+            return MINUS
+        case Call():
+            known = FUNCTIONS.get(node.function)
+            if known is not None:
+                return known
+            name = node.function
+            return Function(name, "", "", (), Registered(registered_function(name)))
+        case _:
+            assert_never(node)
+
+
+def computed_kind(node: Negative | Arithmetic | Call, given: Sequence[ValueKind]) -> ValueKind:
+    """Return what a node gives, computed of values of some kinds.
+
+    Raises:
+        PatternError: They do not go together; the error points at the place.
+    """
+    kind = function_of(node).kind(given)
+    if kind is None:
+        raise refusal(node, given)
+    return kind
+
+
+def refusal(node: Negative | Arithmetic | Call, given: Sequence[ValueKind]) -> PatternError:
+    """Return the error of a node that does not take values of these kinds."""
+    function = function_of(node)
+    match node:
+        case Negative():
+            found, hint = f"minus is applied to {word(given[0])}", None
+        case Arithmetic(operator):
+            found = f"'{operator}' is applied to {' and '.join(map(word, given))}"
+            hint = _arithmetic_hint(node, function, given)
+        case Call(name):
+            found = f"{name} of {' and '.join(dict.fromkeys(map(word, given)))}"
+            hint = _call_hint(node, function, given)
+        case _:
+            assert_never(node)
+    return PatternError(found, expected=function.takes, hint=hint, span=node.span)
+
+
+def _arithmetic_hint(
+    node: Arithmetic, function: Function, given: Sequence[ValueKind]
+) -> str | None:
+    if node.operator == "+" and {*given} == {"timestamp"}:
+        return "two times have a difference: b.ts - a.ts"
+    # Would it do if the number, or the text, were a duration?
+    meant = [
+        {"duration"} if kind in ("integer", "float", "text") else classes(kind) for kind in given
+    ]
+    known = {taken for taken, _ in function.signatures}
+    fits = any(pair in known for pair in product(*meant))
+    return with_units(node) if fits and {"timestamp", "duration"} & {*given} else None
+
+
+def _call_hint(node: Call, function: Function, given: Sequence[ValueKind]) -> str | None:
+    taken = {one for each, _ in function.signatures for one in each}
+    if "number" in taken and "duration" not in taken and {"timestamp", "duration"} & {*given}:
+        return "a duration divided by a duration is a number: (b.ts - a.ts) / 1 second"
+    if set(map(word, given)) == {"a duration", "a number"}:
+        return with_units(node)
+    return None

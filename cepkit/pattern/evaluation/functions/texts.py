@@ -1,0 +1,58 @@
+"""Functions of texts. Characters are those of Unicode, and counted from 1, as in SQL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from cepkit.pattern.evaluation.functions.contract import Function, OnTexts
+from cepkit.pattern.evaluation.kinds import Class, ValueKind
+
+_WORDS = ("no text", "a text", "two texts", "three texts")
+
+
+def of_texts(
+    name: str,
+    arguments: str,
+    gives: Class | ValueKind,
+    scalar: Callable[..., Any],
+    *,
+    folded: bool = False,
+) -> Function:
+    """Return a function of texts alone."""
+    text: Class = "text"
+    taken = (text,) * len(arguments.removesuffix(", ...").split(", "))
+    words = "texts" if folded else _WORDS[len(taken)]
+    return Function(name, arguments, words, ((taken, gives),), OnTexts(scalar), folded=folded)
+
+
+def _substring(text: str, start: float, count: float = math.inf) -> str | None:
+    """Return the characters at the places from `start` up to, not including, `start + count`."""
+    end = start + count
+    if math.isnan(end):
+        return None
+    first, stop = (math.ceil(min(max(place, 1), len(text) + 1)) - 1 for place in (start, end))
+    return text[first:stop]
+
+
+def _replaced(text: str, old: str, new: str) -> str:
+    return text.replace(old, new) if old else text
+
+
+LOWER = of_texts("lower", "text", "text", str.lower)
+UPPER = of_texts("upper", "text", "text", str.upper)
+TRIM = of_texts("trim", "text", "text", str.strip)
+LENGTH = of_texts("length", "text", "integer", len)
+STARTS_WITH = of_texts("starts_with", "text, part", "boolean", str.startswith)
+ENDS_WITH = of_texts("ends_with", "text, part", "boolean", str.endswith)
+CONTAINS = of_texts("contains", "text, part", "boolean", lambda text, part: part in text)
+REPLACE = of_texts("replace", "text, old, new", "text", _replaced)
+CONCAT = of_texts("concat", "x, y, ...", "text", lambda x, y: x + y, folded=True)
+SUBSTRING = Function(
+    "substring",
+    "text, start, count",
+    "a text and one or two numbers",
+    ((("text", "number"), "text"), (("text", "number", "number"), "text")),
+    OnTexts(_substring),
+)

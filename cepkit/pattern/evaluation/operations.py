@@ -1,0 +1,216 @@
+"""What operators, functions and comparisons do to whole columns.
+
+Missing values stay missing (conditions.py says what else is), in every kind of column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.errors import PatternError
+from cepkit.pattern.conditions import (
+    Arithmetic,
+    Call,
+    Comparison,
+    ComparisonOperator,
+    Expression,
+    InList,
+    Negative,
+)
+from cepkit.pattern.evaluation.distinct import of_distinct
+from cepkit.pattern.evaluation.functions.contract import (
+    Function,
+    OnArrays,
+    OnNumbers,
+    OnTexts,
+    Registered,
+    Whole,
+)
+from cepkit.pattern.evaluation.functions.registered import function_of, refusal
+from cepkit.pattern.evaluation.kinds import check_comparable, column_kind, word
+from cepkit.pattern.moments import moments
+from cepkit.stream.columns import MISSING_INTEGER, Column, Kind
+
+Truth = npt.NDArray[np.bool_]
+
+_COMPARE: dict[ComparisonOperator, Callable[[Any, Any], Any]] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    "=": np.equal,
+    "!=": np.not_equal,
+    ">=": np.greater_equal,
+    ">": np.greater,
+}
+
+
+def as_floats(column: Column, place: Expression | None = None) -> npt.NDArray[np.float64]:
+    """Return the numbers (or truth values) of `column` as floats with NaN for missing.
+
+    Raises:
+        PatternError: The column holds texts or arrays; the error points at `place`.
+    """
+    match column.kind:
+        case "float" | "null":
+            return column.values  # type: ignore[return-value]
+        case "integer" | "timestamp" | "duration" | "boolean":
+            floats = column.values.astype(np.float64)
+            if column.has_missing:
+                floats[column.missing()] = np.nan
+            return floats
+        case _:
+            raise PatternError(
+                f"{word(column.kind)} stands where a number belongs",
+                span=place.span if place is not None else None,
+            )
+
+
+def computed(node: Negative | Arithmetic | Call, given: Sequence[Column]) -> Column:
+    """Return what a function or an operator gives for each row.
+
+    Raises:
+        PatternError: An argument or the answer is not what it should be; the error points at the
+            place.
+    """
+    function = function_of(node)
+    form = function.form
+    if isinstance(form, Registered):
+        return _call_registered(node, form, given)
+    kinds = [column.kind for column in given]
+    known = function.kind(kinds)
+    if known is None:
+        raise refusal(node, kinds)
+    kind = column_kind(known)
+    if kind == "null":
+        return _nothing(*given)
+    match form:
+        case OnNumbers(column):
+            whole = function.whole(kinds)
+            if whole is not None:
+                return _whole(function, whole, kind, given)
+            numbers = [as_floats(one) for one in given]
+            with np.errstate(all="ignore"):
+                result = function.of(column, numbers)
+            return rounded(result) if kind == "duration" else Column(kind, result, has_missing=True)
+        case OnTexts(scalar):
+            return of_distinct(lambda values: function.of(scalar, values), kind, given)
+        case OnArrays(column):
+            answer: Column = column(*given, node)
+            return answer
+        case _:
+            assert_never(form)
+
+
+def _nothing(*given: Column) -> Column:
+    """Return what is computed of a column that has no value at all."""
+    size = max(len(column.values) for column in given)
+    return Column("null", np.full(size, np.nan), has_missing=True)
+
+
+def rounded(microseconds: npt.NDArray[np.float64]) -> Column:
+    """Return durations of whole microseconds, missing where 64 bits cannot hold them."""
+    with np.errstate(invalid="ignore"):
+        gone = ~(np.abs(microseconds) < 2.0**63)
+    whole = np.rint(np.where(gone, 0.0, microseconds)).astype(np.int64)
+    return Column("duration", np.where(gone, MISSING_INTEGER, whole), has_missing=bool(gone.any()))
+
+
+def _whole(function: Function, whole: Whole, kind: Kind, given: Sequence[Column]) -> Column:
+    values = [column.values for column in given]
+    missing: Any = False
+    for column in given:
+        if column.has_missing:
+            missing = missing | column.missing()
+    with np.errstate(all="ignore"):
+        result = function.of(whole.column, values)
+        if whole.lost is not None:
+            missing = missing | whole.lost(*values, result)
+    some = bool(np.any(missing))
+    if some:
+        result = np.where(missing, MISSING_INTEGER, result)
+    return Column(kind, result, has_missing=some)
+
+
+def _call_registered(
+    node: Negative | Arithmetic | Call, form: Registered, given: Sequence[Column]
+) -> Column:
+    size = max((len(column.values) for column in given), default=1)
+    arguments: list[npt.NDArray[Any]] = []
+    for column in given:
+        if column.kind == "text":
+            texts = np.append(column.dictionary, [None])  # code -1 is the last: None
+            plain: npt.NDArray[Any] = texts[column.values]
+        elif column.kind == "array":
+            plain = column.values
+        elif column.kind == "timestamp":
+            plain = column.values.view("datetime64[us]")  # the mark of missing values is NaT's
+        elif column.kind == "duration":
+            plain = column.values.view("timedelta64[us]")
+        else:
+            plain = as_floats(column)
+        arguments.append(plain if len(plain) == size else np.repeat(plain, size, axis=0))
+    answer = np.asarray(form.function(*arguments))
+    if answer.shape != (size,) or answer.dtype.kind not in "bifu":
+        raise PatternError(
+            f"{function_of(node).name} returned {answer.dtype} of shape {answer.shape}",
+            expected=f"numbers or truth values of shape ({size},)",
+            span=node.span,
+        )
+    if answer.dtype.kind == "b":
+        return Column("boolean", answer.astype(np.int8))
+    return Column("float", answer.astype(np.float64), has_missing=True)
+
+
+def compare(
+    operator: ComparisonOperator, left: Column, right: Column, place: Comparison | InList
+) -> Truth:
+    """Return for each row whether `left operator right` is true.
+
+    Raises:
+        PatternError: The sides hold what cannot be compared.
+    """
+    check_comparable(place, left.kind, right.kind)
+    if "null" in (left.kind, right.kind):
+        return np.zeros(1, dtype=np.bool_)
+    if left.kind == "timestamp" and right.kind == "text":
+        right = as_times(right, place)
+    elif left.kind == "text" and right.kind == "timestamp":
+        left = as_times(left, place)
+    if left.kind == right.kind == "text":
+        left, right = common_codes(left, right)
+    if "float" in (left.kind, right.kind):
+        x, y = as_floats(left), as_floats(right)
+        # NaN differs from everything in NumPy; missing differs from nothing here.
+        return (x < y) | (x > y) if operator == "!=" else np.asarray(_COMPARE[operator](x, y))
+    held: Truth = _COMPARE[operator](left.values, right.values)
+    for side in (left, right):
+        if side.has_missing:
+            held = held & ~side.missing()
+    return held
+
+
+def common_codes(left: Column, right: Column) -> tuple[Column, Column]:
+    """Return two columns of texts with codes into one dictionary, so that codes compare."""
+    if left.dictionary is right.dictionary:
+        return left, right
+    texts = np.array(sorted({*left.dictionary, *right.dictionary}), dtype=object)
+    recoded = []
+    for column in (left, right):
+        codes = np.searchsorted(texts, column.dictionary).astype(np.int32)
+        codes = np.append(codes, np.int32(-1))  # code -1, missing, is the last: stays -1
+        recoded.append(Column("text", codes[column.values], texts, column.has_missing))
+    return recoded[0], recoded[1]
+
+
+def as_times(texts: Column, place: Expression | None = None) -> Column:
+    """Return the times that texts say.
+
+    Raises:
+        PatternError: A text says none; the error points at `place`.
+    """
+    codes = np.append(moments(texts.dictionary.tolist(), place), MISSING_INTEGER)
+    values = codes[texts.values]
+    return Column("timestamp", values, has_missing=bool((values == MISSING_INTEGER).any()))

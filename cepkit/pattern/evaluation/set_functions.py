@@ -1,0 +1,105 @@
+"""Set functions over lists of members: `avg(b.price)` for each of many sets at once (NumPy).
+
+Members without a value are left out, as in SQL; count(b) counts them all. One pass over the
+members for each function.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.pattern.aggregates import AGGREGATES
+from cepkit.pattern.aggregates.columns import addends, origin_of
+from cepkit.pattern.aggregates.contract import EXTREMES, Accumulator
+from cepkit.pattern.conditions import Aggregate
+from cepkit.pattern.evaluation.kinds import WHOLE, column_kind, set_function_kind
+from cepkit.pattern.evaluation.operations import as_floats, rounded
+from cepkit.stream.columns import MISSING_INTEGER, Column
+
+Starts = npt.NDArray[np.int64]
+
+
+def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Column:
+    """Return the value of a set function for each set.
+
+    Args:
+        node: The function; first and last are attributes of single events by now.
+        members: The attribute of all members, set after set; None for count(b).
+        starts: Where the members of each set begin, and the end; no set is empty.
+
+    Raises:
+        PatternError: The attribute is of a kind that the function cannot take.
+    """
+    begins = starts[:-1]
+    if members is None:
+        return Column("integer", np.diff(starts))
+    kind = column_kind(set_function_kind(node, members.kind))
+    present = ~members.missing()
+    counts = _added(present.astype(np.int64), begins)
+    match node.function:
+        case "count":
+            return Column("integer", counts)
+        case "sum" | "avg":
+            sums = _added(np.where(present, as_floats(members), 0.0), begins)
+            if members.kind in WHOLE:
+                exact = _added(np.where(present, members.values, 0), begins)
+                long = np.abs(sums) >= 2.0**63
+                if node.function == "sum":
+                    gone = (counts == 0) | long
+                    whole = np.where(gone, MISSING_INTEGER, exact)
+                    return Column(members.kind, whole, has_missing=bool(gone.any()))
+                sums = np.where(long, sums, exact.astype(np.float64))
+            with np.errstate(invalid="ignore", divide="ignore"):
+                values = sums / counts if node.function == "avg" else sums
+            values = np.where(counts == 0, np.nan, values)
+            return rounded(values) if kind == "duration" else Column(kind, values, has_missing=True)
+        case "min" | "max":
+            return _extreme(node.function == "min", members, present, begins)
+        case _:  # by its accumulators; first and last are attributes of single events by now
+            definition = AGGREGATES[node.function]
+            held = [_held(each, members, present, begins) for each in definition.state]
+            enough = counts >= definition.least
+            values = np.full(len(counts), np.nan)
+            with np.errstate(all="ignore"):
+                values[enough] = definition.finish(counts[enough], *(h[enough] for h in held))
+            return Column("float", values, has_missing=True)
+
+
+def _held(
+    accumulator: Accumulator, members: Column, present: npt.NDArray[np.bool_], begins: Starts
+) -> npt.NDArray[Any]:
+    if accumulator in EXTREMES:
+        return as_floats(_extreme(accumulator == "least", members, present, begins))
+    of = addends(accumulator, members, origin_of(members))
+    if of is None:
+        floats = Column("float", as_floats(members), has_missing=True)
+        return _held(accumulator, floats, present, begins)
+    return _added(of, begins)
+
+
+def _added(values: npt.NDArray[Any], begins: Starts) -> npt.NDArray[Any]:
+    return np.add.reduceat(values, begins) if len(begins) else values[:0]
+
+
+def _extreme(
+    least: bool, members: Column, present: npt.NDArray[np.bool_], begins: Starts
+) -> Column:
+    values = members.values
+    if not len(begins):
+        return members
+    kind: Any = np.finfo(values.dtype) if values.dtype.kind == "f" else np.iinfo(values.dtype)
+    neutral = kind.max if least else kind.min
+    filled = np.where(present, values, values.dtype.type(neutral))
+    found = (np.minimum if least else np.maximum).reduceat(filled, begins)
+    gone = _added(present.astype(np.int64), begins) == 0
+    match members.kind:
+        case "float" | "null":
+            found = np.where(gone, np.nan, found)
+        case "text":
+            found = np.where(gone, -1, found).astype(values.dtype)
+        case _:
+            found = np.where(gone, MISSING_INTEGER, found)
+    return Column(members.kind, found, members.dictionary, bool(gone.any()))

@@ -1,0 +1,245 @@
+"""Residual predicates as Python source: only the shape of a condition is written.
+
+Whatever is about one side alone is an operand, computed beforehand by `evaluation`; names and
+constants of the pattern never reach the source. So what is written is shared by all queries of one
+shape, and a text can never run code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.pattern import conditions as c
+from cepkit.pattern.conditions import Expression, children, variables_of, walk
+from cepkit.pattern.evaluation.columns import Read, truth, value
+from cepkit.pattern.evaluation.exactness import as_exact_floats, stays_exact
+from cepkit.pattern.evaluation.functions import FUNCTIONS
+from cepkit.pattern.evaluation.functions.contract import OnArrays, OnNumbers, OnTexts, Registered
+from cepkit.pattern.evaluation.functions.correlation import standardised
+from cepkit.pattern.evaluation.functions.operators import MINUS, OPERATORS
+from cepkit.pattern.evaluation.functions.registered import function_of
+from cepkit.pattern.evaluation.kind_checks import kind_of
+from cepkit.pattern.evaluation.kinds import ValueKind
+from cepkit.pattern.evaluation.operations import common_codes
+
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A part of a condition that what is written is given as a number.
+
+    Attributes:
+        node: The part.
+        role: What of it: its value, whether it is true, the row of numbers that its array is, or
+            the code of a text in a dictionary that it has in common with another one.
+        beside: That other text.
+    """
+
+    node: Expression
+    role: Literal["value", "truth", "array", "code"]
+    beside: Expression | None = None
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The variables that it is about."""
+        return variables_of(self.node)
+
+    def numbers(self, read: Read, size: int) -> Numbers:
+        """Return a number, of an array a row of numbers, for each of `size` rows."""
+        if self.role == "truth":
+            return truth(self.node, read, size).astype(np.float64)
+        column = value(self.node, read)
+        if self.role == "array":
+            rows = standardised(column, self.node)
+            return rows if len(rows) == size else np.repeat(rows, size, axis=0)
+        if self.beside is not None:
+            column, _ = common_codes(column, value(self.beside, read))
+        numbers = as_exact_floats(column)
+        assert numbers is not None, "can_be_written was asked before"
+        return numbers if len(numbers) == size else np.repeat(numbers, size)
+
+
+def can_be_written(condition: Expression, read: Read) -> bool:
+    """Whether loops can evaluate a condition, and floats hold all its integers.
+
+    Args:
+        condition: The condition.
+        read: Gives the columns with all values that the evaluation may see.
+    """
+    return has_source(condition) and stays_exact(condition, read)
+
+
+def has_source(condition: Expression, *, arrays: bool = True) -> bool:
+    """Whether a condition calls only what loops can compute.
+
+    Args:
+        condition: The condition.
+        arrays: Whether they have arrays of several events.
+    """
+    for node in walk(condition):
+        if not isinstance(node, c.Call):
+            continue
+        form, alone = function_of(node).form, len(variables_of(node)) < 2
+        match form:
+            case OnNumbers():
+                continue
+            case OnArrays():
+                written = arrays or alone
+            case OnTexts():
+                written = alone
+            case Registered():
+                written = False
+            case _:
+                assert_never(form)
+        if not written:
+            return False
+    return True
+
+
+def helpers_in(source: str) -> dict[str, Callable[..., Any]]:
+    """Return the functions that a source calls by name, and that are to be compiled with it."""
+    called = re.findall(r"\b(\w+)\(", source)
+    return {name: _HELPERS[name] for name in sorted({*called} & _HELPERS.keys())}
+
+
+def _helpers() -> dict[str, Callable[..., Any]]:
+    forms = (one.form for one in (*FUNCTIONS.values(), *OPERATORS.values(), MINUS))
+    functions = []
+    for form in forms:
+        match form:
+            case OnNumbers(scalar=scalar, written=None):
+                functions.append(scalar)
+            case OnArrays(loop=loop):
+                functions.append(loop)
+            case OnNumbers() | OnTexts() | Registered():
+                pass
+            case _:
+                assert_never(form)
+    return {function.__name__: function for function in functions}
+
+
+_HELPERS = _helpers()
+
+
+class ConditionWriter:
+    """Writes conditions in which variables meet.
+
+    Args:
+        read: Gives the columns of all candidates.
+        meet: Whether an expression about these variables is written, and is no operand.
+        name: Returns the name under which what is written is given an operand.
+    """
+
+    def __init__(
+        self,
+        read: Read,
+        meet: Callable[[frozenset[str]], bool],
+        name: Callable[[Operand], str],
+    ) -> None:
+        self._read = read
+        self._meet = meet
+        self._name = name
+
+    def all_of(self, conditions: Iterable[Expression]) -> str:
+        """Return the source of some conditions, of which all must hold; empty where none is."""
+        return " & ".join(map(self.condition, conditions))
+
+    def condition(self, node: Expression) -> str:
+        """Return the source of a condition, as `rewrite.without_not` gives it: a truth value."""
+        if not self._meet(variables_of(node)):
+            return f"({self._name(Operand(node, 'truth'))} != 0.0)"
+        match node:
+            case c.AllOf(items):
+                return f"({self.all_of(items)})"
+            case c.AnyOf(items):
+                return f"({' | '.join(map(self.condition, items))})"
+            case c.Comparison(operator, left, right):
+                return self._comparison(operator, left, right)
+            case c.InList(operand, choices, negated):
+                parts = [
+                    self._comparison("!=" if negated else "=", operand, one) for one in choices
+                ]
+                return f"({(' & ' if negated else ' | ').join(parts)})"
+            case c.IsNull(operand, negated):
+                missing = self._missing(operand)
+                return f"(not {missing})" if negated else missing
+            case (
+                c.Literal()
+                | c.Attribute()
+                | c.Negative()
+                | c.Arithmetic()
+                | c.Call()
+                | c.Aggregate()
+                | c.Between()
+                | c.Complement()
+            ):
+                raise AssertionError("not a condition in the form that rewrite.without_not gives")
+            case _:
+                assert_never(node)
+
+    def _comparison(self, operator: str, left: Expression, right: Expression) -> str:
+        kinds = {self._kind(left), self._kind(right)}
+        if "null" in kinds:
+            return "False"
+        if kinds == {"text"}:
+            x = self._name(Operand(left, "code", right))
+            y = self._name(Operand(right, "code", left))
+        else:
+            x, y = self._value(left), self._value(right)
+        if operator == "!=":  # NaN differs from everything, what is missing from nothing
+            return f"(({x} < {y}) | ({x} > {y}))"
+        return f"({x} {'==' if operator == '=' else operator} {y})"
+
+    def _missing(self, operand: Expression) -> str:
+        written = self._value(operand)
+        return f"({written} != {written})"
+
+    def _value(self, node: Expression) -> str:
+        """Return the source of a value: a float, NaN where it is missing."""
+        if not self._meet(variables_of(node)):
+            return self._name(Operand(node, "value"))
+        match node:
+            case c.Negative() | c.Arithmetic() | c.Call():
+                return self._computed(node)
+            case c.Literal() | c.Attribute() | c.Aggregate():
+                raise AssertionError("variables do not meet in it")
+            case (
+                c.AllOf()
+                | c.AnyOf()
+                | c.Between()
+                | c.Comparison()
+                | c.Complement()
+                | c.InList()
+                | c.IsNull()
+            ):
+                raise AssertionError("a condition stands where a value belongs")
+            case _:
+                assert_never(node)
+
+    def _computed(self, node: c.Negative | c.Arithmetic | c.Call) -> str:
+        function = function_of(node)
+        form = function.form
+        match form:
+            case OnNumbers(_, scalar, written):
+                call = _call(scalar) if written is None else written.format
+                return str(function.of(call, [self._value(part) for part in children(node)]))
+            case OnArrays(loop=loop):
+                return _call(loop)(*(self._name(Operand(p, "array")) for p in children(node)))
+            case OnTexts() | Registered():
+                raise AssertionError("has_source was asked before")
+            case _:
+                assert_never(form)
+
+    def _kind(self, node: Expression) -> ValueKind:
+        return kind_of(node, lambda v, a: self._read(v, a).kind)
+
+
+def _call(function: Callable[..., Any]) -> Callable[..., str]:
+    return lambda *arguments: f"{function.__name__}({', '.join(arguments)})"

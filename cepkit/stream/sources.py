@@ -1,0 +1,177 @@
+"""What streams are made of: pandas and Spark DataFrames, Arrow tables, files.
+
+Whatever holds the rows, a column is an Arrow column to all who judge or read it. Of Spark only the
+types of the columns are asked here; the rows stay there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from cepkit.errors import StreamError
+from cepkit.stream import readers
+from cepkit.stream.paths import path_of
+from cepkit.stream.plain import plain
+
+_SPARK_TYPES: Mapping[str, pa.DataType] = {
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "decimal": pa.decimal128(38),
+    "boolean": pa.bool_(),
+    "string": pa.string(),
+    "varchar": pa.string(),
+    "char": pa.string(),
+    "binary": pa.binary(),
+    "timestamp_ntz": pa.timestamp("us"),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "interval": pa.duration("us"),
+    "interval year": pa.month_day_nano_interval(),
+    "interval month": pa.month_day_nano_interval(),
+    "void": pa.null(),
+    "map": pa.map_(pa.string(), pa.null()),
+    "struct": pa.struct([]),
+}
+"""By how Spark's names of types begin."""
+
+# What pyarrow raises for values that it has no type for.
+_UNREADABLE = (pa.ArrowException, OverflowError, TypeError, ValueError)
+
+
+def is_spark(source: object) -> bool:
+    """Return whether an object is a Spark DataFrame, classic or Connect, without loading Spark."""
+    return any(
+        base.__module__.startswith("pyspark.sql.") and base.__name__ == "DataFrame"
+        for base in type(source).__mro__
+    )
+
+
+def is_pandas(source: object) -> bool:
+    """Return whether an object is a pandas DataFrame."""
+    return any(
+        base.__module__.startswith("pandas.") and base.__name__ == "DataFrame"
+        for base in type(source).__mro__
+    )
+
+
+def accepted(source: Any) -> Any:
+    """Return what a stream reads: the DataFrame, Arrow table or path that is given.
+
+    Raises:
+        StreamError: It is none of these.
+    """
+    if is_spark(source) or is_pandas(source) or isinstance(source, pa.Table):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return path_of(source, StreamError)
+    if isinstance(source, pa.RecordBatch) or hasattr(source, "__arrow_c_stream__"):
+        return pa.table(source)
+    pandas_on_spark = type(source).__module__.startswith("pyspark.pandas")
+    raise StreamError(
+        f"a stream from {type(source).__module__}.{type(source).__name__}",
+        expected="a pandas or Spark DataFrame, an Arrow table, or a path",
+        hint="call .to_spark() on it" if pandas_on_spark else None,
+    )
+
+
+def column_names(source: Any) -> tuple[str, ...]:
+    """Return the names of a source's columns, as texts."""
+    if isinstance(source, Path):
+        return readers.column_names(source)
+    if isinstance(source, pa.Table):
+        return tuple(source.column_names)
+    return tuple(str(name) for name in source.columns)
+
+
+def first_rows(
+    source: Any, columns: tuple[str, ...], names: tuple[str, ...], count: int
+) -> pa.Table:
+    """Return columns of the first rows; of a Spark DataFrame no rows.
+
+    Args:
+        source: The source.
+        columns: The columns to take.
+        names: All columns of the source.
+        count: How many rows.
+    """
+    if is_spark(source):
+        written = dict(source.dtypes)
+        return pa.table({name: pa.array([], _spark_type(written[name], name)) for name in columns})
+    if isinstance(source, Path):
+        return plain(readers.read_table(source, columns, limit=count))
+    rows = source.slice(0, count) if isinstance(source, pa.Table) else source.iloc[:count]
+    return all_rows(rows, columns, names)
+
+
+def all_rows(source: Any, columns: tuple[str, ...], names: tuple[str, ...]) -> pa.Table:
+    """Return columns of a local source as a table of plain types (see `first_rows`)."""
+    if isinstance(source, Path):
+        return plain(readers.read_table(source, columns))
+    if isinstance(source, pa.Table):
+        return plain(source if columns == names else source.select(list(columns)))
+    # By position: a column's name need not be a text in pandas.
+    table = from_pandas(source.iloc[:, [names.index(name) for name in columns]])
+    return plain(table.rename_columns(list(columns)))
+
+
+def from_pandas(rows: Any) -> pa.Table:
+    """Return a pandas DataFrame as a table.
+
+    Raises:
+        StreamError: Arrow has no type for the values of a column.
+    """
+    for place in range(rows.shape[1]):
+        if hasattr(rows.iloc[:0, place], "sparse"):
+            rows = rows.copy(deep=False)
+            rows.isetitem(place, rows.iloc[:, place].sparse.to_dense())
+    try:
+        return pa.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(None)
+    except _UNREADABLE as error:
+        raise _unreadable(rows, error) from error
+
+
+def _unreadable(rows: Any, error: Exception) -> StreamError:
+    """Return the error for a frame that Arrow cannot take, with the first column that it is."""
+    what = "the DataFrame"
+    for place, name in enumerate(rows.columns):
+        try:
+            pa.Table.from_pandas(rows.iloc[:, [place]], preserve_index=False)
+        except _UNREADABLE as reason:
+            what, error = f"the column '{name}' of the DataFrame", reason
+            break
+    said = error.args[0] if isinstance(error, pa.ArrowException) and error.args else error
+    return StreamError(
+        f"{what} cannot be read: {said}",
+        expected="values of one type in each column",
+        hint="convert that column, or leave it out by columns=",
+    )
+
+
+def _spark_type(written: str, name: str) -> pa.DataType:
+    """Return what a column of a Spark DataFrame is in Arrow, as far as it matters to a role.
+
+    Args:
+        written: Spark's name of the type.
+        name: The column's name.
+
+    Raises:
+        StreamError: Arrow has nothing like it.
+    """
+    if written.startswith("array<"):
+        return pa.list_(_spark_type(written[6:-1], name))
+    beginnings = [beginning for beginning in _SPARK_TYPES if written.startswith(beginning)]
+    if not beginnings:
+        raise StreamError(
+            f"the column '{name}' holds {written}", expected="times, numbers, texts or truth values"
+        )
+    return _SPARK_TYPES[max(beginnings, key=len)]  # "interval" begins with "int"

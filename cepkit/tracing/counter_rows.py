@@ -1,0 +1,247 @@
+"""The counters of all live STARTs, and what a step can change of them.
+
+A row belongs to a START and has a number; a change names it by that. Doing the changes of a trace
+again, one after the other, gives its counters after each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, TypeAlias, assert_never
+
+from cepkit.stream.shapes import ShapeError, Time, Within, check_below
+
+Count: TypeAlias = Annotated[int, Within(0, 10**1000)]
+"""Counts are exact; those of 2,000 events have some 600 digits at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A new row, its counts 0; no event where one row serves all STARTs."""
+
+    row: int
+    key: int
+    piece: int
+    event: int | None
+    expires: Time | None
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """The snapshot of a row has so many matches that began with the row `whole`."""
+
+    row: int
+    whole: int
+    count: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """The count at a place of the piece grew."""
+
+    row: int
+    place: int
+    before: Count
+    added: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """A count was set to 0, as an event came that must be absent."""
+
+    row: int
+    place: int
+    before: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The snapshot of a row lost what began with the row `whole`, which expired."""
+
+    row: int
+    whole: int
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """The START of a row is live no more."""
+
+    row: int
+
+
+Change: TypeAlias = Open | Save | Add | Clear | Drop | Close
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A row of a snapshot.
+
+    Attributes:
+        start: The START of the whole; "" without a window, where all are one.
+        expires: When it is live no more, in microseconds; None for never.
+        count: How many matches of the pieces before began there.
+    """
+
+    start: str
+    expires: int | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartCounters:
+    """The counters of a START after a step.
+
+    Attributes:
+        key: The number of the key whose events these are.
+        piece: The number of the piece, from 0.
+        start: The START; "" without a window, where one row serves all.
+        expires: When it is live no more, in microseconds; None for never.
+        counts: How many matches there are of each prefix of the piece.
+        snapshot: What came before, of a piece that is not the first.
+    """
+
+    key: int
+    piece: int
+    start: str
+    expires: int | None
+    counts: tuple[int, ...]
+    snapshot: tuple[Saved, ...]
+
+    @property
+    def name(self) -> tuple[int, int, str]:
+        """What no other counters of a trace have: key, piece and START."""
+        return self.key, self.piece, self.start
+
+    def whole(self) -> tuple[Saved, ...]:
+        """Return how many matches of this piece and those before it there are, by their START."""
+        last = self.counts[-1]
+        if self.piece == 0:
+            return (Saved(self.start, self.expires, last),)
+        return tuple(Saved(row.start, row.expires, row.count * last) for row in self.snapshot)
+
+
+@dataclass(slots=True)
+class Row:
+    """The counters of a START, as they change.
+
+    Attributes:
+        number: Its number.
+        snapshot: By the number of the START of the whole.
+    """
+
+    number: int
+    key: int
+    piece: int
+    start: str
+    expires: int | None
+    counts: list[int]
+    snapshot: dict[int, Saved] = field(default_factory=dict)
+    _kept: StartCounters | None = None
+    _saved: tuple[Saved, ...] | None = None
+
+    @property
+    def matches(self) -> int:
+        """How many matches of this piece and those before it there are."""
+        last = self.counts[-1]
+        return last if self.piece == 0 else sum(one.count for one in self.snapshot.values()) * last
+
+    def frozen(self) -> StartCounters:
+        """Return the counters as they are now: the same object until they change."""
+        if self._kept is None:
+            if self._saved is None:  # one for all steps: it is as long as there are STARTs
+                self._saved = tuple(self.snapshot.values())
+            self._kept = StartCounters(
+                self.key, self.piece, self.start, self.expires, tuple(self.counts), self._saved
+            )
+        return self._kept
+
+    def set(self, place: int, count: int) -> None:
+        """Change a counter."""
+        check_below(place, len(self.counts), "counts", "")
+        self.counts[place] = count
+        self._kept = None
+
+    def save(self, whole: int, saved: Saved) -> None:
+        """Add to the snapshot."""
+        self.snapshot[whole] = saved
+        self._kept = self._saved = None
+
+    def drop(self, whole: int) -> None:
+        """Take out of the snapshot."""
+        self.snapshot.pop(whole, None)
+        self._kept = self._saved = None
+
+
+class Rows:
+    """The rows of all live STARTs, in the order in which they came.
+
+    Args:
+        sizes: How many variables each piece has.
+        names: The names of the events.
+    """
+
+    def __init__(self, sizes: Sequence[int], names: Sequence[str]) -> None:
+        self._live: dict[int, Row] = {}
+        self._opened: dict[int, Row] = {}
+        self._sizes = sizes
+        self._names = names
+
+    @property
+    def live(self) -> Iterable[Row]:
+        """The live rows."""
+        return self._live.values()
+
+    @property
+    def opened(self) -> int:
+        """How many rows there have been."""
+        return len(self._opened)
+
+    def row(self, number: int) -> Row:
+        """Return a live row.
+
+        Raises:
+            ShapeError: There is none of that number.
+        """
+        return _known(self._live, number)
+
+    def of(self, key: int, piece: int) -> list[Row]:
+        """Return the live rows of a piece."""
+        return [row for row in self.live if row.key == key and row.piece == piece]
+
+    def frozen(self) -> tuple[StartCounters, ...]:
+        """Return all counters as they are now."""
+        return tuple(row.frozen() for row in self.live)
+
+    def apply(self, change: Change) -> None:
+        """Do a change.
+
+        Raises:
+            ShapeError: It is about a row, or a count, that is not there.
+        """
+        match change:
+            case Open(number, key, piece, event, expires):
+                start = "" if event is None else self._names[event]
+                row = Row(number, key, piece, start, expires, [0] * self._sizes[piece])
+                self._live[number] = self._opened[number] = row
+            case Save(number, whole, count):
+                began = _known(self._opened, whole)
+                self.row(number).save(whole, Saved(began.start, began.expires, count))
+            case Drop(number, whole):
+                _known(self._opened, whole)
+                self.row(number).drop(whole)
+            case Add(number, place, before, added):
+                self.row(number).set(place, before + added)
+            case Clear(number, place):
+                self.row(number).set(place, 0)
+            case Close(number):
+                self.row(number)
+                del self._live[number]
+            case _:
+                assert_never(change)
+
+
+def _known(rows: Mapping[int, Row], number: int) -> Row:
+    if number not in rows:
+        raise ShapeError(f"about a row {number} that is not there", "one opened before")
+    return rows[number]

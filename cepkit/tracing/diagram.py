@@ -1,0 +1,105 @@
+"""A mechanism as a picture: nodes with places in a unit grid, and edges between them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from cepkit.pattern.limits import MAX_EVENTS
+from cepkit.stream.shapes import ShapeError
+from cepkit.tracing.codec import INLINE, keyed
+
+DiagramKind: TypeAlias = Literal["chain", "tree-nfa", "evaluation-tree"]
+NodeKind: TypeAlias = Literal["start", "state", "final", "leaf", "join"]
+EdgeKind: TypeAlias = Literal["take", "store", "ignore", "join"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A state of an automaton, or a node of an evaluation tree.
+
+    Attributes:
+        id: Its number.
+        branch: The branch of the pattern that it belongs to, from 0.
+        label: Its name.
+        kind: What it is.
+        variables: What its instances bind; for a tree NFA in the order in which it was taken.
+    """
+
+    id: int
+    branch: int
+    label: str
+    kind: NodeKind
+    variables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A way from node to node.
+
+    Attributes:
+        id: Its number.
+        begin: The node that it leaves.
+        end: The node that it leads to.
+        kind: What is done with an event that takes it.
+        label: The event, or the events.
+        conditions: What is checked, as in the pattern's text.
+        scope: Where in time the event lies, as "after a"; empty for anywhere.
+    """
+
+    id: int
+    begin: int = field(metadata=keyed("from"))
+    end: int = field(metadata=keyed("to"))
+    kind: EdgeKind
+    label: str
+    conditions: tuple[str, ...] = ()
+    scope: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedNode:
+    """A node and the centre of its place in a unit grid: `x` to the right, `y` downwards."""
+
+    node: Node = field(metadata=INLINE)
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    """The picture of a mechanism.
+
+    Attributes:
+        kind: How it is drawn.
+        nodes: Its nodes; that of number n is the n-th.
+        edges: Its edges; that of number n is the n-th.
+    """
+
+    kind: DiagramKind
+    nodes: tuple[PlacedNode, ...]
+    edges: tuple[Edge, ...]
+
+
+def check_trees(diagram: Diagram) -> None:
+    """Check that nodes and the edges that join them are trees: leaves, and joins of two.
+
+    Raises:
+        ShapeError: They are not.
+    """
+    parents: dict[int, int] = {}
+    parts: Counter[int] = Counter()
+    for edge in diagram.edges:
+        if edge.kind == "join":
+            if edge.begin in parents:
+                place = f"diagram.edges[{edge.id}]"
+                raise ShapeError("a second way up", "one from each node", place)
+            parents[edge.begin] = edge.end
+            parts[edge.end] += 1
+    for number, placed in enumerate(diagram.nodes):
+        fits = parts[number] == 2 or (not parts[number] and placed.node.variables)
+        above: int | None = number
+        for _ in range(MAX_EVENTS + 1):
+            above = None if above is None else parents.get(above)
+        if not fits or above is not None:
+            raise ShapeError("no part of a tree", "a leaf, or a join", f"diagram.nodes[{number}]")

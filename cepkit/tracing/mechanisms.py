@@ -1,0 +1,331 @@
+"""Traces of mechanisms: what each event made one do, and what it has found.
+
+One step is one event that arrives, so mechanisms over the same stream go in step. Of long streams
+the first steps are kept, and the totals are those of the whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from cepkit.arguments import typed
+from cepkit.errors import TraceError
+from cepkit.printing import WithPrinter
+from cepkit.stream.shapes import ShapeError, check_below, shown
+from cepkit.tracing import search
+from cepkit.tracing.clauses import Clause
+from cepkit.tracing.codec import keyed
+from cepkit.tracing.comparison import TraceComparison, compare
+from cepkit.tracing.diagram import Diagram, check_trees
+from cepkit.tracing.operations import Create, Operation, OperationName, Reason, checked_in
+from cepkit.tracing.records import Counts, Step, Totals, TracedMatch, Truncated
+from cepkit.tracing.trace import Place, Trace
+from cepkit.tracing.words import Words
+
+
+@dataclass(frozen=True, repr=False)
+class Steps(WithPrinter):
+    """Some steps of a trace; prints what happened in sentences."""
+
+    trace: MechanismTrace
+    steps: tuple[Step, ...]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class MechanismTrace(Trace):
+    """A run of a mechanism over a stream.
+
+    Attributes:
+        clauses: The parts of the pattern's text that operations speak of.
+        variables: What a match can bind, in pattern order.
+        mechanism: The name of the mechanism.
+        plan: What it followed, printed; empty where it follows nothing.
+        diagram: Its nodes and edges.
+        matches: The matches of the steps that are kept.
+        totals: Counters of the whole run.
+        truncated: What is left out, if anything.
+    """
+
+    schema: ClassVar[str] = "cepkit.trace/1"
+    of: ClassVar[str] = "mechanisms"
+    unit: ClassVar[str] = "events"
+    counter_titles: ClassVar[Mapping[str, str]] = {
+        "evaluations": "evaluations",
+        "instances": "instances alive",
+        "stored": "events stored",
+        "created": "instances created",
+        "expired": "instances expired",
+        "matches": "matches",
+    }
+    total_titles: ClassVar[Mapping[str, str]] = {
+        "name": "mechanism and plan",
+        "evaluations": "evaluations",
+        "peak_instances": "peak instances",
+        "peak_stored": "peak stored",
+        "matches": "matches",
+    }
+
+    operations: tuple[tuple[Operation, ...], ...] = field(metadata=keyed("steps"))
+    counters: tuple[Counts, ...]
+    clauses: tuple[Clause, ...]
+    variables: tuple[str, ...]
+    mechanism: str
+    plan: str
+    diagram: Diagram
+    matches: tuple[TracedMatch, ...]
+    totals: Totals
+    truncated: Truncated | None
+
+    @property
+    def name(self) -> str:
+        """The mechanism and its plan: ``chain-nfa c → b → a``."""
+        return f"{self.mechanism} {self.plan}".rstrip()
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """What happened, a step for each event, and one for the end of the stream."""
+        count = len(self.events)
+        return tuple(
+            Step(i, i if i < count else None, done) for i, done in enumerate(self.operations)
+        )
+
+    @property
+    def final(self) -> bool:
+        """Whether the last step is the end of the stream."""
+        return len(self) > len(self.events)
+
+    @property
+    def places(self) -> Sequence[Place]:
+        """Where each step is."""
+        times = self.events.time
+        end = Place(times[-1] if times else 0, None)
+        return [*(Place(time, i) for i, time in enumerate(times)), end][: len(self)]
+
+    @property
+    def streamed(self) -> int:
+        """How many events the stream has."""
+        return self.totals.events
+
+    @property
+    def telling(self) -> Sequence[str]:
+        """The counters that are drawn where no others are asked for."""
+        return ("evaluations", "instances", "stored", "matches")
+
+    @cached_property
+    def births(self) -> search.Births:
+        """For each instance the step at which it came to be, and how."""
+        return {
+            operation.instance: (number, operation)
+            for number, step in enumerate(self.operations)
+            for operation in step
+            if isinstance(operation, Create)
+        }
+
+    @property
+    def words(self) -> Words:
+        """What makes sentences of its steps."""
+        return Words(self.events, self.diagram, self.matches)
+
+    def __getitem__(self, index: int | slice) -> Steps:
+        """Return some steps, told in sentences: ``trace[10:20]``."""
+        chosen = self.steps[index]
+        return Steps(self, chosen if isinstance(chosen, tuple) else (chosen,))
+
+    @typed
+    def next_match(self, after: int = -1) -> TracedMatch | None:
+        """Return the first match at a later step than `after`, None where there is none."""
+        return next((match for match in self.matches if match.step > after), None)
+
+    @typed
+    def fate(self, instance: int) -> search.Fate:
+        """Return what an instance went through: whence it came, what refused it, why it ended.
+
+        Raises:
+            TraceError: The trace has no such instance.
+        """
+        return search.fate(self.steps, self.words, self.births, self.variables, instance)
+
+    @typed
+    def find(
+        self,
+        name: OperationName | None = None,
+        *,
+        instance: int | None = None,
+        event: int | None = None,
+        variable: str | None = None,
+        node: int | None = None,
+        clause: int | None = None,
+        held: bool | None = None,
+        reason: Reason | None = None,
+        after: int = -1,
+    ) -> tuple[search.Found, ...]:
+        """Return the operations that are as asked for, with their steps and in sentences.
+
+        Args:
+            name: What is done: "evaluate", "create", "discard", "match" ...
+            instance: About this instance.
+            event: About this event, by its number in the trace.
+            variable: For this variable.
+            node: At this node of the diagram.
+            clause: In which this clause was checked.
+            held: With this outcome.
+            reason: Of instances that ended: why.
+            after: At later steps than this.
+
+        Raises:
+            TraceError: No operation has that name.
+        """
+        parts = {"event": event, "variable": variable, "node": node, "held": held, "reason": reason}
+        return search.find(self.steps, self.words, name, instance, clause, after, **parts)
+
+    def compare(self, other: Trace) -> TraceComparison:
+        """Compare two runs over the same events: totals side by side, and where they part.
+
+        Raises:
+            TraceError: The events or the pattern are others, or it is no trace.
+        """
+        if not isinstance(other, MechanismTrace):
+            hint = "simulate returns one, by another mechanism or plan"
+            raise TraceError(f"a {type(other).__name__} where a trace belongs", hint=hint)
+        if different := self.difference(other):
+            expected = f"two runs of one {different.removesuffix('s')}"
+            raise TraceError(f"these are traces of two {different}", expected=expected)
+        return compare(
+            (self.name, other.name),
+            (self.counters, other.counters),
+            (self.totals, other.totals),
+            (self.matches, other.matches),
+        )
+
+    def matches_frame(self) -> pd.DataFrame:
+        """Return the matches as `detect` gives them: a column of events for each variable.
+
+        Returns:
+            For each variable dictionaries of id, time, type and attributes (lists of them for
+            Kleene variables, None where a branch of an OR does not bind it), `match_start`,
+            `match_end` and `step`.
+        """
+        events = self.events
+        times = pd.to_datetime(list(events.time), unit="us", utc=True)
+
+        def row(event: int) -> dict[str, Any]:
+            known = {name: column[event] for name, column in events.attributes.items()}
+            return {
+                "id": events.id[event],
+                "time": times[event],
+                "type": events.type[event],
+                **known,
+            }
+
+        def place(bound: int | tuple[int, ...] | None) -> Any:
+            if bound is None:
+                return None
+            return [row(event) for event in bound] if isinstance(bound, tuple) else row(bound)
+
+        columns: dict[str, Any] = {
+            variable: pd.Series([place(m.events.get(variable)) for m in self.matches], dtype=object)
+            for variable in self.variables
+        }
+        # Events are numbered in the order of time.
+        columns["match_start"] = times[[min(match.members) for match in self.matches]]
+        columns["match_end"] = times[[max(match.members) for match in self.matches]]
+        columns["step"] = [match.step for match in self.matches]
+        return pd.DataFrame(columns)
+
+    def counters_frame(self) -> pd.DataFrame:
+        """Return the counters after each step, one column each."""
+        frame = pd.DataFrame(list(self.counters), columns=list(Counts._fields))
+        frame.index.name = "step"
+        return frame
+
+    def encoded(self) -> dict[str, Any]:
+        """Return the trace as what JSON can hold."""
+        return {**super().encoded(), "final": self.final}
+
+    def sizes(self) -> Mapping[str, tuple[str, int]]:
+        """Return for each field of operations that numbers something what, and how many."""
+        return {
+            "event": ("events", len(self.events)),
+            "edge": ("edges", len(self.diagram.edges)),
+            "node": ("nodes", len(self.diagram.nodes)),
+            "match": ("matches", len(self.matches)),
+        }
+
+    def check(self) -> None:
+        """Check that the parts of a trace that was read fit each other.
+
+        Raises:
+            ShapeError: They do not.
+        """
+        if len(self) > len(self.events) + 1:
+            wanted = "one for each event, and one for the end"
+            raise ShapeError(shown(self.operations), wanted, "steps")
+        super().check()
+        for number, clause in enumerate(self.clauses):
+            if not clause.begin <= clause.end <= len(self.pattern):
+                raise ShapeError("outside of the pattern", "a part of it", f"clauses[{number}]")
+        for i, placed in enumerate(self.diagram.nodes):
+            _check_number(placed.node.id, i, "nodes")
+        for i, edge in enumerate(self.diagram.edges):
+            _check_number(edge.id, i, "edges")
+            for end, node in (("from", edge.begin), ("to", edge.end)):
+                check_below(node, len(self.diagram.nodes), "nodes", f"diagram.edges[{i}].{end}")
+        if self.diagram.kind == "evaluation-tree":
+            check_trees(self.diagram)
+        for i, match in enumerate(self.matches):
+            self._check_match(match, f"matches[{i}]")
+        born: set[int] = set()
+        for number, step in enumerate(self.operations):
+            for i, operation in enumerate(step):
+                try:
+                    self._check_operation(operation, born)
+                except ShapeError as error:
+                    raise error.within(f"steps[{number}][{i}]") from None
+
+    def _check_match(self, match: TracedMatch, place: str) -> None:
+        check_below(match.step, len(self), "steps", f"{place}.step")
+        if not match.events:
+            raise ShapeError("empty", "a variable or more", f"{place}.events")
+        for variable, bound in match.events.items():
+            if variable not in self.variables or bound == ():
+                wanted = "one of the trace's variables, and an event or more"
+                raise ShapeError(f"{shown(variable)}: {shown(bound)}", wanted, f"{place}.events")
+        for event in match.members:
+            check_below(event, len(self.events), "events", f"{place}.events")
+
+    def _check_operation(self, operation: Operation, born: set[int]) -> None:
+        """Check that clauses, variables and instances are there, of which `born` are so far."""
+        for one in checked_in(operation):
+            check_below(one.clause, len(self.clauses), "clauses", "checked")
+        instances: tuple[int | None, ...]
+        match operation:
+            case Create(instance, parents, _, variable):
+                if variable is not None and variable not in self.variables:
+                    raise ShapeError(shown(variable), "one of the trace's variables", "variable")
+                if instance in born:
+                    again = f"a second instance {instance}"
+                    raise ShapeError(again, "a number of its own for each")
+                instances = parents
+            case _:
+                instances = tuple(getattr(operation, part, None) for part in ("instance", "other"))
+        for named in instances:
+            if named is not None and named not in born:
+                raise ShapeError(f"instance {shown(named)}", "one that was created before")
+        if isinstance(operation, Create):
+            born.add(operation.instance)
+
+
+def _check_number(number: int, place: int, what: str) -> None:
+    if number != place:
+        raise ShapeError(shown(number), f"{place}", f"diagram.{what}[{place}].id")

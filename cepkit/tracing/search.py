@@ -1,0 +1,186 @@
+"""Questions to a trace: what an instance went through, and where something happened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from cepkit.errors import TraceError
+from cepkit.printing import Printed, html_output
+from cepkit.statistics.tables import html_table
+from cepkit.tracing.operations import (
+    OPERATIONS,
+    Close,
+    Create,
+    Discard,
+    Evaluate,
+    Match,
+    Operation,
+    Reason,
+    checked_in,
+    name_of,
+)
+from cepkit.tracing.records import Step
+from cepkit.tracing.words import Words
+
+Births: TypeAlias = Mapping[int, tuple[int, Create]]
+"""For each instance the step at which it came to be, and how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An operation and the step at which it happened, with the sentence that says it."""
+
+    step: int
+    operation: Operation
+    text: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Fate(Printed):
+    """What an instance went through.
+
+    Attributes:
+        instance: Its number.
+        created: Where it came to be.
+        lineage: The instances that it descends from, eldest first; of a join those of one side.
+        binding: For each variable that it took itself, or by its ancestors, the event.
+        taken: The evaluations that held, and so made a child.
+        refused: Those that did not, with what failed.
+        children: The instances that it is a parent of.
+        matches: The matches that it became.
+        ended: Where it ended; None where it was still alive at the end of the trace.
+    """
+
+    instance: int
+    created: Found
+    lineage: tuple[int, ...]
+    binding: tuple[tuple[str, int], ...]
+    taken: tuple[Found, ...]
+    refused: tuple[Found, ...]
+    children: tuple[int, ...]
+    matches: tuple[int, ...]
+    ended: Found | None
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why it ended."""
+        ended = None if self.ended is None else self.ended.operation
+        return ended.reason if isinstance(ended, Discard) else None
+
+    def __str__(self) -> str:
+        return "\n".join(f"step {step}: {text}" for step, text in self._rows())
+
+    def _repr_html_(self) -> str:
+        rows = [(str(step), text) for step, text in self._rows()]
+        return html_output(html_table(("step", f"instance {self.instance}"), rows, left=2))
+
+    def _rows(self) -> list[tuple[int, str]]:
+        told = [self.created, *sorted((*self.taken, *self.refused), key=lambda f: f.step)]
+        if self.ended is not None:
+            told.append(self.ended)
+        return [(found.step, found.text) for found in told]
+
+
+def fate(
+    steps: Sequence[Step], words: Words, births: Births, variables: Sequence[str], instance: int
+) -> Fate:
+    """Return what an instance went through.
+
+    Args:
+        steps: Those of the trace.
+        words: What makes sentences of them.
+        births: Where each instance came to be.
+        variables: What a match can bind, in pattern order.
+        instance: Which.
+
+    Raises:
+        TraceError: The trace has no such instance.
+    """
+    created = births.get(instance)
+    if created is None:
+        raise TraceError(
+            f"there is no instance {instance} in this trace",
+            expected=f"one of 0 to {len(births) - 1}" if births else None,
+        )
+    lineage: set[int] = set()
+    binding: list[tuple[str, int]] = []
+    elders = [instance]
+    while elders:
+        one = elders.pop()
+        if one in lineage:
+            continue
+        birth = births[one][1]
+        if one != instance:
+            lineage.add(one)
+        if birth.variable is not None and birth.event is not None:
+            binding.append((birth.variable, birth.event))
+        elders += birth.parents
+    own = find(steps, words, instance=instance)
+    step_number, birth = created
+    return Fate(
+        instance,
+        Found(step_number, birth, words.sentence(birth)),
+        tuple(sorted(lineage)),
+        tuple(sorted(binding, key=lambda pair: (variables.index(pair[0]), pair[1]))),
+        tuple(f for f in own if isinstance(f.operation, Evaluate) and f.operation.held),
+        tuple(f for f in own if isinstance(f.operation, Evaluate) and not f.operation.held),
+        tuple(n for n, (_, other) in births.items() if instance in other.parents),
+        tuple(f.operation.match for f in own if isinstance(f.operation, Match)),
+        next((f for f in own if isinstance(f.operation, Discard)), None),
+    )
+
+
+def find(
+    steps: Sequence[Step],
+    words: Words,
+    name: str | None = None,
+    instance: int | None = None,
+    clause: int | None = None,
+    after: int = -1,
+    **parts: object,
+) -> tuple[Found, ...]:
+    """Return the operations of a trace that are as asked for.
+
+    Args:
+        steps: Those of the trace.
+        words: What makes sentences of them.
+        name: As all below but `after`: None where it does not matter.
+        instance: One that they are about.
+        clause: One that was checked in them.
+        after: The step after which to begin.
+        **parts: Fields of operations that are to have these values.
+
+    Raises:
+        TraceError: No operation has that name.
+    """
+    if name is not None and name not in OPERATIONS:
+        raise TraceError.unknown(f"no operation is called '{name}'", name, OPERATIONS)
+    asked = {part: value for part, value in parts.items() if value is not None}
+
+    def fits(operation: Operation) -> bool:
+        return (
+            (name is None or name_of(operation) == name)
+            and (instance is None or _concerns(operation, instance))
+            and (clause is None or any(one.clause == clause for one in checked_in(operation)))
+            and all(getattr(operation, part, None) == value for part, value in asked.items())
+        )
+
+    return tuple(
+        Found(step.number, operation, words.sentence(operation))
+        for step in steps[after + 1 :]
+        for operation in step.operations
+        if fits(operation)
+    )
+
+
+def _concerns(operation: Operation, instance: int) -> bool:
+    """Whether an operation is about an instance."""
+    match operation:
+        case Evaluate():
+            return instance in (operation.instance, operation.other)
+        case Create() | Close() | Discard() | Match():
+            return operation.instance == instance
+        case _:
+            return False

@@ -1,0 +1,171 @@
+"""A trace: what each event of a stream caused, as data. `docs/trace.md` has the JSON."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+
+from cepkit.arguments import typed
+from cepkit.printing import WithPrinter
+from cepkit.stream.json_text import read_json, write_json
+from cepkit.stream.shapes import ShapeError, check_below, check_even
+from cepkit.tracing.clauses import Clause
+from cepkit.tracing.codec import decode, encode, keyed
+from cepkit.tracing.events import EventTable
+from cepkit.tracing.records import Truncated
+
+
+class Place(NamedTuple):
+    """When a step is, in microseconds, and the event that causes it, if one does."""
+
+    time: int
+    event: int | None
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Trace(WithPrinter, ABC):
+    """What each event of a stream caused.
+
+    Attributes:
+        pattern: The query, printed.
+        events: The events.
+        operations: For each step what happened, in order.
+        counters: The counters after each step.
+    """
+
+    schema: ClassVar[str]
+    """What its JSON says that it is."""
+    of: ClassVar[str]
+    """What it is a trace of, in the plural."""
+    counter_titles: ClassVar[Mapping[str, str]]
+    """The counters that can be drawn, with what they count."""
+    total_titles: ClassVar[Mapping[str, str]]
+    """The name and the totals that stand beside those of other traces."""
+    unit: ClassVar[str]
+    """What its steps are, in the plural."""
+
+    pattern: str
+    events: EventTable
+    operations: tuple[tuple[Any, ...], ...] = field(metadata=keyed("steps"))
+    counters: tuple[Any, ...]
+
+    if TYPE_CHECKING:  # fields of some kinds of traces, and properties of others
+
+        @property
+        def clauses(self) -> tuple[Clause, ...]:
+            """The parts of the pattern that steps speak of."""
+
+        @property
+        def truncated(self) -> Truncated | None:
+            """What is left out, if anything."""
+
+        @property
+        def totals(self) -> Any:
+            """What the whole run adds up to."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called beside other traces of the stream."""
+
+    @property
+    @abstractmethod
+    def places(self) -> Sequence[Place]:
+        """Where each step is."""
+
+    @property
+    @abstractmethod
+    def streamed(self) -> int:
+        """How many events the stream has."""
+
+    @property
+    @abstractmethod
+    def telling(self) -> Sequence[str]:
+        """The counters that are drawn where no others are asked for."""
+
+    def __len__(self) -> int:
+        """Return the number of steps."""
+        return len(self.operations)
+
+    def difference(self, other: Trace) -> Literal["patterns", "streams"] | None:
+        """Return what two traces do not share, None where they are of one pattern and stream."""
+        if self.pattern != other.pattern:
+            return "patterns"
+        both = min(len(self.events), len(other.events))
+        # What is left out is not known to be the same.
+        size = both if self.truncated or other.truncated else len(self.events)
+        same = self.streamed == other.streamed and all(
+            getattr(self.events, name)[:size] == getattr(other.events, name)[:both]
+            for name in ("id", "time", "type")
+        )
+        return None if same else "streams"
+
+    def encoded(self) -> dict[str, Any]:
+        """Return the trace as what JSON can hold."""
+        return {"schema": self.schema, "name": self.name, **encode(self)}
+
+    @typed
+    def to_json(
+        self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
+    ) -> str:
+        """Return the trace as JSON (docs/trace.md), and write it to `path` if one is given.
+
+        Args:
+            path: The file, whose name ends in .json.
+            overwrite: Whether to replace a file that exists; it stays until the new one is whole.
+
+        Raises:
+            FileError: It cannot, or must not, be written.
+        """
+        return write_json(self.encoded(), path, overwrite=overwrite)
+
+    @classmethod
+    def from_json(cls, source: str | os.PathLike[str]) -> Self:
+        """Return the trace of a JSON text, or of a file.
+
+        Args:
+            source: What `to_json` gave, or a path where it was written.
+
+        Raises:
+            TraceError: It is no such trace, or of a version that is not known.
+        """
+        kinds = cls.__subclasses__() or [cls]
+        trace: Self = read_json(source, {kind.schema: partial(_decoded, kind) for kind in kinds})
+        return trace
+
+    def check(self) -> None:
+        """Check that the parts of a trace that was read fit each other.
+
+        Raises:
+            ShapeError: They do not.
+        """
+        table, steps = self.events, len(self)
+        columns = {name: getattr(table, name) for name in ("time", "type", "name")}
+        check_even({**columns, **table.attributes}, len(table), "events")
+        if len(self.counters) != steps:
+            raise ShapeError(f"a list of {len(self.counters):,} values", f"{steps:,}", "counters")
+        sizes = self.sizes()
+        named: dict[type, list[str]] = {}
+        for number, step in enumerate(self.operations):
+            for i, operation in enumerate(step):
+                kind = type(operation)
+                if kind not in named:
+                    named[kind] = [f.name for f in fields(kind) if f.name in sizes]
+                for name in named[kind]:
+                    what, size = sizes[name]
+                    place = f"steps[{number}][{i}].{name}"
+                    check_below(getattr(operation, name), size, what, place)
+
+    @abstractmethod
+    def sizes(self) -> Mapping[str, tuple[str, int]]:
+        """Return for each field of operations that numbers something what, and how many."""
+
+
+def _decoded(kind: type[Any], data: dict[str, Any]) -> Any:
+    trace = decode(kind, data)
+    trace.check()
+    return trace

@@ -1,0 +1,90 @@
+"""Operations of mechanisms in sentences, as a player or a print-out says them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from cepkit.tracing import operations as ops
+from cepkit.tracing.diagram import Diagram
+from cepkit.tracing.events import EventTable
+from cepkit.tracing.operations import REASONS, Checked, Operation
+from cepkit.tracing.records import Step, TracedMatch
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How a trace speaks of its steps.
+
+    Attributes:
+        events: Its events.
+        diagram: Its nodes and edges.
+        matches: Its matches.
+    """
+
+    events: EventTable
+    diagram: Diagram
+    matches: Sequence[TracedMatch]
+
+    def sentence(self, operation: Operation) -> str:
+        """Return what an operation does, as a sentence without a full stop."""
+        name = self.events.name
+        match operation:
+            case ops.Evaluate(instance, edge, event, checked, held, other):
+                verdict = checks(checked) or ("nothing to check" if held else "fails")
+                if event is None:
+                    return f"instance {instance} meets instance {other}: {verdict}"
+                what = self.diagram.edges[edge].label
+                return f"instance {instance} looks at {name[event]} for {what}: {verdict}"
+            case ops.Create(instance, parents, node, variable, event):
+                place = self._label(node)
+                if event is None or variable is None:
+                    of = f" joins {' and '.join(map(str, parents))}" if parents else " begins"
+                    return f"instance {instance}{of} at {place}"
+                of = f" = instance {parents[0]} and" if parents else ":"
+                return f"instance {instance}{of} {variable} = {name[event]}, at {place}"
+            case ops.Discard(instance, reason, event):
+                by = "" if event is None else f" ({name[event]})"
+                return f"instance {instance} ends: {REASONS[reason]}{by}"
+            case ops.Close(instance, checked, held, event):
+                by = "" if event is None else f"{name[event]} must not be there"
+                verdict = checks(checked) or by or "nothing to check"
+                return f"the set of instance {instance} may {'' if held else 'not '}end: {verdict}"
+            case ops.Refuse(event, variable, checked):
+                return f"{name[event]} cannot be {variable}: {checks(checked)}"
+            case ops.Store(event, variable):
+                return f"{name[event]} is stored for {variable}"
+            case ops.Forget(event, variable):
+                return f"{name[event]} is forgotten for {variable}"
+            case ops.Match(instance, number):
+                return f"MATCH {number}: instance {instance} binds {self.bound(number)}"
+            case ops.Visit(node):
+                return f"the state {self._label(node)} is instantiated"
+            case ops.Leave(node):
+                return f"the state {self._label(node)} is removed"
+            case _:
+                assert_never(operation)
+
+    def bound(self, match: int) -> str:
+        """Return ``a = A 0, b = B 3 and B 4``."""
+        parts = []
+        for variable, events in self.matches[match].events.items():
+            several = events if isinstance(events, tuple) else (events,)
+            parts.append(f"{variable} = {' and '.join(self.events.name[e] for e in several)}")
+        return ", ".join(parts)
+
+    def heading(self, step: Step) -> str:
+        """Return what a step is: ``step 3: B 3 arrives``."""
+        what = (
+            "the stream ends" if step.event is None else f"{self.events.name[step.event]} arrives"
+        )
+        return f"step {step.number}: {what}"
+
+    def _label(self, node: int) -> str:
+        return self.diagram.nodes[node].node.label
+
+
+def checks(checked: tuple[Checked, ...]) -> str:
+    """Return ``3 < 7 holds, 9 < 7 fails``."""
+    return ", ".join(f"{one.text} {'holds' if one.held else 'fails'}" for one in checked)
