@@ -46,18 +46,18 @@ def check_stream(stream: object, *, beside: object = None) -> None:
         raise StreamError(f"a {type(stream).__name__} where a stream belongs", hint=hint)
 
 
-def statistics_given(statistics: Statistics) -> Statistics:
-    """Return the statistics unchanged.
+def statistics_given(statistics: Statistics, query: Query) -> Statistics:
+    """Return the statistics by the names of a query.
 
     Raises:
-        StatisticsError: They are none.
+        StatisticsError: They are none, or are not about its events and conditions.
     """
     if not isinstance(statistics, Statistics):
         raise StatisticsError(
             f"a {type(statistics).__name__} where statistics belong",
             hint="cepkit.profile(stream, pattern) measures them",
         )
-    return statistics
+    return statistics.of(query)
 
 
 def measured(stream: Stream, query: Query, seed: int, *, details: bool = False) -> Statistics:

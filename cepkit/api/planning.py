@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cepkit.api.arguments import Pattern, checked, measured, statistics_given
+from cepkit.api.asked import check_list, telling
 from cepkit.api.detecting import detectable
 from cepkit.arguments import check_range, typed
 from cepkit.costs import COSTS, CostModel
 from cepkit.costs.latency import NOTHING_KNOWN
-from cepkit.errors import ArgumentError, PlanError, StreamError
+from cepkit.errors import ArgumentError, PatternError, PlanError, StreamError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.checks import check_plan
@@ -21,6 +22,7 @@ from cepkit.planners import what_if as asking
 from cepkit.planners.tradeoff import ALPHAS
 from cepkit.progress import Progress
 from cepkit.statistics.model import Statistics
+from cepkit.statistics.together import alike, together
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
@@ -32,31 +34,52 @@ if TYPE_CHECKING:
 
 
 @typed
-def profile(stream: Stream, pattern: Pattern, *, seed: int = 0) -> Statistics:
+def profile(
+    stream: Stream, pattern: Pattern | list[Any] | tuple[Any, ...], *, seed: int = 0
+) -> Statistics:
     """Measure what plans depend on: arrival rates and the selectivities of conditions.
+
+    Several patterns are measured together, those of one window and partition in one pass, and
+    events and pairs that they have in common once. Their statistics serve each of them - what asks
+    for a pattern and statistics takes both - and any other pattern of the same events and
+    conditions; `of(pattern)` names them as it does.
 
     Args:
         stream: From `events`; on Spark the measuring runs there, over a sample of time slices.
-        pattern: The query, or its text.
+        pattern: The query, or its text; or a list of them.
         seed: Of the sample; the same seed gives the same statistics.
 
     Returns:
         Rates in events per second, selectivities with their standard errors, shares of equal
         keys, and what the stream is like: events over time, frequent keys, missing values, events
-        out of order, dropped rows, types that never occur. `forecast` says how many matches to
-        expect, with a warning where they or the work explode.
+        out of order, dropped rows, types that never occur. `forecast` says how many matches of
+        a single pattern to expect, with a warning where they or the work explode.
 
     Raises:
-        PatternError: The pattern reads a column that the stream does not have.
+        PatternError: A pattern reads a column that the stream does not have; there is none.
     """
     from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
 
-    query = checked(stream, pattern)
+    check_list(pattern)
+    several = isinstance(pattern, list | tuple)
+    patterns = list(pattern) if isinstance(pattern, list | tuple) else [pattern]
+    queries = []
+    for number, each in enumerate(patterns, 1):
+        with telling(f"pattern {number} of {len(patterns)}" if several else None):
+            queries.append(checked(stream, each))
+    if not queries:
+        raise PatternError("no pattern to measure", expected="a list of one or more")
     check_range("seed", seed, 0)
+    query, *others = map(together, alike(queries))
     statistics = measured(stream, query, seed, details=True)
-    warn_of_dropped(statistics.dropped, query)
-    warn_of_absent(statistics.never_occurring, (), query)
-    if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+    statistics = replace(
+        statistics, others=tuple(measured(stream, q, seed, details=True) for q in others)
+    )
+    warn_of_dropped(statistics.dropped, *queries)
+    for part in (statistics, *statistics.others):
+        assert part.query is not None
+        warn_of_absent(part.never_occurring, (), part.query)
+    if several or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         return statistics  # what is expected of all matches says little of those that are taken
     return replace(statistics, forecast=choosing.choose_plan(query, statistics, "greedy").forecast)
 
@@ -87,9 +110,9 @@ def choose_plan(
         StatisticsError: The statistics are not about the pattern's variables.
         LimitError: The planner is exact and the pattern too large for it.
     """
-    return choosing.choose_plan(
-        as_query(pattern), statistics_given(statistics), planner, COSTS.pick(cost), observe
-    )
+    query = as_query(pattern)
+    known = statistics_given(statistics, query)
+    return choosing.choose_plan(query, known, planner, COSTS.pick(cost), observe)
 
 
 @typed
@@ -132,7 +155,7 @@ def compare_plans(
     # What cannot run is refused before plans are searched.
     query = detectable(stream, pattern) if run and stream is not None else as_query(pattern)
     comparison = compare.compare_plans(
-        query, statistics_given(statistics), planners, COSTS.pick(cost), progress=progress
+        query, statistics_given(statistics, query), planners, COSTS.pick(cost), progress=progress
     )
     if not run or stream is None:
         return comparison
@@ -172,7 +195,7 @@ def weigh_plans(
                 expected="what detect returns of a local stream",
             )
         output = output_profile(matches)
-    return tradeoff.weigh(query, statistics_given(statistics), planners, alphas, output)
+    return tradeoff.weigh(query, statistics_given(statistics, query), planners, alphas, output)
 
 
 @typed
@@ -206,4 +229,4 @@ def what_if(
     for plan in plans:
         check_plan(plan, query)
     model = COSTS.pick(cost)
-    return asking.what_if(query, statistics_given(statistics), plans, variable, rates, model)
+    return asking.what_if(query, statistics_given(statistics, query), plans, variable, rates, model)

@@ -7,6 +7,7 @@ import contextlib
 import sys
 
 import cepkit as ck
+from cepkit.api.asked import telling
 from cepkit.cli.spark_files import read_on_spark
 from cepkit.cli.terminal import working
 from cepkit.errors import CepkitError, StatisticsError
@@ -63,7 +64,9 @@ def read_statistics(path: str, query: Query) -> Statistics:
         path: The file.
         query: The pattern that they must be about.
     """
-    statistics = ck.Statistics.from_json(read_text(path_of(path), LARGEST_FILE, waits=True))
+    saved = ck.Statistics.from_json(read_text(path_of(path), LARGEST_FILE, waits=True))
+    with telling(f"the statistics of '{path}'"):
+        statistics = saved.of(query)
     missing = [e.variable for e in events_of(query.structure) if e.variable not in statistics.rates]
     if missing:
         raise StatisticsError(

@@ -3,7 +3,9 @@
 AND(A a, B b, OR(C c, D d)) has two branches; where both bind a and b first and in one order, the
 pairs of a and b are found once and each branch goes on with them. Two beginnings are one where
 they look up the same candidates under the same conditions, which is compared when the steps are
-bound. Cost: comparing the candidates of what may be shared.
+bound. Canonical sub-patterns are not asked: the branches of one query have their names in common,
+and what a slice owns, and how a plan looks its candidates up, no pattern tells.
+Cost: comparing the candidates of what may be shared.
 """
 
 from __future__ import annotations

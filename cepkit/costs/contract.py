@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from cepkit.costs.set_functions import SetFunction
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log, log_sum
-from cepkit.plan.nodes import BranchPlan, OrderPlan, Tree, leaves
+from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, Tree, leaves
 from cepkit.statistics.model import Statistics
 
 
@@ -129,10 +129,15 @@ class BranchCost:
 
 
 def _joins(tree: Tree) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    if not isinstance(tree, str):
-        yield from _joins(tree.left)
-        yield from _joins(tree.right)
-        yield leaves(tree.left), leaves(tree.right)
+    match tree:
+        case str():
+            return
+        case Pair(left, right):
+            yield from _joins(left)
+            yield from _joins(right)
+            yield leaves(left), leaves(right)
+        case _:
+            assert_never(tree)
 
 
 class CostModel(Protocol):

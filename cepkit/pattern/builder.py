@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from numbers import Real
 
 from cepkit.arguments import typed
 from cepkit.errors import PatternError, shown
@@ -126,12 +127,12 @@ class Pattern:
             microseconds = duration // timedelta(microseconds=1)
             return Pattern(replace(self.parts, window=TimeWindow(microseconds, exclusive)))
         if not isinstance(duration, str):
+            other: object = duration
+            seconds = f"{shown(other)} seconds" if isinstance(other, Real) else "4 hours"
             raise PatternError(
-                f"a window of {shown(duration)}",
+                f"a window of {shown(other)}",
                 expected="a duration with its unit",
-                hint=f'within("{shown(duration)} seconds")?'
-                if isinstance(duration, int | float)
-                else 'within("4 hours")',
+                hint=f'within("{seconds}")',
             )
         window = parse_window(duration)
         return Pattern(

@@ -85,7 +85,13 @@ def tree_text(tree: Tree) -> str:
 
 
 def _in_brackets(tree: Tree) -> str:
-    return tree if isinstance(tree, str) else f"({tree_text(tree)})"
+    match tree:
+        case str():
+            return tree
+        case Pair():
+            return f"({tree_text(tree)})"
+        case _:
+            assert_never(tree)
 
 
 def leaves(tree: Tree) -> tuple[str, ...]:

@@ -19,13 +19,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepkit.pattern.conditions import Aggregate, variables_of, walk
+from cepkit.pattern.canonical import SubPattern, has_set_functions
+from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
+from cepkit.statistics.binding import measured_form
 from cepkit.statistics.links import links_of
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.ranges import Rows
@@ -66,6 +68,7 @@ def tally_slice(
             event lies in the slice.
     """
     tallies: dict[frozenset[str], Tally] = {}
+    known: dict[SubPattern, Tally] = {}  # by what they are about, whatever the names
     keys = partition_of(columns, query.partition_by)
     for branch in map(_without_set_functions, normal_form(query)):
         sets = {variables_of(c) for c in branch.conditions if variables_of(c)}
@@ -82,11 +85,14 @@ def tally_slice(
                 tallies[alone] = Tally(alone, n, n, True, float(n), float(kept), float(n))
         for names in sorted(sets, key=sorted):
             if len(names) > 1 and names not in tallies:
-                rng = np.random.default_rng([seed, *"".join(sorted(names)).encode()])
-                if names in links:
-                    tallies[names] = linked(links[names], part, rng, sample)
-                else:
-                    tallies[names] = sampled(names, part, rng, sample)
+                form = measured_form(branch, names)
+                if form not in known:
+                    rng = np.random.default_rng([seed, *"".join(sorted(names)).encode()])
+                    if names in links:
+                        known[form] = linked(links[names], part, rng, sample)
+                    else:
+                        known[form] = sampled(names, part, rng, sample)
+                tallies[names] = replace(known[form], variables=names)
     return tuple(tallies.values())
 
 
@@ -144,6 +150,7 @@ def combine(
         counts.details.over_time,
         counts.details.keys,
         counts.details.lateness,
+        query=query,
     )
 
 
@@ -205,12 +212,8 @@ def _part(tally: Tally) -> float:
 
 def _without_set_functions(branch: Branch) -> Branch:
     """Return a branch without its conditions on whole sets: here events are drawn, not sets."""
-    kept = (
-        condition
-        for condition in branch.conditions
-        if not any(isinstance(node, Aggregate) for node in walk(condition))
-    )
-    return replace(branch, conditions=tuple(kept))
+    kept = tuple(c for c in branch.conditions if not has_set_functions(c))
+    return replace(branch, conditions=kept)
 
 
 def _passing(columns: EventColumns, branch: Branch, variable: str, rows: Rows) -> Rows:

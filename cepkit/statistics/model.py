@@ -16,7 +16,10 @@ from typing import Any
 from cepkit.arguments import typed
 from cepkit.errors import StatisticsError, shown
 from cepkit.files import JSON, write_text
+from cepkit.pattern.nodes import events_of
+from cepkit.pattern.query import Query
 from cepkit.printing import WithPrinter
+from cepkit.statistics.binding import CanonicalStatistics
 from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.lateness import Lateness
@@ -55,6 +58,10 @@ class Statistics(WithPrinter):
         lateness: How far events came out of order; None where that was not measured.
         forecast: The matches and the work to expect of the pattern; None where nobody has
             computed it. An edit takes it away.
+        query: The pattern whose variables are named here; of several that were measured together
+            one with a branch for each, a variable that two of them name being `a` and `a of
+            pattern 2`. None where only the names are known.
+        others: Those of the same stream for patterns of another window or partition.
     """
 
     rates: Mapping[str, float]
@@ -76,6 +83,11 @@ class Statistics(WithPrinter):
     keys: tuple[KeyCounts, ...] = ()
     lateness: Lateness | None = None
     forecast: Forecast | None = None
+    query: Query | None = None
+    others: tuple[Statistics, ...] = ()
+    _canonical: CanonicalStatistics | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         _check_kinds(self)
@@ -89,6 +101,10 @@ class Statistics(WithPrinter):
         for names in (*map(_alone, filters), *shares, *equal):
             for variable in sorted(names):
                 _check_known(variable, rates)
+        for event in () if self.query is None else events_of(self.query.structure):
+            _check_known(event.variable, rates)
+        if any(other.query is None or self.query is None for other in self.others):
+            raise StatisticsError("statistics of several patterns, and not all of these are known")
         if any(len(names) < 2 for names in shares):
             raise StatisticsError(
                 "a selectivity of fewer than two variables",
@@ -156,6 +172,28 @@ class Statistics(WithPrinter):
         selectivity = self.selectivities.get(frozenset(variables))
         return 1.0 if selectivity is None else selectivity.share
 
+    def of(self, query: Query) -> Statistics:
+        """Return the statistics of a pattern by the names of its variables.
+
+        Names do not matter where the patterns that were measured are known: an event is the same
+        where types and filters are, a pair where order, window, partition and conditions are as
+        well. A pair that was measured in another window only is taken from there. Statistics that
+        were assumed are by name alone.
+
+        Args:
+            query: The pattern.
+
+        Raises:
+            StatisticsError: It has an event or a condition that was not measured.
+        """
+        if self.query is None or query == self.query:
+            return self
+        if self._canonical is None:
+            known = CanonicalStatistics([_values_of(s) for s in (self, *self.others)])
+            object.__setattr__(self, "_canonical", known)
+        assert self._canonical is not None
+        return Statistics(**self._canonical.of(query))
+
     def with_rate(self, variable: str, rate: float) -> Statistics:
         """Return the same with another rate (events per second, before its own conditions)."""
         _check_known(variable, self.rates)
@@ -197,7 +235,7 @@ class Statistics(WithPrinter):
         Raises:
             FileError: It cannot, or must not, be written.
         """
-        text = to_json(self._values())
+        text = to_json(_values_of(self), map(_values_of, self.others))
         if path is not None:
             write_text(path, text, JSON, overwrite=overwrite)
         return text
@@ -212,19 +250,22 @@ class Statistics(WithPrinter):
         Raises:
             StatisticsError: It is something else.
         """
-        return Statistics(**from_json(source))
+        values = from_json(source)
+        others = tuple(Statistics(**other) for other in values.pop("others", ()))
+        return Statistics(**values, others=others)
 
     def __hash__(self) -> int:
-        values = self._values().values()
+        values = _values_of(self).values()
         return hash(tuple(frozenset(v.items()) if isinstance(v, Mapping) else v for v in values))
 
     # Read-only mappings cannot be pickled, plain ones can.
     def __reduce__(self) -> tuple[object, ...]:
-        values = self._values().values()
+        values = _values_of(self).values()
         return Statistics, tuple(dict(v) if isinstance(v, Mapping) else v for v in values)
 
-    def _values(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+def _values_of(statistics: Statistics) -> dict[str, Any]:
+    return {f.name: getattr(statistics, f.name) for f in fields(statistics) if f.init}
 
 
 def _rounded(number: float) -> int:

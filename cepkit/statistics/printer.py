@@ -30,17 +30,26 @@ Rows = list[tuple[str, ...]]
 @text_of.register
 def to_text(statistics: Statistics) -> str:
     """Return the stream in a few lines, then tables of what is known."""
-    parts = ["\n".join(_stream(statistics))]
-    parts += [text_table(head, rows) for head, rows in _tables(statistics)]
+    parts = []
+    for part in (statistics, *statistics.others):
+        parts += ["\n".join([*_pattern(statistics, part), *_stream(part)])]
+        parts += [text_table(head, rows) for head, rows in _tables(part)]
     return "\n\n".join([*parts, *_notes(statistics)])
 
 
 @html_of.register
 def to_html(statistics: Statistics) -> str:
     """Return the same as HTML, everything that comes from outside escaped."""
-    parts = [f"<p>{html_text(line)}</p>" for line in _stream(statistics)]
-    parts += [html_table(head, rows) for head, rows in _tables(statistics)]
+    parts = []
+    for part in (statistics, *statistics.others):
+        parts += [f"<p>{html_text(x)}</p>" for x in (*_pattern(statistics, part), *_stream(part))]
+        parts += [html_table(head, rows) for head, rows in _tables(part)]
     return html_output(*parts, *(f"<p>{html_text(note)}</p>" for note in _notes(statistics)))
+
+
+def _pattern(statistics: Statistics, part: Statistics) -> list[str]:
+    """Return what tells the parts of statistics apart: the pattern of each, where there are any."""
+    return [str(part.query)] if statistics.others and part.query is not None else []
 
 
 def _tables(statistics: Statistics) -> Iterable[tuple[tuple[str, ...], Rows]]:

@@ -1,6 +1,7 @@
 """Statistics as JSON: numbers as they are, times in microseconds since 1970.
 
-Format 2 added all that follows `never_occurring`; files of format 1 are read as well.
+Format 2 added all that follows `never_occurring`, format 3 the patterns; files of the older ones
+are read as well, and are about the variables that they name.
 """
 
 from __future__ import annotations
@@ -8,11 +9,14 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import Any, TypedDict
 
-from cepkit.errors import StatisticsError
+from cepkit.errors import PatternError, StatisticsError
+from cepkit.pattern.parser import parse
+from cepkit.pattern.printer import to_text
+from cepkit.pattern.query import Query
 from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.lateness import Lateness
@@ -24,47 +28,49 @@ from cepkit.stream.paths import path_of, read_text
 from cepkit.stream.shapes import Number, ShapeError, Time, check
 
 LARGEST_FILE = 100_000_000
-FORMAT = "cepkit statistics 2"
-_OLDER = "cepkit statistics 1"
+FORMAT = "cepkit statistics 3"
+_WITHOUT_PATTERNS, _WITHOUT_DETAILS = "cepkit statistics 2", "cepkit statistics 1"
 _MAY_BE_NONE = ("over_time", "lateness", "forecast")
 _FORECAST = tuple(field.name for field in fields(Forecast))
 
 
-def to_json(values: Mapping[str, Any]) -> str:
+def to_json(values: Mapping[str, Any], others: Iterable[Mapping[str, Any]] = ()) -> str:
     """Return the fields of statistics as an indented JSON object.
 
     Args:
         values: The value of each field, by its name.
+        others: Those of the statistics among them.
     """
+    data = {"format": FORMAT, **_fields(values), "others": [_fields(other) for other in others]}
+    return json.dumps(data, indent=2, ensure_ascii=False)
+
+
+def _fields(values: Mapping[str, Any]) -> dict[str, Any]:
     over_time, lateness, forecast = (values[name] for name in _MAY_BE_NONE)
-    return json.dumps(
-        {
-            "format": FORMAT,
-            "rates": dict(values["rates"]),
-            "filters": dict(values["filters"]),
-            "selectivities": [
-                {"variables": sorted(names), **asdict(selectivity)}
-                for names, selectivity in values["selectivities"].items()
-            ],
-            "same_key": values["same_key"],
-            "events": values["events"],
-            "dropped": asdict(values["dropped"]),
-            "first": values["first"],
-            "last": values["last"],
-            "never_occurring": values["never_occurring"],
-            "equalities": [
-                {"variables": sorted(names), **asdict(equality)}
-                for names, equality in values["equalities"].items()
-            ],
-            "missing": dict(values["missing"]),
-            "over_time": None if over_time is None else _over_time(over_time),
-            "keys": [asdict(keys) for keys in values["keys"]],
-            "lateness": None if lateness is None else asdict(lateness),
-            "forecast": None if forecast is None else _forecast(forecast),
-        },
-        indent=2,
-        ensure_ascii=False,
-    )
+    return {
+        "rates": dict(values["rates"]),
+        "filters": dict(values["filters"]),
+        "selectivities": [
+            {"variables": sorted(names), **asdict(selectivity)}
+            for names, selectivity in values["selectivities"].items()
+        ],
+        "same_key": values["same_key"],
+        "events": values["events"],
+        "dropped": asdict(values["dropped"]),
+        "first": values["first"],
+        "last": values["last"],
+        "never_occurring": values["never_occurring"],
+        "equalities": [
+            {"variables": sorted(names), **asdict(equality)}
+            for names, equality in values["equalities"].items()
+        ],
+        "missing": dict(values["missing"]),
+        "over_time": None if over_time is None else _over_time(over_time),
+        "keys": [asdict(keys) for keys in values["keys"]],
+        "lateness": None if lateness is None else asdict(lateness),
+        "forecast": None if forecast is None else _forecast(forecast),
+        "pattern": None if values["query"] is None else to_text(values["query"]),
+    }
 
 
 def _over_time(over_time: OverTime) -> dict[str, Any]:
@@ -130,7 +136,7 @@ class _ForecastShape(TypedDict):
     alive: float | None
 
 
-class _Older(TypedDict):
+class _First(TypedDict):
     rates: dict[str, float]
     filters: dict[str, float]
     selectivities: list[_OfVariables]
@@ -142,7 +148,7 @@ class _Older(TypedDict):
     never_occurring: list[str]
 
 
-class _Saved(_Older):
+class _Second(_First):
     equalities: list[_Equality]
     missing: dict[str, float]
     over_time: _OverTime | None
@@ -151,8 +157,21 @@ class _Saved(_Older):
     forecast: _ForecastShape | None
 
 
+class _Part(_Second):
+    pattern: str | None
+
+
+class _Saved(_Part):
+    others: list[_Part]
+
+
+_SHAPES = {FORMAT: _Saved, _WITHOUT_PATTERNS: _Second, _WITHOUT_DETAILS: _First}
+
+
 def from_json(source: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the value of each field that `to_json` wrote, now or in format 1.
+    """Return the value of each field that `to_json` wrote, now or in an older format.
+
+    Those of `others` are in a list of the same.
 
     Args:
         source: The text, or the path of a file, which ends in .json where it is a text.
@@ -170,9 +189,9 @@ def from_json(source: str | os.PathLike[str]) -> dict[str, Any]:
     if text is None:
         text = read_text(path_of(source, StatisticsError), LARGEST_FILE, StatisticsError)
     try:
-        data = parse_object(text, "format", FORMAT, _OLDER)
-        check(data, _Older if data["format"] == _OLDER else _Saved)
-        return _read(data)
+        data = parse_object(text, "format", *_SHAPES)
+        check(data, _SHAPES[data["format"]])
+        return {**_read(data), "others": list(map(_read, data.get("others", ())))}
     except ShapeError as problem:
         raise StatisticsError(
             f"these saved statistics are damaged: {problem}",
@@ -194,8 +213,19 @@ def _read(data: dict[str, Any]) -> dict[str, Any]:
         "first": data["first"],
         "last": data["last"],
         "never_occurring": tuple(data["never_occurring"]),
-        **({} if data["format"] == _OLDER else _read_details(data)),
+        **(_read_details(data) if "keys" in data else {}),
+        "query": _query(data.get("pattern")),
     }
+
+
+def _query(text: str | None) -> Query | None:
+    try:
+        return None if text is None else parse(text)
+    except PatternError as error:
+        raise StatisticsError(
+            f"the pattern of these saved statistics cannot be read: {error}",
+            hint="register the functions that it calls before you read it",
+        ) from None
 
 
 def _read_details(data: dict[str, Any]) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def test_arrivals_that_do_not_tell_events_apart_are_refused(spark, query):
 
 
 def test_texts_are_no_arrivals(spark):
-    with pytest.raises(StreamError, match="the arrival column 's' holds string"):
+    with pytest.raises(StreamError, match="the arrival column 's' holds text"):
         stream_of(spark.createDataFrame(table(9)), "s")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import cepkit as ck
 from cepkit.pattern.parser import parse
 from cepkit.spark.profile.statistics import profile
 from cepkit.statistics.estimate import estimate
@@ -79,3 +80,21 @@ def test_an_empty_stream(spark):
     query = parse(TEXT + " WITHIN 1 s PARTITION BY key")
     stream = events(spark.createDataFrame(TABLE.slice(0, 0)), time="ts", type="type")
     assert profile(stream, query) == local(TABLE.slice(0, 0), query)
+
+
+@pytest.mark.quick
+def test_patterns_together(spark):
+    texts = [
+        "PATTERN SEQ(T01 a, T02 b) WHERE a.key = b.key WITHIN 1 s",
+        "PATTERN SEQ(T03 b, T02 a) WHERE a.key < 10 WITHIN 1 s",
+        "PATTERN SEQ(T02 b, T01 a) WHERE a.key = b.key WITHIN 2 s PARTITION BY key",
+    ]
+    table = TABLE.slice(0, 5_000)
+    stream = events(spark.createDataFrame(table), time="ts", type="type")
+    together = ck.profile(stream, texts)
+    for query in map(parse, texts):
+        bound, alone = together.of(query), local(table, query)
+        assert bound.selectivities == alone.selectivities
+        assert (bound.rates, bound.filters) == (alone.rates, alone.filters)
+        assert bound.same_key == pytest.approx(alone.same_key)
+        assert ck.choose_plan(query, together).statistics == bound

@@ -15,33 +15,22 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cepkit.aggregation.sequence.definition import EventSequence, Member
-from cepkit.pattern.conditions import Aggregate, Attribute, Expression
+from cepkit.pattern.canonical import CanonicalEvent
 from cepkit.pattern.nodes import Event
-from cepkit.pattern.printer import expression_text
-from cepkit.pattern.rewrite import replaced
 
 Cuts: TypeAlias = tuple[int, ...]
 """The lengths of the pieces of a sequence, from first to last."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
-    """What an event must be like, whatever its name.
+class Spec(CanonicalEvent):
+    """What an event of a sequence must be like, whatever its name.
 
     Attributes:
-        types: Its types, None for any.
-        filters: Its conditions, of a variable without a name.
         keys: For each key the attribute that must agree with the other events.
     """
 
-    types: frozenset[str] | None
-    filters: tuple[Expression, ...]
     keys: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        types = "ANY" if self.types is None else " | ".join(sorted(self.types))
-        about = " and ".join(expression_text(part) for part in self.filters)
-        return f"{types} [{about}]" if about else types
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +110,9 @@ def positions_of(sequence: EventSequence) -> tuple[Position, ...]:
     keys = [dict(key) for key in sorted_keys(sequence)]
 
     def spec(event: Event) -> Spec:
-        parts = (_nameless(part) for part in filters.get(event.variable, ()))
+        alone = CanonicalEvent.of(event, filters.get(event.variable, ()))
         names = tuple(key[event.variable] for key in keys)
-        return Spec(event.types, tuple(sorted(parts, key=expression_text)), names)
+        return Spec(alone.types, alone.filters, names)
 
     return tuple(
         Position(
@@ -137,14 +126,6 @@ def positions_of(sequence: EventSequence) -> tuple[Position, ...]:
 def sorted_keys(sequence: EventSequence) -> list[tuple[Member, ...]]:
     """Return the keys of a sequence in an order that does not depend on names."""
     return sorted(sequence.keys, key=lambda key: sorted({attribute for _, attribute in key}))
-
-
-def _nameless(condition: Expression) -> Expression:
-    def new(node: Attribute | Aggregate) -> Expression:
-        assert isinstance(node, Attribute)
-        return Attribute("_", node.name)
-
-    return replaced(condition, new)
 
 
 def forest_of(positions: Sequence[Sequence[Position]], cuts: Sequence[Cuts]) -> Forest:

@@ -84,7 +84,7 @@ def run_alone(operations: Operations, lanes: Lanes, emit: Emit) -> Moments:
     n = operations.length
     # The forest is a path. Its nodes are told apart by their places: what they are of, the
     # operations know already.
-    path = forest_of([[Position(Spec(frozenset({f"{p}"}), ())) for p in range(n)]], [(n,)])
+    path = forest_of([[Position(Spec(frozenset({f"{p}"}))) for p in range(n)]], [(n,)])
     events = [(n - 1 - code // 2 - code % 2, code % 2 == 1) for code in range(2 * n - 1)]
     lost = np.zeros(len(operations.groups), dtype=np.bool_)
     (moments,) = run(path, [operations.window], [lanes], operations, lost, events, emit)

@@ -27,6 +27,7 @@ from cepkit.aggregation.sharing.plan import Forest, Spec, positions_of
 from cepkit.aggregation.sharing.planner import Rates
 from cepkit.aggregation.sharing.run import run
 from cepkit.aggregation.sharing.wiring import parents_of
+from cepkit.pattern.canonical import PLACEHOLDER
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.nodes import Event
 from cepkit.stream.columns import EventColumns
@@ -59,7 +60,7 @@ def rates_of(sequences: Sequence[EventSequence], columns: EventColumns) -> Rates
     rates = {}
     for spec in kinds_of(sequences):
         if spec.types is None or spec.filters:
-            number = int(passing(columns, Event("_", spec.types), spec.filters).sum())
+            number = int(passing(columns, Event(PLACEHOLDER, spec.types), spec.filters).sum())
         else:
             number = sum(of_type.get(name, 0) for name in spec.types)
         rates[spec] = number / (span or 1.0)

@@ -21,7 +21,7 @@ from cepkit.automata.lanes.journal import Instance
 from cepkit.automata.lanes.lane import Lane, Setting, with_place
 from cepkit.automata.lanes.scopes import begin_of, end_of
 from cepkit.automata.mechanisms.contract import Follows
-from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, Tree, TreePlan, leaves, tree_text
+from cepkit.plan.nodes import BranchPlan, Pair, Tree, as_tree, leaves, tree_text
 from cepkit.tracing.diagram import DiagramKind, NodeKind
 
 
@@ -35,21 +35,7 @@ class EvaluationTree:
 
     def prepare(self, rules: Rules, number: int, chart: Chart, plan: BranchPlan) -> JoinProgram:
         """Return the nodes of the tree of a plan."""
-        return JoinProgram(rules, number, chart, tree_of(plan))
-
-
-def tree_of(plan: BranchPlan) -> Tree:
-    """Return the tree of a plan."""
-    match plan:
-        case TreePlan(root):
-            return root
-        case OrderPlan(order):
-            tree: Tree = order[0]
-            for variable in order[1:]:
-                tree = Pair(tree, variable)
-            return tree
-        case _:
-            assert_never(plan)
+        return JoinProgram(rules, number, chart, as_tree(plan).root)
 
 
 @dataclass(slots=True, eq=False)
@@ -109,7 +95,16 @@ class JoinProgram:
         rules = self._rules
         names = leaves(tree)
         bound = sum(1 << rules.slot[name] for name in names)
-        parts = () if isinstance(tree, str) else tuple(map(self._station, (tree.left, tree.right)))
+        parts: tuple[Station, ...] = ()
+        kind: NodeKind
+        match tree:
+            case str():
+                label, kind = rules.label(rules.slot[tree]), "leaf"
+            case Pair(left, right):
+                parts = self._station(left), self._station(right)
+                label, kind = tree_text(tree), "final" if top else "join"
+            case _:
+                assert_never(tree)
         known = [part.bound for part in parts]
         tests = tuple(
             t for t in rules.tests if not t.mask & ~bound and all(t.mask & ~part for part in known)
@@ -119,13 +114,11 @@ class JoinProgram:
             for a in rules.absences
             if not a.needs & ~bound and all(a.needs & ~part for part in known)
         )
-        label = rules.label(rules.slot[tree]) if isinstance(tree, str) else tree_text(tree)
-        kind: NodeKind = "leaf" if isinstance(tree, str) else "final" if top else "join"
         node = self._chart.node(self._number, names, label, kind, names)
         made = Station(len(self.stations), node, bound, tests, absences)
         self.stations.append(made)
-        if isinstance(tree, str):
-            made.slot = rules.slot[tree]
+        if not parts:
+            made.slot = rules.slot[names[0]]
             self.leaves[made.slot] = made
             if made.slot in rules.bounds:
                 made.loop = self._chart.edge(node, node, "take", label)

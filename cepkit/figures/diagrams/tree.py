@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from cepkit.figures.diagrams.words import (
     absence_text,
@@ -168,18 +168,27 @@ class _Growing:
         self._negated = list(branch.negated) if branch is not None else []
 
     def node(self, tree: nodes.Tree) -> TreeNode:
-        if isinstance(tree, Pair):
-            left, right = self.node(tree.left), self.node(tree.right)
-            sides = (variables_below(left), variables_below(right))
-            bound = sides[0] + sides[1]
-            order = () if self._branch is None else order_texts(self._branch, *sides)
-            due, absent = self._due(bound, sides)
-            return Join(left, right, order, due, absent, self._alive(frozenset(bound)))
-        event = name_text(tree) if self._branch is None else event_text(self._branch, tree)
-        due, absent = self._due((tree,), ())
-        rate = None if self._statistics is None else self._statistics.rate(tree)
-        alive = self._alive(frozenset({tree}))
-        return Leaf(tree, event, tree in self._repeated, due, absent, rate, alive)
+        match tree:
+            case str():
+                return self._leaf(tree)
+            case Pair():
+                return self._join(self.node(tree.left), self.node(tree.right))
+            case _:
+                assert_never(tree)
+
+    def _join(self, left: TreeNode, right: TreeNode) -> Join:
+        sides = (variables_below(left), variables_below(right))
+        bound = sides[0] + sides[1]
+        order = () if self._branch is None else order_texts(self._branch, *sides)
+        due, absent = self._due(bound, sides)
+        return Join(left, right, order, due, absent, self._alive(frozenset(bound)))
+
+    def _leaf(self, name: str) -> Leaf:
+        event = name_text(name) if self._branch is None else event_text(self._branch, name)
+        due, absent = self._due((name,), ())
+        rate = None if self._statistics is None else self._statistics.rate(name)
+        alive = self._alive(frozenset({name}))
+        return Leaf(name, event, name in self._repeated, due, absent, rate, alive)
 
     def _due(
         self, bound: tuple[str, ...], known: Sequence[tuple[str, ...]]

@@ -95,7 +95,7 @@ def test_files_of_format_1_are_read():
     read = Statistics.from_json(json.dumps(old))
     assert (read.rates, read.selectivities) == (MEASURED.rates, MEASURED.selectivities)
     assert (read.never_occurring, read.over_time, read.keys) == (("C<script>",), None, ())
-    assert '"cepkit statistics 2"' in read.to_json()
+    assert '"cepkit statistics 3"' in read.to_json()
 
 
 def test_cannot_be_changed_in_place():

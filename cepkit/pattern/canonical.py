@@ -1,0 +1,260 @@
+"""Events and sub-patterns without the names of variables: the same in all patterns that say so.
+
+Conditions are written over placeholders and in one form, so that `3 < a.x` is `b.x > 3` and the
+order of what AND, OR and IN join does not matter. What is implied, as `a.k = c.k` by `a.k = b.k AND
+b.k = c.k`, is not added. The variables of a sub-pattern are put in an order that does not depend on
+their names or on the order of the text: by refinement of colours, then by trying the permutations
+of what still looks alike. Where these are more than `MOST_ARRANGEMENTS` the order of the text
+decides, and equal sub-patterns may have different forms; different ones never have equal forms.
+Cost: O(n^2 c) for n variables and c conditions, times the permutations that are tried.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, permutations, product
+from typing import assert_never
+
+from cepkit.pattern.conditions import (
+    Aggregate,
+    AllOf,
+    AnyOf,
+    Attribute,
+    Comparison,
+    Expression,
+    InList,
+    conjuncts,
+    variables_of,
+    walk,
+)
+from cepkit.pattern.names import name_text
+from cepkit.pattern.nodes import Event
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow, Window
+from cepkit.pattern.printer import expression_text
+from cepkit.pattern.rewrite import MIRRORED, replaced, without_not
+
+PLACEHOLDER = "_"
+"""The variable of the conditions of a canonical event."""
+
+MOST_ARRANGEMENTS = 720
+"""How many orders of variables are tried: six that look alike, or two groups of four."""
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalEvent:
+    """What an event must be like, whatever its name.
+
+    Attributes:
+        types: Its types, None for any.
+        filters: The conditions about it alone, of the variable `PLACEHOLDER`, without NOT.
+    """
+
+    types: frozenset[str] | None
+    filters: tuple[Expression, ...] = ()
+
+    @classmethod
+    def of(cls, event: Event, conditions: Iterable[Expression]) -> CanonicalEvent:
+        """Return an event with the conditions about it alone."""
+        return cls(event.types, _all_of(conditions, {event.variable: PLACEHOLDER}))
+
+    def __str__(self) -> str:
+        types = "ANY" if self.types is None else " | ".join(map(name_text, sorted(self.types)))
+        about = " and ".join(expression_text(part) for part in self.filters)
+        return f"{types} [{about}]" if about else types
+
+
+@dataclass(frozen=True, slots=True)
+class SubPattern:
+    """Some variables of a branch and all that it says about these alone.
+
+    Variables are positions in `events`; conditions call them `_0`, `_1`, and so on.
+
+    Attributes:
+        events: With the conditions about each alone, those on whole sets aside.
+        absent: The positions under NOT.
+        repeated: For each Kleene position its least and greatest number of events.
+        order: The pairs (x, y) where x is strictly before y: transitive.
+        conditions: All others, without NOT.
+        window: As in the pattern, never exclusive: one microsecond, or event, less says the same.
+        strategy: As in the pattern.
+        partition_by: As in the pattern, sorted.
+    """
+
+    events: tuple[CanonicalEvent, ...]
+    absent: frozenset[int]
+    repeated: tuple[tuple[int, int, int | None], ...]
+    order: frozenset[tuple[int, int]]
+    conditions: tuple[Expression, ...]
+    window: Window | None
+    strategy: Strategy
+    partition_by: tuple[str, ...]
+
+
+def canonical_event(branch: Branch, variable: str) -> CanonicalEvent:
+    """Return the event of a variable of a branch."""
+    alone = (c for c in branch.conditions if _is_filter(c) and variables_of(c) == {variable})
+    return CanonicalEvent.of(branch.event(variable), alone)
+
+
+def canonical(
+    branch: Branch, variables: Collection[str] | None = None
+) -> tuple[SubPattern, tuple[str, ...]]:
+    """Return a sub-pattern of a branch, and the variables at its positions.
+
+    Args:
+        branch: The branch.
+        variables: Some of its variables, those under NOT included where they are wanted (what a
+            NOT depends on, `plan.negation` knows); None: all.
+    """
+    events = [
+        e for e in branch.positive + branch.negated if variables is None or e.variable in variables
+    ]
+    names = tuple(event.variable for event in events)
+    part = _Part(
+        branch,
+        {name: canonical_event(branch, name) for name in names},
+        [
+            condition
+            for condition in branch.conditions
+            if variables_of(condition) <= {*names} and not _is_filter(condition)
+        ],
+    )
+    # This strategy prefers one match to another by the order of the text.
+    by_text = branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH
+    arrangements = [names] if by_text else part.arrangements()
+    forms = ((part.form(arrangement), arrangement) for arrangement in arrangements)
+    return min(forms, key=lambda form: _key(form[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a branch says about some variables; `conditions` are those that are no filters."""
+
+    branch: Branch
+    events: Mapping[str, CanonicalEvent]
+    conditions: Sequence[Expression]
+
+    def form(self, names: tuple[str, ...]) -> SubPattern:
+        """Return the sub-pattern with the variables in an order."""
+        branch, at = self.branch, {name: place for place, name in enumerate(names)}
+        return SubPattern(
+            tuple(self.events[name] for name in names),
+            frozenset(at[e.variable] for e in branch.negated if e.variable in at),
+            tuple(sorted((at[v], low, high) for v, low, high in branch.repeated if v in at)),
+            frozenset((at[x], at[y]) for x, y in branch.order if x in at and y in at),
+            _all_of(self.conditions, {name: f"_{place}" for name, place in at.items()}),
+            _inclusive(branch.window),
+            branch.strategy,
+            tuple(sorted({*branch.partition_by})),
+        )
+
+    def arrangements(self) -> Iterator[tuple[str, ...]]:
+        """Yield the orders of the variables among which the least form is looked for."""
+        colours = self._colours()
+        groups = [
+            [name for name in self.events if colours[name] == colour]
+            for colour in sorted({*colours.values()})
+        ]
+        if math.prod(math.factorial(len(group)) for group in groups) > MOST_ARRANGEMENTS:
+            yield tuple(chain.from_iterable(groups))
+            return
+        for chosen in product(*map(permutations, groups)):
+            yield tuple(chain.from_iterable(chosen))
+
+    def _colours(self) -> dict[str, int]:
+        """Return numbers that differ where variables differ in what is said of them."""
+        bounds = {v: repr(rest) for v, *rest in self.branch.repeated}
+        absent = {event.variable for event in self.branch.negated}
+        colours = _ranks(
+            {v: (str(e), bounds.get(v, ""), v in absent) for v, e in self.events.items()}
+        )
+        while len({*colours.values()}) < len(colours):
+            finer = _ranks({v: (colours[v], *self._seen_from(v, colours)) for v in self.events})
+            if len({*finer.values()}) == len({*colours.values()}):
+                break
+            colours = finer
+        return colours
+
+    def _seen_from(self, variable: str, colours: Mapping[str, int]) -> tuple[object, ...]:
+        order = self.branch.order
+        others = sorted(
+            (((variable, v) in order) - ((v, variable) in order), colour)
+            for v, colour in colours.items()
+        )
+        names = {v: f"_{colour}" for v, colour in colours.items()} | {variable: PLACEHOLDER}
+        about = [c for c in self.conditions if variable in variables_of(c)]
+        return others, sorted(map(expression_text, _all_of(about, names)))
+
+
+def _ranks(keys: Mapping[str, tuple[object, ...]]) -> dict[str, int]:
+    ranks = {key: rank for rank, key in enumerate(sorted({*map(repr, keys.values())}))}
+    return {name: ranks[repr(key)] for name, key in keys.items()}
+
+
+def _key(form: SubPattern) -> tuple[object, ...]:
+    return sorted(form.order), tuple(map(expression_text, form.conditions))
+
+
+def has_set_functions(condition: Expression) -> bool:
+    """Whether a condition is about a whole set, as `avg(b.x) > 1`."""
+    return any(isinstance(node, Aggregate) for node in walk(condition))
+
+
+def _is_filter(condition: Expression) -> bool:
+    """Whether a condition is about one event alone, and not about a whole set."""
+    return len(variables_of(condition)) == 1 and not has_set_functions(condition)
+
+
+def _all_of(conditions: Iterable[Expression], names: Mapping[str, str]) -> tuple[Expression, ...]:
+    """Return what conditions demand together, over new names, each part once and in one order."""
+
+    def renamed(node: Attribute | Aggregate) -> Expression:
+        return node if node.variable is None else replace(node, variable=names[node.variable])
+
+    parts: set[Expression] = set()
+    for condition in conditions:
+        whole = without_not(condition)
+        # A part about fewer variables would be another condition: under NOT, and as a filter.
+        split = conjuncts(whole)
+        alike = all(variables_of(part) == variables_of(whole) for part in split)
+        parts.update(_in_one_form(replaced(p, renamed)) for p in (split if alike else (whole,)))
+    return _sorted(parts)
+
+
+def _in_one_form(condition: Expression) -> Expression:
+    """Return a condition without NOT with what it joins, and its sides, in one order."""
+    match condition:
+        case AllOf(items) | AnyOf(items):
+            kind = type(condition)
+            forms = map(_in_one_form, items)
+            parts = {part for f in forms for part in (f.items if isinstance(f, kind) else (f,))}
+            return kind(_sorted(parts)) if len(parts) > 1 else parts.pop()
+        case Comparison(operator, left, right) if _place(left) > _place(right):
+            return Comparison(MIRRORED[operator], right, left)
+        case InList(operand, choices, negated):
+            return InList(operand, _sorted({*choices}), negated)
+        case _:
+            return condition
+
+
+def _place(side: Expression) -> tuple[bool, str]:
+    return not variables_of(side), expression_text(side)  # constants on the right, as people write
+
+
+def _sorted(expressions: Iterable[Expression]) -> tuple[Expression, ...]:
+    return tuple(sorted(expressions, key=expression_text))
+
+
+def _inclusive(window: Window | None) -> Window | None:
+    match window:
+        case TimeWindow(microseconds, exclusive):
+            return TimeWindow(microseconds - exclusive)
+        case CountWindow(events, exclusive):
+            return CountWindow(events - exclusive)
+        case None:
+            return None
+        case _:
+            assert_never(window)

@@ -1,0 +1,183 @@
+"""Statistics of one pattern for another: what both say of an event or a pair, whatever its name.
+
+The rate of an event goes by its types, the share of a filter by the canonical event, and the
+selectivity of a set of variables by its canonical sub-pattern: types, filters, order, window,
+partition and the conditions about exactly these variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, TypeVar
+
+from cepkit.errors import StatisticsError
+from cepkit.pattern.canonical import (
+    CanonicalEvent,
+    SubPattern,
+    canonical,
+    canonical_event,
+    has_set_functions,
+)
+from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.nodes import events_of
+from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
+from cepkit.statistics.keys import KeyCounts
+from cepkit.statistics.over_time import OverTime
+from cepkit.statistics.selectivity import Equality, Selectivity
+from cepkit.statistics.stream_counts import attributes_read
+from cepkit.statistics.together import partition_attributes
+
+_Types: TypeAlias = frozenset[str] | None
+_Shares: TypeAlias = tuple[Selectivity, Equality | None]
+
+
+def measured_sets(branch: Branch) -> Iterator[frozenset[str]]:
+    """Yield each set of two or more variables that conditions on single events are about."""
+    conditions = (c for c in branch.conditions if not has_set_functions(c))
+    sets = {variables_of(condition) for condition in conditions}
+    yield from sorted((names for names in sets if len(names) > 1), key=sorted)
+
+
+def measured_form(branch: Branch, names: frozenset[str]) -> SubPattern:
+    """Return on what a selectivity depends: NOT and KL do not matter, each event is one."""
+    return canonical(
+        replace(
+            branch,
+            positive=branch.positive + branch.negated,
+            negated=(),
+            repeated=(),
+            conditions=tuple(
+                c
+                for c in branch.conditions
+                if not has_set_functions(c)
+                and (variables_of(c) == names or len(variables_of(c)) == 1)
+            ),
+            strategy=Strategy.SKIP_TILL_ANY_MATCH,
+        ),
+        names,
+    )[0]
+
+
+@dataclass(slots=True)
+class CanonicalStatistics:
+    """What statistics of patterns say of events and sub-patterns, whatever their names.
+
+    Attributes:
+        parts: The fields of the statistics, by name; what stands first counts.
+        rates: By types, before filters.
+        counts: By types, in buckets of time.
+        filters: By events, the shares that pass.
+        sets: By sub-patterns of two or more events.
+        in_any_window: The same, the window left out: what stands first.
+        same_key: By partition.
+        missing: By attributes.
+        keys: By attributes.
+    """
+
+    parts: Sequence[Mapping[str, Any]]
+    rates: dict[_Types, float] = field(default_factory=dict)
+    counts: dict[_Types, tuple[int, ...]] = field(default_factory=dict)
+    filters: dict[CanonicalEvent, float] = field(default_factory=dict)
+    sets: dict[SubPattern, _Shares] = field(default_factory=dict)
+    in_any_window: dict[SubPattern, _Shares] = field(default_factory=dict)
+    same_key: dict[tuple[str, ...], float] = field(default_factory=lambda: {(): 1.0})
+    missing: dict[str, float] = field(default_factory=dict)
+    keys: dict[tuple[str, ...], KeyCounts] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for values in self.parts:
+            self._add(values, values["query"])
+
+    def _add(self, values: Mapping[str, Any], query: Query) -> None:
+        """Add what the statistics of a query say; what is known stays."""
+        over_time: OverTime | None = values["over_time"]
+        for branch in normal_form(query):
+            for event in branch.positive + branch.negated:
+                name, types = event.variable, event.types
+                self.rates.setdefault(types, values["rates"][name])
+                if over_time is not None and name in over_time.counts:
+                    self.counts.setdefault(types, over_time.counts[name])
+                if name in values["filters"]:
+                    filtered = canonical_event(branch, name)
+                    self.filters.setdefault(filtered, values["filters"][name])
+            for names in measured_sets(branch):
+                if names in values["selectivities"]:
+                    found = values["selectivities"][names], values["equalities"].get(names)
+                    form = measured_form(branch, names)
+                    self.sets.setdefault(form, found)
+                    self.in_any_window.setdefault(replace(form, window=None), found)
+        self.same_key.setdefault(partition_attributes(query), values["same_key"])
+        self.missing = {**values["missing"], **self.missing}
+        for keys in values["keys"]:
+            self.keys.setdefault(keys.attributes, keys)
+
+    def of(self, query: Query) -> dict[str, Any]:
+        """Return the fields of the statistics of a query.
+
+        Raises:
+            StatisticsError: It has an event or a condition that was not measured.
+        """
+        rates = {
+            e.variable: _known(self.rates.get(e.types), f"the rate of {CanonicalEvent(e.types)}")
+            for e in events_of(query.structure)
+        }
+        filters: dict[str, float] = {}
+        selectivities: dict[frozenset[str], Selectivity] = {}
+        equalities: dict[frozenset[str], Equality] = {}
+        for branch in normal_form(query):
+            for event in branch.positive + branch.negated:
+                filtered = canonical_event(branch, event.variable)
+                if filtered.filters or filtered in self.filters:
+                    what = f"how many events are {filtered}"
+                    filters[event.variable] = _known(self.filters.get(filtered), what)
+            for names in measured_sets(branch):
+                form = measured_form(branch, names)
+                shares = self.sets.get(form) or self.in_any_window.get(replace(form, window=None))
+                about = ", ".join(sorted(names))
+                share, equality = _known(shares, f"the selectivity of the conditions on {about}")
+                selectivities[names] = share
+                if equality is not None:
+                    equalities[names] = equality
+        read = attributes_read(query)
+        named = {name for event in events_of(query.structure) for name in event.types or ()}
+        absent = {name for part in self.parts for name in part["never_occurring"]}
+        return {
+            **self.parts[0],
+            "rates": rates,
+            "filters": filters,
+            "selectivities": selectivities,
+            "equalities": equalities,
+            "same_key": _known(
+                self.same_key.get(partition_attributes(query)),
+                f"the keys of PARTITION BY {', '.join(query.partition_by)}",
+            ),
+            "missing": {name: share for name, share in self.missing.items() if name in read},
+            "keys": tuple(k for names, k in self.keys.items() if read.issuperset(names)),
+            "never_occurring": tuple(sorted(named & absent)),
+            "over_time": self._over_time(query),
+            "forecast": None,
+            "query": query,
+            "others": (),
+        }
+
+    def _over_time(self, query: Query) -> OverTime | None:
+        over_time: OverTime | None = self.parts[0]["over_time"]
+        events = (e for e in events_of(query.structure) if e.types in self.counts)
+        counts = {event.variable: self.counts[event.types] for event in events}
+        return None if over_time is None else replace(over_time, counts=counts)
+
+
+_T = TypeVar("_T")
+
+
+def _known(value: _T | None, what: str) -> _T:
+    if value is None:
+        raise StatisticsError(
+            f"the statistics do not say {what}",
+            expected="statistics of a pattern that has it, whatever the names of its variables",
+            hint="cepkit.profile(stream, [pattern, another]) measures several patterns together",
+        )
+    return value

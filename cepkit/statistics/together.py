@@ -1,0 +1,71 @@
+"""Several patterns as one, whose branches are all of theirs: so they are measured in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from cepkit.pattern.conditions import Aggregate, AllOf, Attribute, Expression, conjuncts
+from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure, events_of
+from cepkit.pattern.query import Query
+from cepkit.pattern.rewrite import replaced
+
+
+def partition_attributes(query: Query) -> tuple[str, ...]:
+    """Return the attributes of PARTITION BY, in one order."""
+    return tuple(sorted({*query.partition_by}))
+
+
+def alike(queries: Iterable[Query]) -> list[list[Query]]:
+    """Return queries, each once, in lists of one window and one partition: see `together`."""
+    lists: dict[object, list[Query]] = {}
+    for query in dict.fromkeys(queries):
+        lists.setdefault((query.window, partition_attributes(query)), []).append(query)
+    return [*lists.values()]
+
+
+def together(queries: Sequence[Query]) -> Query:
+    """Return a query of which each branch is one of some queries.
+
+    Args:
+        queries: Of one window and one partition. Variables of the later ones are renamed where an
+            earlier one has the name.
+    """
+    if len(queries) == 1:
+        return queries[0]
+    taken: set[str] = set()
+    structures: list[Structure] = []
+    conditions: list[Expression] = []
+    for number, query in enumerate(queries, 1):
+        names = {}
+        for event in events_of(query.structure):
+            name = event.variable
+            while name in taken:
+                name += f" of pattern {number}"
+            names[event.variable] = name
+        taken |= {*names.values()}
+        structures.append(_renamed(query.structure, names))
+        conditions += [_over(names, part) for part in conjuncts(query.where)]
+    first = queries[0]
+    where = AllOf(tuple(conditions)) if conditions else None
+    return Query(Or(tuple(structures)), where, first.window, partition_by=first.partition_by)
+
+
+def _renamed(structure: Structure, names: Mapping[str, str]) -> Structure:
+    match structure:
+        case Event(variable):
+            return replace(structure, variable=names[variable])
+        case Not(item) | Kleene(item):
+            return replace(structure, item=_renamed(item, names))
+        case Seq(items) | And(items) | Or(items):
+            return replace(structure, items=tuple(_renamed(item, names) for item in items))
+        case _:
+            assert_never(structure)
+
+
+def _over(names: Mapping[str, str], condition: Expression) -> Expression:
+    def new(node: Attribute | Aggregate) -> Expression:
+        return replace(node, variable=names[node.variable or ""])
+
+    return replaced(condition, new)
