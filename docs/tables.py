@@ -14,6 +14,7 @@ from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.cli.verbs import VERBS
 from cepkit.costs import COSTS
 from cepkit.figures import FIGURES
+from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.evaluation.functions import USAGE
 from cepkit.planners import PLANNERS
 
@@ -22,6 +23,10 @@ ROOT = Path(__file__).parents[1]
 TABLES: Mapping[str, tuple[tuple[str, str], Mapping[str, str]]] = {
     "planners": (("planner", "what it does"), PLANNERS.help),
     "costs": (("cost model", "what it counts"), COSTS.help),
+    "aggregates": (
+        ("aggregate", "what it is of the values"),
+        {name.upper(): line for name, line in AGGREGATES.help.items()},
+    ),
     "functions": (("function", "gives"), USAGE),
     "mechanisms": (("mechanism", "what it does"), MECHANISMS.help),
     "figures": (("figure", "what it shows"), FIGURES.help),

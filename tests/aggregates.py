@@ -6,8 +6,10 @@ of queries alone; `rows_in` also the names of columns.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -176,5 +178,23 @@ def _aggregate(aggregate: c.Aggregate, matches: Sequence[_Found]) -> Any:
             return sum(values) / len(values) if values else None
         case "min":
             return min(values, default=None)
-        case _:
+        case "max":
             return max(values, default=None)
+        case "variance":
+            return _variance(values)
+        case "stddev":
+            variance = _variance(values)
+            return None if variance is None else math.sqrt(variance)
+        case _:
+            raise AssertionError(f"the judge does not know {aggregate.function}")
+
+
+def _variance(values: Sequence[Any]) -> float | None:
+    """Return the variance of a sample: around its mean, by one less than there are values."""
+    if len(values) < 2:
+        return None
+    if not all(map(math.isfinite, values)):
+        return math.nan
+    exact = [Fraction(item) for item in values]
+    mean = sum(exact) / len(exact)
+    return float(sum((item - mean) ** 2 for item in exact) / (len(exact) - 1))

@@ -65,9 +65,10 @@ def aggregate(
     conditions about it alone. GROUP BY parts the stream as PARTITION BY does (null agrees with
     null), and the output.
 
-    As in SQL, values that are missing (null, NaN) are left out; COUNT of none is 0, and SUM, AVG,
-    MIN and MAX of none are null. Sums and counts of whole numbers are exact, of any size. Under KL
-    an aggregate is about all members of all sets: COUNT(b) counts members, COUNT counts matches.
+    As in SQL, values that are missing (null, NaN) are left out; COUNT of none is 0, and all else of
+    none is null, VARIANCE and STDDEV (of a sample) of one as well. Sums and counts of whole numbers
+    are exact, of any size. Under KL an aggregate is about all members of all sets: COUNT(b) counts
+    members, COUNT counts matches.
 
     Args:
         stream: From `events`.

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any, TypeAlias, assert_never
 
 from cepkit.automata.events import Binding, Event
+from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.conditions import Aggregate, Attribute, Expression, walk
 from cepkit.pattern.evaluation import closures
 from cepkit.pattern.evaluation.closures import Kinded, Value, held, known, rounded
@@ -121,7 +122,6 @@ def _reduction(node: Aggregate, kind: ValueKind) -> Callable[[list[Any]], Any]:
             return lambda given: min(given, default=None)
         case "max":
             return lambda given: max(given, default=None)
-        case "first" | "last":
-            raise AssertionError("the ends of a set are looked at alone")
-        case _:
-            assert_never(node.function)
+        case function:  # first and last are looked at alone
+            of = AGGREGATES[function].of
+            return lambda given: None if (result := of(given)) is None else known(result)

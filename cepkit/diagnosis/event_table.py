@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Clock
-from cepkit.pattern.conditions import Aggregate, Attribute, Expression, SetFunction
+from cepkit.pattern.conditions import Aggregate, Attribute, Expression
 from cepkit.pattern.evaluation.columns import Read
 from cepkit.pattern.evaluation.set_functions import set_function
 from cepkit.pattern.rewrite import replaced
@@ -242,15 +242,15 @@ def without_set_functions(expression: Expression) -> Expression:
     return replaced(expression, new)
 
 
-def set_function_of(attribute: str) -> tuple[SetFunction, str | None] | None:
+def set_function_of(attribute: str) -> tuple[str, str | None] | None:
     """Return the function and its attribute that a name stands for; None where it is a column."""
     if not attribute.startswith(_MARK):
         return None
     _, function, name = attribute.split(_MARK, 2)
-    return cast("SetFunction", function), name or None
+    return function, name or None
 
 
-def _of_single(function: SetFunction, column: Column | None, size: int) -> Column:
+def _of_single(function: str, column: Column | None, size: int) -> Column:
     """Return the function of sets of one event each.
 
     Args:
@@ -264,7 +264,7 @@ def _of_single(function: SetFunction, column: Column | None, size: int) -> Colum
     return set_function(Aggregate(function), column, np.arange(size + 1))
 
 
-def _of_members(function: SetFunction, column: Column | None, size: int) -> Column:
+def _of_members(function: str, column: Column | None, size: int) -> Column:
     """Return the function of one set, as a column of one row.
 
     Missing values are left out, but by `first` and `last`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cepkit.errors import PatternError, nearest
+from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms
 from cepkit.pattern.conditions import Aggregate, Attribute, conjuncts, walk
 from cepkit.pattern.limits import refuse_too_deep, refuse_too_large, refuse_too_long
@@ -165,13 +166,12 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
                 expected="an event that matches have",
                 span=aggregate.span,
             )
-        if aggregate.function in ("first", "last"):
+        definition = AGGREGATES.get(aggregate.function)
+        if definition is None:
             raise PatternError(
-                f"AGG {aggregate.function.upper()}",
-                expected="COUNT, SUM, AVG, MIN or MAX",
-                span=aggregate.span,
+                f"AGG {aggregate.function.upper()}", expected=NAMES, span=aggregate.span
             )
-        if aggregate.function != "count" and aggregate.attribute is None:
+        if definition.takes != "anything" and aggregate.attribute is None:
             raise PatternError(
                 f"AGG {aggregate.function.upper()} of no attribute",
                 expected=f"an attribute, as in {aggregate.function.upper()}"

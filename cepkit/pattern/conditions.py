@@ -25,7 +25,6 @@ from cepkit.errors import Span
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "%"]
 ComparisonOperator: TypeAlias = OneOf["<", "<=", "=", "!=", ">=", ">"]
 Constant: TypeAlias = int | float | str | bool | timedelta | None
-SetFunction: TypeAlias = OneOf["count", "sum", "avg", "min", "max", "first", "last"]
 
 
 class _Node:
@@ -103,10 +102,11 @@ class Call(_Node):
 class Aggregate(_Node):
     """A function of a set of events: `count(b)`, `avg(b.price)`; in AGG also of the matches.
 
-    `COUNT` of the matches themselves has neither variable nor attribute.
+    The function is the name of one of `aggregates.AGGREGATES`, or "first" or "last", which are of
+    the events of a set alone. `COUNT` of the matches themselves has neither variable nor attribute.
     """
 
-    function: SetFunction
+    function: str
     variable: str | None = None
     attribute: str | None = None
     span: Span | None = field(default=None, compare=False, repr=False)

@@ -10,6 +10,7 @@ from typing import Any
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from cepkit.errors import PatternSyntaxError, Span, nearest
+from cepkit.pattern.aggregates import NAMES
 from cepkit.pattern.durations import NOT_UNITS, UNITS
 from cepkit.pattern.names import RESERVED, is_reserved, is_word, unquoted
 
@@ -45,7 +46,7 @@ _WORDS = {
     "COLUMN": "a column name",
     "UNIT": "a unit of time or EVENTS",
     "DURATION_UNIT": "a unit of time",
-    "FUNCTION": "COUNT, SUM, AVG, MIN or MAX",
+    "FUNCTION": NAMES,
     "ATTRIBUTE": "an attribute name",
     "NAME": "a variable name",
     "STRATEGY_NAME": "the name of a strategy",

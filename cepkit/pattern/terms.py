@@ -10,6 +10,7 @@ import numpy as np
 
 from cepkit.arguments import typed
 from cepkit.errors import PatternError, shown
+from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.conditions import (
     Aggregate,
     AllOf,
@@ -28,7 +29,6 @@ from cepkit.pattern.conditions import (
     IsNull,
     Literal,
     Negative,
-    SetFunction,
 )
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.limits import refuse_too_deep
@@ -223,7 +223,13 @@ def var(name: str) -> Variable:
 
 @typed
 def fn(function: str, *arguments: Operand) -> Term:
-    """Return a call of a built-in or registered function: ``fn("sqrt", a.price)``."""
+    """Return a call of a built-in or registered function: ``fn("sqrt", a.price)``.
+
+    Also an aggregate, as ``fn("stddev", b.price)``.
+    """
+    if function.lower() in AGGREGATES and len(arguments) == 1:
+        (what,) = arguments
+        return _aggregate(function.lower(), what)  # type: ignore[arg-type]
     name = function.lower() if function.lower() in FUNCTIONS else function
     return Term(Call(name, tuple(map(expression_of, arguments))))
 
@@ -313,7 +319,7 @@ def _arithmetic(operator: ArithmeticOperator, left: Operand, right: Operand) -> 
     return Term(Arithmetic(operator, expression_of(left), expression_of(right)))
 
 
-def _aggregate(function: SetFunction, what: Variable | Term) -> Term:
+def _aggregate(function: str, what: Variable | Term) -> Term:
     if isinstance(what, Variable):
         return Term(Aggregate(function, str(what)))
     found = expression_of(what)

@@ -13,6 +13,7 @@ from lark.visitors import Transformer_NonRecursive
 from cepkit.errors import PatternSyntaxError, Span, nearest
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
+from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.durations import read_duration, read_window
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
@@ -194,11 +195,11 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         if function.lower() not in SET_FUNCTIONS:
             raise PatternSyntaxError(
                 f"'{function}' is no aggregate",
-                expected="COUNT, SUM, AVG, MIN or MAX",
-                hint=nearest(function, ("COUNT", "SUM", "AVG", "MIN", "MAX")),
+                expected=NAMES,
+                hint=nearest(function, map(str.upper, AGGREGATES)),
                 span=self._span(function),
             )
-        return c.Aggregate(str(function).lower(), variable, attribute, self._span(meta))  # type: ignore[arg-type]
+        return c.Aggregate(str(function).lower(), variable, attribute, self._span(meta))
 
     # Conditions
 
@@ -312,9 +313,9 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         span = self._span(meta)
         match arguments:
             case (_LoneName() as variable,):
-                return c.Aggregate(function, str(variable), None, span)  # type: ignore[arg-type]
+                return c.Aggregate(function, str(variable), None, span)
             case (c.Attribute(variable, name),):
-                return c.Aggregate(function, variable, name, span)  # type: ignore[arg-type]
+                return c.Aggregate(function, variable, name, span)
         other = {"min": "least", "max": "greatest"}.get(function)
         raise PatternSyntaxError(
             f"{function} of something that is no set of events",

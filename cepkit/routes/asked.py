@@ -8,6 +8,7 @@ from dataclasses import replace
 from cepkit.aggregation.rows.tables import CAUSE, NEW, TIME
 from cepkit.aggregation.semirings.functions import Function, function_of
 from cepkit.errors import PatternError
+from cepkit.pattern.aggregates import NAMES
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.printer import aggregate_text
 from cepkit.pattern.query import Query
@@ -39,7 +40,7 @@ def functions_of(query: Query, further: Mapping[str, Function]) -> dict[str, Fun
     if not found:
         raise PatternError(
             "nothing to aggregate: the pattern has no AGG",
-            expected="AGG COUNT, or SUM, AVG, MIN, MAX of an attribute, as in AGG SUM(c.price)",
+            expected=f"AGG with {NAMES}, as in AGG SUM(c.price)",
             hint="add AGG COUNT to count the matches",
         )
     names = [event.variable for event in bound_events_of(query.structure)]

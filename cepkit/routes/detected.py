@@ -13,12 +13,13 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.aggregation.kernels.records import NOTHING, Tracks
 from cepkit.aggregation.rows import matched
 from cepkit.aggregation.rows.matched import Matched, Triggers
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.rows.tables import Values, columns_of
 from cepkit.aggregation.semirings.functions import Count, Element, Function, product
-from cepkit.aggregation.semirings.lanes import NOTHING, Lanes, Tracks, lanes_of, tracks_for
+from cepkit.aggregation.semirings.lanes import Lanes, lanes_of, tracks_for
 from cepkit.aggregation.sequence.elements import Emit, Together, reader
 from cepkit.aggregation.sequence.gathering import passing
 from cepkit.columnar.compile.program import Program
@@ -313,7 +314,7 @@ class _Gathering:
         sets: Mapping[str, Members],
     ) -> Tracks:
         tracks = tracks_for(lanes, size)
-        tracks.count[:] = 1
+        tracks.counts[:] = 1
         tracks.leasts[:] = NOTHING
         for positions, given, out, join in (
             (lanes.int_at, lanes.ints, tracks.ints, np.add),

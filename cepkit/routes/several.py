@@ -21,7 +21,7 @@ import numpy.typing as npt
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.aggregation.rows.tables import check_names, columns_of
-from cepkit.aggregation.semirings.functions import Count, Function
+from cepkit.aggregation.semirings.functions import Function, OfValues
 from cepkit.aggregation.sequence.definition import EventSequence
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.aggregation.sequence.operations import can_match
@@ -366,7 +366,7 @@ def plan_sharing(
                 continue
             positions = tuple(of[q] for q in related)
             rates = rates_of([sequences[q] for q in related])
-            lanes = [sum(not isinstance(f, Count) for f in functions[q].values()) for q in related]
+            lanes = [sum(_lanes(f) for f in functions[q].values()) for q in related]
             if explicit is None:
                 assert isinstance(sharing, str)
                 choice = choose(positions, rates, sharing, lanes)
@@ -386,6 +386,11 @@ def plan_sharing(
             forest = forest_of(positions, cuts)
             clusters.append(Cluster(tuple(related), positions, cuts, forest, cost, choice.alone))
     return SharingPlan(tuple(clusters), reasons)
+
+
+def _lanes(function: Function) -> int:
+    """Return about how many lanes a function takes."""
+    return max(1, len(function.definition.state)) if isinstance(function, OfValues) else 0
 
 
 def _checked(

@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
+from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.conditions import (
     Aggregate,
     AllOf,
@@ -170,9 +171,7 @@ def queries(draw: st.DrawFn) -> Query:
     strategies = [s for s in Strategy if partition_by or s is not Strategy.PARTITION_CONTIGUITY]
     positive = st.sampled_from([event.variable for event in branch.positive])
     aggregate = st.one_of(
-        st.builds(
-            Aggregate, st.sampled_from(["count", "sum", "avg", "min", "max"]), positive, names
-        ),
+        st.builds(Aggregate, st.sampled_from([*AGGREGATES]), positive, names),
         st.builds(Aggregate, st.just("count"), st.none() | positive),
     )
     aggregates = tuple(draw(st.lists(aggregate, max_size=2)))

@@ -18,6 +18,7 @@ from cepkit.aggregation.methods.running import STATES
 from cepkit.aggregation.sequence.definition import sequence_of
 from cepkit.errors import UnsupportedError
 from cepkit.pattern import conditions as c
+from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.checks import check
 from cepkit.pattern.nodes import Event, Not, Seq, Structure, bound_events_of, events_of
 from cepkit.pattern.policies import CountWindow, Strategy
@@ -37,8 +38,9 @@ def _with_aggregates(draw: st.DrawFn, query: Query) -> Query:
     names = [event.variable for event in bound_events_of(query.structure)]
     asked = [c.Aggregate("count")]
     for _ in range(draw(st.integers(0, 3))):
-        function = draw(st.sampled_from(("sum", "min", "avg", "max", "count")))
-        attribute = draw(st.sampled_from("xyz" if function in ("sum", "avg") else "xyzsf"))
+        function = draw(st.sampled_from([*AGGREGATES]))
+        numbers = AGGREGATES[function].takes in ("amounts", "numbers")
+        attribute = draw(st.sampled_from("xyz" if numbers else "xyzsf"))
         asked.append(c.Aggregate(function, draw(st.sampled_from(names)), attribute))
     if draw(st.booleans()):
         asked.append(c.Aggregate("count", draw(st.sampled_from(names))))

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.parser import parse
 from cepkit.pattern.query import Query
 from cepkit.routes.aggregates import EMITS, aggregate
@@ -21,10 +22,10 @@ def _aggregates(draw: st.DrawFn, length: int) -> str:
     """Draw what is asked of a sequence: any functions of any of its events."""
     asked = {"COUNT"}
     for _ in range(draw(st.integers(0, 3))):
-        function = draw(st.sampled_from(("SUM", "AVG", "MIN", "MAX", "COUNT")))
-        textual = function in ("MIN", "MAX", "COUNT")
+        function = draw(st.sampled_from([*AGGREGATES]))
+        textual = AGGREGATES[function].takes not in ("amounts", "numbers")
         attribute = draw(st.sampled_from(("x", "y", "z", "s") if textual else ("x", "y", "z")))
-        asked.add(f"{function}(v{draw(st.integers(0, length - 1))}.{attribute})")
+        asked.add(f"{function.upper()}(v{draw(st.integers(0, length - 1))}.{attribute})")
     return ", ".join(sorted(asked))
 
 

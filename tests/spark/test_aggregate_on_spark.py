@@ -72,7 +72,9 @@ def clicks(n: int = 4000) -> pd.DataFrame:
     )
 
 
-EVERYTHING = "COUNT, SUM(b.n), AVG(b.x), MIN(b.word), MAX(a.ts), COUNT(b.x)"
+EVERYTHING = (
+    "COUNT, SUM(b.n), AVG(b.x), STDDEV(b.n), VARIANCE(b.x), MIN(b.word), MAX(a.ts), COUNT(b.x)"
+)
 
 
 def rows_of(frame: pd.DataFrame) -> Counter[tuple[Any, ...]]:

@@ -23,6 +23,7 @@ _BLOCK = re.compile(r"^`([\w/.]+)`[^\n]*:\n\n```python\n(.*?)^```", re.DOTALL | 
 _PROGRAM = """
 import contextlib, io, json, runpy, sys
 import cepkit as ck
+import pandas as pd
 from cepkit.cli import main
 
 def shown(call, *arguments):
@@ -137,6 +138,45 @@ def test_add_a_cost_model(project: Path, answers: Answers):
     assert "did you mean 'combinations'?" in error
     assert "combinations" in suite
     assert "| `combinations` | combinations of events" in rows("docs/plans.md", project)
+
+
+_EVENTS = (
+    "ck.events(pd.DataFrame({'ts': pd.to_datetime([1, 2, 3, 4], unit='s'), "
+    "'kind': list('AABB'), 'x': [1, 4, 0, 0], 'y': [0, 0, 1.5, None]}), time='ts', type='kind')"
+)
+
+
+def _aggregates(agg: str, options: str) -> str:
+    pattern = f"PATTERN SEQ(A a, B b) WITHIN 10 s AGG {agg}"
+    return f"ck.aggregate({_EVENTS}, {pattern!r}, {options}).to_pandas().iloc[-1].tolist()"
+
+
+def test_add_an_aggregate(project: Path, answers: Answers):
+    follow("Add an aggregate", project)
+    agg = "MIDRANGE(a.x), MIDRANGE(b.y)"
+    *by_method, text, error, of_text, in_set, several = answers(
+        *(
+            _aggregates(agg, f"emit='total', method={method!r}")
+            for method in ("prefix-counters", "window-product", "two-step", "detect")
+        ),
+        "str(ck.parse('PATTERN A a AGG MIDRANGE(a.x)'))",
+        "shown(ck.parse, 'PATTERN A a AGG MIDRANG(a.x)')",
+        f"shown(ck.aggregate, {_EVENTS}, 'PATTERN A a AGG MIDRANGE(a.kind)')",
+        f"ck.detect({_EVENTS}, 'PATTERN KL(A a) WHERE midrange(a.x) = 2.5').count()",
+        f"[r.to_pandas().iloc[0, 0] for r in ck.aggregate({_EVENTS}, ["
+        "'PATTERN SEQ(A a, B b) WITHIN 9 s AGG MIDRANGE(a.x)', "
+        "'PATTERN SEQ(A a, B b, B c) WITHIN 9 s AGG MIDRANGE(a.x)'], "
+        "emit='total', sharing='prefix')]",
+    )
+    assert by_method == [[2.5, 1.5]] * 4
+    assert "AGG MIDRANGE(a.x)" in text
+    assert "STDDEV or MIDRANGE" in error
+    assert "did you mean 'MIDRANGE'?" in error
+    assert "Expected: numbers" in of_text
+    assert in_set == 1
+    assert several == [2.5, 2.5]
+    line = "| `MIDRANGE` | the middle between the least and the greatest |"
+    assert line in rows("docs/pattern-language.md", project)
 
 
 def test_add_a_mechanism(project: Path, answers: Answers):

@@ -1,8 +1,7 @@
 """The methods for the number of matches alone: what most queries ask, without lanes.
 
-The same as `shared_loops.run` of one sequence and as `stack_loops.run`, which says what arguments
-are; a third to a half of their time. Loops count in unsigned integers: signed indices cost a
-wrap-around test on each access.
+The same as `shared.run` of one sequence and as `stacks.run`, in a third to a half of their time.
+Loops count in unsigned integers: signed indices cost a wrap-around test on each access.
 """
 
 from __future__ import annotations
@@ -11,28 +10,19 @@ import numpy as np
 import numpy.typing as npt
 from numpy import uintp
 
-from cepkit.compiling import compiled
+from cepkit.aggregation.kernels.records import Output, Steps
+from cepkit.compiling import compiled, lent
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
 
 
 @compiled
-def by_prefix_counters(
-    ts: Wide,
-    codes: Ints,
-    starts: Wide,
-    n: int,
-    window: int,
-    most: int,
-    only_new: bool,
-    expiries: bool,
-    new: Wide,
-    count: Wide,
-    e_op: Wide,
-    e_count: Wide,
-) -> int:
-    """Count by a row of prefix counters for each live START."""
+def by_prefix_counters(steps: Steps, most: int, to: Output) -> int:
+    """Count by prefix counters for each live START; return how many moments of expiry there are."""
+    ts, codes, _, starts, n, window = steps
+    only_new, expiries, new, e_op = to.only_new, to.expiries, to.new, to.op
+    count, e_count = to.tracks.counts, to.left.counts
     one = uintp(1)
     # Room to move to the front again only now and then.
     capacity = uintp(2 * most + 64)
@@ -60,10 +50,7 @@ def by_prefix_counters(
                         lo += one
                     if expiries and gone != 0:
                         e_op[written] = born[lo - one]
-                        left = 0
-                        for s in range(lo, hi):
-                            left += c[last, s]
-                        e_count[written] = left
+                        e_count[written] = _total(c, last, lo, hi)
                         written += 1
             if i == end:
                 break
@@ -74,13 +61,7 @@ def by_prefix_counters(
                     c[p, s] = 0
                 continue
             if code == 0:
-                total = 0
-                if n == 1:
-                    total = 1
-                else:
-                    for s in range(lo, hi):
-                        total += c[before, s]
-                new[done] = total
+                new[done] = 1 if n == 1 else _total(c, before, lo, hi)
             if code == 2 * (n - 1):
                 if window >= 0 or hi == 0:
                     if hi == capacity:
@@ -105,31 +86,27 @@ def by_prefix_counters(
                 if i + 1 < end and codes[i + 1] == 0 and ts[i + 1] == ts[i]:
                     continue
                 if not only_new:
-                    total = 0
-                    for s in range(lo, hi):
-                        total += c[last, s]
+                    total = _total(c, last, lo, hi)
                     for at in range(run_begin, done):
                         count[at] = total
                 run_begin = done
     return written
 
 
+@lent
+def _total(c: Wide, row: np.uintp, lo: np.uintp, hi: np.uintp) -> int:
+    total = 0
+    for s in range(lo, hi):
+        total += c[row, s]
+    return total
+
+
 @compiled
-def by_stacks(
-    ts: Wide,
-    codes: Ints,
-    starts: Wide,
-    n: int,
-    window: int,
-    most: int,
-    only_new: bool,
-    expiries: bool,
-    new: Wide,
-    count: Wide,
-    e_op: Wide,
-    e_count: Wide,
-) -> int:
-    """Count by two stacks of products of matrices."""
+def by_stacks(steps: Steps, most: int, to: Output) -> int:
+    """Count by two stacks of products of matrices; return how many moments of expiry there are."""
+    ts, codes, _, starts, n, window = steps
+    only_new, expiries, new, e_op = to.only_new, to.expiries, to.new, to.op
+    count, e_count = to.tracks.counts, to.left.counts
     one, width = uintp(1), uintp(n + 1)
     last, before = uintp(n) * width, uintp(n - 1) * width
     start_code = 2 * (n - 1)

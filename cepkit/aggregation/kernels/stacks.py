@@ -8,114 +8,84 @@ any size are known when their remainders modulo enough primes are (`remainders`)
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
-import numpy.typing as npt
 from numpy import uintp
 
-from cepkit.compiling import compiled, inlined
+from cepkit.aggregation.kernels.records import (
+    NOBODY,
+    NOTHING,
+    Carried,
+    Floats,
+    Ints,
+    Output,
+    Steps,
+    Tracks,
+    Wide,
+)
+from cepkit.compiling import compiled, lent
 
-Ints = npt.NDArray[np.int32]
-Wide = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
-NOBODY = np.iinfo(np.int64).max
-NOTHING = NOBODY - 1
-"""As in `lanes`; loops take constants from their own module."""
+class Lanes(NamedTuple):
+    """Numbers of all lanes, those of a lane one behind the other.
+
+    Attributes:
+        ints: int64[(1 + ki) * size], the numbers of matches, then the integer lanes.
+        floats: float64[(1 + kf) * size], likewise; nothing where there is no float lane.
+        leasts: int64[km * size], the least lanes.
+    """
+
+    ints: Wide
+    floats: Floats
+    leasts: Wide
+
+
+class Front(NamedTuple):
+    """The older part: first rows of suffix products, one for each live START, the newest first.
+
+    Attributes:
+        rows: As many numbers as a row has, for each START.
+        op: int64[STARTs], the operation of each.
+    """
+
+    rows: Lanes
+    op: Wide
 
 
 @compiled
-def run(
-    ts: Wide,
-    codes: Ints,
-    rows: Ints,
-    starts: Wide,
-    n: int,
-    window: int,
-    most: int,
-    int_at: Ints,
-    ints: Wide,
-    float_at: Ints,
-    floats: Floats,
-    least_at: Ints,
-    leasts: Wide,
-    prime: int,
-    only_new: bool,
-    expiries: int,
-    new: Wide,
-    count: Wide,
-    out_ints: Wide,
-    out_floats: Floats,
-    out_leasts: Wide,
-    e_op: Wide,
-    e_count: Wide,
-    e_ints: Wide,
-    e_floats: Floats,
-    e_leasts: Wide,
-) -> int:
+def run(steps: Steps, most: int, carried: Carried, prime: int, to: Output) -> int:
     """Aggregate all keys with any lanes and absences.
 
     Args:
-        ts: With codes, rows, starts, n and window (-1: none) the `Operations`.
-        codes: See there.
-        rows: See there.
-        starts: See there.
-        n: See there.
-        window: See there.
+        steps: The operations, by key.
         most: The most STARTs of a key that live at once.
-        int_at: With the following five the `Lanes`.
-        ints: See there.
-        float_at: See there.
-        floats: See there.
-        least_at: See there.
-        leasts: See there.
+        carried: The lanes.
         prime: Modulo which whole numbers are counted, of at most 31 bits; 0 for none.
-        only_new: Whether the output is about the matches that a trigger completes instead of the
-            live ones.
-        expiries: Whether the moments of expiry are written out too; with 2 every moment at which a
-            START expires, whether a match goes or not.
-        new: For each trigger, in the order of operations, how many matches it completes.
-        count: With the following three the `Tracks` of the triggers.
-        out_ints: See there.
-        out_floats: See there.
-        out_leasts: See there.
-        e_op: The last START of each moment of expiry at which matches went.
-        e_count: With the following three the `Tracks` of what was left then.
-        e_ints: See there.
-        e_floats: See there.
-        e_leasts: See there.
+        to: What is written.
 
     Returns:
         How many moments of expiry were written.
     """
+    ts, codes, rows, starts, n, window = steps
+    only_new, expiries, new, tracks, e_op, left = to
     one, width = uintp(1), uintp(n + 1)
-    square = width * width
-    ki, km = uintp(int_at.size + 1), uintp(least_at.size)
-    kf = uintp(float_at.size + (1 if float_at.size else 0))
+    ki, km = uintp(carried.int_at.size + 1), uintp(carried.least_at.size)
+    kf = uintp(carried.float_at.size + (1 if carried.float_at.size else 0))
     # b of the newer part, (m, j) in row m: what goes on from length j to length m.
-    b_i, t_i = np.zeros(ki * square, dtype=np.int64), np.zeros(ki * square, dtype=np.int64)
-    b_f, t_f = np.zeros(kf * square, dtype=np.float64), np.zeros(kf * square, dtype=np.float64)
-    b_m, t_m = np.zeros(km * square, dtype=np.int64), np.zeros(km * square, dtype=np.int64)
-    # First rows of suffix products, one for each live START of the older part, newest first; the
-    # one that counts is copied.
-    room = uintp(most)
-    f_i = np.zeros(room * ki * width, dtype=np.int64)
-    f_f = np.zeros(room * kf * width, dtype=np.float64)
-    f_m = np.zeros(room * km * width, dtype=np.int64)
-    f_op = np.zeros(room, dtype=np.int64)
-    h_i = np.zeros(ki * width, dtype=np.int64)
-    h_f = np.zeros(kf * width, dtype=np.float64)
-    h_m = np.zeros(km * width, dtype=np.int64)
-    v_i = np.zeros(ki, dtype=np.int64)
-    v_f = np.zeros(kf, dtype=np.float64)
-    v_m = np.zeros(km, dtype=np.int64)
+    b, t = _lanes(ki, kf, km, width * width), _lanes(ki, kf, km, width * width)
+    older = Front(_lanes(ki, kf, km, uintp(most) * width), np.zeros(uintp(most), dtype=np.int64))
+    op = older.op
+    h = _lanes(ki, kf, km, width)  # the row that counts
+    v = _lanes(ki, kf, km, one)
     start_code = 2 * (n - 1)
-    last, before = uintp(n) * width, uintp(n - 1) * width
+    last = uintp(n) * width
     done = 0
     written = 0
     for key in range(starts.size - 1):
         begin, end = starts[key], starts[key + 1]
-        _reset(b_i, b_f, b_m, width)
-        _take(f_i, f_f, f_m, uintp(0), h_i, h_f, h_m, width)
+        _reset(b, width)
+        _take(older.rows, uintp(0), h, width)
         front, lives = uintp(0), uintp(0)  # live STARTs of the older and of the newer part
         oldest = begin  # the oldest START of the newer part, or something before it
         run_begin = done
@@ -124,7 +94,7 @@ def run(
             # Without rows of expiry it is soon enough when a trigger asks.
             while window >= 0 and (code == 0 or expiries) and front + lives > 0:
                 if front > 0:
-                    start = f_op[front - one]
+                    start = op[front - one]
                 else:
                     while codes[oldest] != start_code:
                         oldest += 1
@@ -132,122 +102,146 @@ def run(
                 now = ts[i] if i < end and not expiries else ts[start] + window + 1
                 if (i < end and now > ts[i]) or now - ts[start] <= window:
                     break
-                had = _ways(h_i, uintp(0), b_i, last, width, prime) if expiries == 1 else 0
-                while front > 0 and now - ts[f_op[front - one]] > window:
+                had = _number(h, b, last, width, prime) if expiries == 1 else 0
+                while front > 0 and now - ts[op[front - one]] > window:
                     front -= one
-                    start = f_op[front]
+                    start = op[front]
                 if front == 0:
                     while oldest < i and now - ts[oldest] > window:
                         if codes[oldest] == start_code:
                             start = oldest
                         oldest += 1
-                    # The newer part becomes the older one, from its first live START on.
-                    _reset(t_i, t_f, t_m, width)
-                    for at in range(i - 1, oldest - 1, -1):
-                        early = codes[at]
-                        p = uintp(n - ((early + 1) >> 1))
-                        if early & 1:
-                            _clear(t_i, t_f, t_m, p, width)
-                            continue
-                        _extend(
-                            t_i, t_f, t_m, (p - one) * width, p * width, p, rows[at], width,
-                            int_at, ints, float_at, floats, least_at, leasts, prime,
-                        )  # fmt: skip
-                        if early == start_code:
-                            f_op[front] = at
-                            for lane in range(ki):
-                                for m in range(width):
-                                    f_i[(front * ki + lane) * width + m] = t_i[lane * square + m]
-                            for lane in range(kf):
-                                for m in range(width):
-                                    f_f[(front * kf + lane) * width + m] = t_f[lane * square + m]
-                            for lane in range(km):
-                                for m in range(width):
-                                    f_m[(front * km + lane) * width + m] = t_m[lane * square + m]
-                            front += one
-                    _reset(b_i, b_f, b_m, width)
+                    front = _turn(codes, rows, oldest, i, n, carried, prime, t, older)
+                    _reset(b, width)
                     oldest = i
                     lives = uintp(0)
-                _take(f_i, f_f, f_m, front, h_i, h_f, h_m, width)
-                if expiries == 2 or (
-                    expiries == 1 and had != _ways(h_i, uintp(0), b_i, last, width, prime)
-                ):
-                    _values(h_i, h_f, h_m, b_i, b_f, b_m, last, width, prime, v_i, v_f, v_m)
+                _take(older.rows, front, h, width)
+                if expiries == 2 or (expiries == 1 and had != _number(h, b, last, width, prime)):
+                    _values(h, b, last, width, prime, v)
                     e_op[written] = start
-                    e_count[written] = v_i[0]
-                    for lane in range(one, ki):
-                        e_ints[lane - one, written] = v_i[lane]
-                    for lane in range(one, kf):
-                        e_floats[lane - one, written] = v_f[lane]
-                    for lane in range(km):
-                        e_leasts[lane, written] = v_m[lane]
+                    _write(left, written, v)
                     written += 1
             if i == end:
                 break
             p = uintp(n - ((code + 1) >> 1))
             if code & 1:
-                _clear(b_i, b_f, b_m, p, width)
+                _clear(b, p, width)
                 continue
-            event = rows[i]
             if code == 0:
-                new[done] = _ways(h_i, uintp(0), b_i, before, width, prime)
+                before = last - width
+                new[done] = _number(h, b, before, width, prime)
                 if only_new:
-                    _values(h_i, h_f, h_m, b_i, b_f, b_m, before, width, prime, v_i, v_f, v_m)
-                    count[done] = v_i[0]
-                    for lane in range(one, ki):
-                        wi = ints[lane - one, event] if int_at[lane - one] == n else 0
-                        whole = v_i[lane] + wi * v_i[0]
-                        out_ints[lane - one, done] = whole % prime if prime else whole
-                    for lane in range(one, kf):
-                        out_floats[lane - one, done] = v_f[lane]
-                        if float_at[lane - one] == n and v_f[0] != 0.0:
-                            out_floats[lane - one, done] += floats[lane - one, event] * v_f[0]
-                    for lane in range(km):
-                        w = leasts[lane, event] if least_at[lane] == n else NOTHING
-                        if v_m[lane] != NOBODY:
-                            out_leasts[lane, done] = min(w, v_m[lane])
-            _extend(
-                b_i, b_f, b_m, p * width, (p - one) * width, p, event, width,
-                int_at, ints, float_at, floats, least_at, leasts, prime,
-            )  # fmt: skip
+                    _values(h, b, before, width, prime, v)
+                    _complete(tracks, done, v, n, rows[i], carried, prime)
+            _extend(b, p * width, (p - one) * width, p, rows[i], width, carried, prime)
             lives += uintp(code == start_code)
             if code == 0:
                 done += 1
                 if i + 1 < end and codes[i + 1] == 0 and ts[i + 1] == ts[i]:
                     continue
                 if not only_new:
-                    _values(h_i, h_f, h_m, b_i, b_f, b_m, last, width, prime, v_i, v_f, v_m)
+                    _values(h, b, last, width, prime, v)
                     for at in range(run_begin, done):
-                        count[at] = v_i[0]
-                        for lane in range(one, ki):
-                            out_ints[lane - one, at] = v_i[lane]
-                        for lane in range(one, kf):
-                            out_floats[lane - one, at] = v_f[lane]
-                        for lane in range(km):
-                            out_leasts[lane, at] = v_m[lane]
+                        _write(tracks, at, v)
                 run_begin = done
     return written
 
 
-@inlined
-def _extend(
-    x_i: Wide,
-    x_f: Floats,
-    x_m: Wide,
-    to: np.uintp,
-    come: np.uintp,
-    p: np.uintp,
-    event: int,
-    width: np.uintp,
-    int_at: Ints,
-    ints: Wide,
-    float_at: Ints,
-    floats: Floats,
-    least_at: Ints,
-    leasts: Wide,
-    prime: int,
+@compiled
+def _lanes(ki: np.uintp, kf: np.uintp, km: np.uintp, size: np.uintp) -> Lanes:
+    return Lanes(
+        np.zeros(ki * size, dtype=np.int64),
+        np.zeros(kf * size, dtype=np.float64),
+        np.zeros(km * size, dtype=np.int64),
+    )
+
+
+@lent
+def _turn(
+    codes: Ints, rows: Ints, begin: int, end: int, n: int, carried: Carried, prime: int, t: Lanes,
+    older: Front,
+) -> np.uintp:  # fmt: skip
+    """Make the newer part the older one; return how many STARTs there are.
+
+    Args:
+        codes: Those of all operations.
+        rows: Their events.
+        begin: The first operation of the newer part that counts.
+        end: The one after the last.
+        n: The positions of the sequence.
+        carried: The lanes.
+        prime: As of `run`.
+        t: A matrix to work in, here (j, m) in row j.
+        older: The older part.
+    """
+    width, front = uintp(n + 1), uintp(0)
+    square = width * width
+    _reset(t, width)
+    for at in range(end - 1, begin - 1, -1):
+        code = codes[at]
+        p = uintp(n - ((code + 1) >> 1))
+        if code & 1:
+            _clear(t, p, width)
+            continue
+        _extend(t, (p - uintp(1)) * width, p * width, p, rows[at], width, carried, prime)
+        if code == 2 * (n - 1):
+            older.op[front] = at
+            _first(t.ints, older.rows.ints, front, width, square)
+            _first(t.floats, older.rows.floats, front, width, square)
+            _first(t.leasts, older.rows.leasts, front, width, square)
+            front += uintp(1)
+    return front
+
+
+@lent
+def _first(t: Any, rows: Any, front: np.uintp, width: np.uintp, square: np.uintp) -> None:
+    """Copy the first row of each lane of a matrix."""
+    lanes = uintp(t.size) // square
+    for lane in range(lanes):
+        for m in range(width):
+            rows[(front * lanes + lane) * width + m] = t[lane * square + m]
+
+
+@lent
+def _write(to: Tracks, at: int, v: Lanes) -> None:
+    """Write what the lanes hold."""
+    to.counts[at] = v.ints[0]
+    for lane in range(to.ints.shape[0]):
+        to.ints[lane, at] = v.ints[lane + 1]
+    for lane in range(to.floats.shape[0]):
+        to.floats[lane, at] = v.floats[lane + 1]
+    for lane in range(to.leasts.shape[0]):
+        to.leasts[lane, at] = v.leasts[lane]
+
+
+@lent
+def _complete(
+    to: Tracks, at: int, v: Lanes, n: int, event: int, carried: Carried, prime: int
 ) -> None:
+    """Write what the matches hold that an event completes, given what comes before it."""
+    to.counts[at] = v.ints[0]
+    for lane in range(to.ints.shape[0]):
+        wi = carried.ints[lane, event] if carried.int_at[lane] == n else 0
+        whole = v.ints[lane + 1] + wi * v.ints[0]
+        to.ints[lane, at] = whole % prime if prime else whole
+    for lane in range(to.floats.shape[0]):
+        to.floats[lane, at] = v.floats[lane + 1]
+        if carried.float_at[lane] == n and v.floats[0] != 0.0:
+            to.floats[lane, at] += carried.floats[lane, event] * v.floats[0]
+    for lane in range(to.leasts.shape[0]):
+        w = carried.leasts[lane, event] if carried.least_at[lane] == n else NOTHING
+        if v.leasts[lane] != NOBODY:
+            to.leasts[lane, at] = min(w, v.leasts[lane])
+
+
+@lent
+def _extend(
+    x: Lanes, to: np.uintp, come: np.uintp, p: np.uintp, event: int, width: np.uintp,
+    carried: Carried, prime: int,
+) -> None:  # fmt: skip
     """Add one row of the matrices to another, with what an event at position `p` has."""
+    x_i, x_f, x_m = x
+    int_at, ints, float_at, floats, least_at, leasts = carried
     square = width * width
     for lane in range(uintp(int_at.size)):
         row, source = (lane + uintp(1)) * square + to, (lane + uintp(1)) * square + come
@@ -284,68 +278,62 @@ def _extend(
             x_m[row + j] = min(x_m[row + j], longer)
 
 
-@inlined
-def _reset(x_i: Wide, x_f: Floats, x_m: Wide, width: np.uintp) -> None:
+@lent
+def _reset(x: Lanes, width: np.uintp) -> None:
     """Make identity matrices."""
     square = width * width
-    x_i[:] = 0
-    x_f[:] = 0.0
-    x_m[:] = NOBODY
+    for lane in range(uintp(x.ints.size) // square):
+        _diagonal(x.ints, lane * square, width, 0, 1 if lane == 0 else 0)
+    for lane in range(uintp(x.floats.size) // square):
+        _diagonal(x.floats, lane * square, width, 0.0, 1.0 if lane == 0 else 0.0)
+    for lane in range(uintp(x.leasts.size) // square):
+        _diagonal(x.leasts, lane * square, width, NOBODY, NOTHING)
+
+
+@lent
+def _diagonal(x: Any, begin: np.uintp, width: np.uintp, beside: Any, on: Any) -> None:
+    for at in range(width * width):
+        x[begin + at] = beside
     for j in range(width):
-        x_i[j * width + j] = 1
-        if x_f.size:
-            x_f[j * width + j] = 1.0
-        for lane in range(uintp(x_m.size) // square):
-            x_m[lane * square + j * width + j] = NOTHING
+        x[begin + j * width + j] = on
 
 
-@inlined
-def _clear(x_i: Wide, x_f: Floats, x_m: Wide, p: np.uintp, width: np.uintp) -> None:
+@lent
+def _clear(x: Lanes, p: np.uintp, width: np.uintp) -> None:
     """End all prefixes of a length: the matrix of an absence."""
     square = width * width
-    for lane in range(uintp(x_i.size) // square):
+    for lane in range(uintp(x.ints.size) // square):
         for j in range(width):
-            x_i[lane * square + p * width + j] = 0
-    for lane in range(uintp(x_f.size) // square):
+            x.ints[lane * square + p * width + j] = 0
+    for lane in range(uintp(x.floats.size) // square):
         for j in range(width):
-            x_f[lane * square + p * width + j] = 0.0
-    for lane in range(uintp(x_m.size) // square):
+            x.floats[lane * square + p * width + j] = 0.0
+    for lane in range(uintp(x.leasts.size) // square):
         for j in range(width):
-            x_m[lane * square + p * width + j] = NOBODY
+            x.leasts[lane * square + p * width + j] = NOBODY
 
 
-@inlined
-def _take(
-    f_i: Wide,
-    f_f: Floats,
-    f_m: Wide,
-    front: np.uintp,
-    h_i: Wide,
-    h_f: Floats,
-    h_m: Wide,
-    width: np.uintp,
-) -> None:
+@lent
+def _take(rows: Lanes, front: np.uintp, h: Lanes, width: np.uintp) -> None:
     """Copy the row of the oldest live START of the older part; of the empty match without one."""
-    x_i, x_f, x_m = uintp(h_i.size), uintp(h_f.size), uintp(h_m.size)
+    x_i, x_f, x_m = uintp(h.ints.size), uintp(h.floats.size), uintp(h.leasts.size)
     if front > 0:
         for m in range(x_i):
-            h_i[m] = f_i[(front - uintp(1)) * x_i + m]
+            h.ints[m] = rows.ints[(front - uintp(1)) * x_i + m]
         for m in range(x_f):
-            h_f[m] = f_f[(front - uintp(1)) * x_f + m]
+            h.floats[m] = rows.floats[(front - uintp(1)) * x_f + m]
         for m in range(x_m):
-            h_m[m] = f_m[(front - uintp(1)) * x_m + m]
-    else:
-        h_i[:] = 0
-        h_f[:] = 0.0
-        h_m[:] = NOBODY
-        h_i[0] = 1
-        if h_f.size:
-            h_f[0] = 1.0
-        for m in range(uintp(0), x_m, width):
-            h_m[m] = NOTHING
+            h.leasts[m] = rows.leasts[(front - uintp(1)) * x_m + m]
+        return
+    for m in range(x_i):
+        h.ints[m] = m == 0
+    for m in range(x_f):
+        h.floats[m] = m == 0
+    for m in range(x_m):
+        h.leasts[m] = NOTHING if m % width == 0 else NOBODY
 
 
-@inlined
+@lent
 def _ways(h: Wide, at: np.uintp, b: Wide, row: np.uintp, width: np.uintp, prime: int) -> int:
     """Return the product of a lane of `h`, which begins at `at`, and a row of `b`."""
     total = 0
@@ -354,22 +342,16 @@ def _ways(h: Wide, at: np.uintp, b: Wide, row: np.uintp, width: np.uintp, prime:
     return total % prime if prime else total
 
 
-@inlined
-def _values(
-    h_i: Wide,
-    h_f: Floats,
-    h_m: Wide,
-    b_i: Wide,
-    b_f: Floats,
-    b_m: Wide,
-    row: np.uintp,
-    width: np.uintp,
-    prime: int,
-    v_i: Wide,
-    v_f: Floats,
-    v_m: Wide,
-) -> None:
+@lent
+def _number(h: Lanes, b: Lanes, row: np.uintp, width: np.uintp, prime: int) -> int:
+    """Return how many live prefixes there are of the length that a row of `b` is about."""
+    return _ways(h.ints, uintp(0), b.ints, row, width, prime)
+
+
+@lent
+def _values(h: Lanes, b: Lanes, row: np.uintp, width: np.uintp, prime: int, v: Lanes) -> None:
     """Write what the lanes hold of all live prefixes of a length."""
+    (h_i, h_f, h_m), (b_i, b_f, b_m), (v_i, v_f, v_m) = h, b, v
     square = width * width
     for lane in range(uintp(v_i.size)):
         total = _ways(h_i, lane * width, b_i, row, width, prime)

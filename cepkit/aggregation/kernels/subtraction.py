@@ -7,99 +7,130 @@ right modulo 2 to the 64, whatever happens in between.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-import numpy.typing as npt
 from numpy import uintp
 
-from cepkit.compiling import compiled
+from cepkit.aggregation.kernels.records import Bits, Carried, Ints, Tracks, Wide
+from cepkit.compiling import compiled, lent
 
-Ints = npt.NDArray[np.int32]
-Wide = npt.NDArray[np.int64]
+
+class Stream(NamedTuple):
+    """Operations in the order of the stream.
+
+    Attributes:
+        ts: int64[operations], the time of each.
+        codes: int32[operations], what each does.
+        rows: int32[operations], the event of each.
+        keys: int32[operations], the key of each; nothing where all have the same.
+        groups: int32[keys], the group of each key.
+        length: How many positions the sequence has.
+        window: The greatest difference of times; -1: none.
+    """
+
+    ts: Wide
+    codes: Ints
+    rows: Ints
+    keys: Ints
+    groups: Ints
+    length: int
+    window: int
+
+
+class Output(NamedTuple):
+    """What is written.
+
+    Attributes:
+        only_new: Whether it is about the matches that a trigger completes instead of the live ones
+            of its group.
+        expiries: Whether the moments are written at which live matches of a group expire and that
+            are no triggers of it.
+        of: int32[triggers], the group of each trigger.
+        new: int64[triggers], how many matches each completes.
+        tracks: What is asked for at each.
+        ts: int64[STARTs], the moments of expiry.
+        left_of: int32[STARTs], the group of each.
+        left: What its group holds then.
+    """
+
+    only_new: bool
+    expiries: bool
+    of: Ints
+    new: Wide
+    tracks: Tracks
+    ts: Wide
+    left_of: Ints
+    left: Tracks
+
+
+class _Sums(NamedTuple):
+    """What is known of all keys and groups.
+
+    c[m, j] is how many prefixes go on from length j to length m. Row 0, the empty prefix, comes
+    first and once for all keys, then rows 1 to n of each key.
+
+    Attributes:
+        c: int64[(keys * n + 1) * width], of numbers of matches.
+        s: int64[(keys * ki * n + 1) * width], of integer lanes.
+        live: int64[groups], how many live matches each group has.
+        sums: int64[ki, groups], what the lanes hold of them.
+    """
+
+    c: Wide
+    s: Wide
+    live: Wide
+    sums: Wide
+
+
+class _Expiring(NamedTuple):
+    """Groups of which live matches expire at the moment.
+
+    Attributes:
+        triggered: int64[groups], the operation since whose time each has triggers.
+        shrunk: bool[groups], whether matches expire.
+        latest: int64[groups], the last START that does.
+        which: int32[groups], the groups that shrink, in some order.
+    """
+
+    triggered: Wide
+    shrunk: Bits
+    latest: Wide
+    which: Ints
 
 
 @compiled
-def run(
-    ts: Wide,
-    codes: Ints,
-    rows: Ints,
-    keys: Ints,
-    groups: Ints,
-    n: int,
-    window: int,
-    int_at: Ints,
-    ints: Wide,
-    only_new: bool,
-    expiries: bool,
-    of: Ints,
-    new: Wide,
-    count: Wide,
-    out_ints: Wide,
-    e_ts: Wide,
-    e_of: Ints,
-    e_count: Wide,
-    e_ints: Wide,
-) -> int:
+def run(stream: Stream, carried: Carried, to: Output) -> int:
     """Aggregate all keys together, in the order of the stream.
 
     Args:
-        ts: With codes, rows, keys, groups, n and window (-1: none) the `Interleaved`.
-        codes: See there.
-        rows: See there.
-        keys: See there.
-        groups: See there.
-        n: See there.
-        window: See there.
-        int_at: With the following the integer lanes of `Lanes`.
-        ints: See there.
-        only_new: Whether the output is about the matches that a trigger completes instead of the
-            live ones of its group.
-        expiries: Whether the moments are written out at which live matches of a group expire and
-            that are no triggers of it.
-        of: The group of each trigger.
-        new: How many matches each completes.
-        count: With the following what is asked for at each.
-        out_ints: See there.
-        e_ts: The moments of expiry.
-        e_of: The group of each.
-        e_count: With the following what its group holds then.
-        e_ints: See there.
+        stream: The operations.
+        carried: The lanes; of integers alone.
+        to: What is written.
 
     Returns:
         How many moments of expiry were written.
     """
+    ts, codes, rows, keys, groups, n, window = stream
+    only_new, expiries, of, new, tracks = to.only_new, to.expiries, to.of, to.new, to.tracks
     one = uintp(1)
-    ki = uintp(int_at.size)
     size = ts.size
-    # c[m, j], how many prefixes go on from length j to length m. Row 0, the empty prefix, comes
-    # first and once for all keys, then rows 1 to n of each key. Loops go over whole rows and
-    # columns, zeros too, and what only some positions do is multiplied by whether they are it:
-    # a processor loses more by guessing wrong than by adding zeros.
+    sums = _nothing(groups, n, carried.int_at.size)
+    c, live = sums.c, sums.live
     width = uintp(n + 1)
     each = uintp(n) * width
-    c = np.zeros((groups.size * uintp(n) + one) * width, dtype=np.int64)
-    s = np.zeros((groups.size * ki * uintp(n) + one) * width, dtype=np.int64)
-    c[0] = 1
-    for key_begin in range(width, uintp(c.size), each):
-        for j in range(one, uintp(n + 1)):
-            c[key_begin + (j - one) * width + j] = 1
-    number = groups.max() + 1 if groups.size else 0
-    live = np.zeros(number, dtype=np.int64)
-    sums = np.zeros((ki, number), dtype=np.int64)
-    # Of each group: the operation since whose time it has triggers, whether matches expire at the
-    # moment, and the last START that does.
-    triggered = np.full(number if expiries else 0, -1, dtype=np.int64)
-    shrunk = np.zeros(number if expiries else 0, dtype=np.bool_)
-    latest = np.zeros(number if expiries else 0, dtype=np.int64)
-    which = np.empty(number if expiries else 0, dtype=np.int32)
+    number = live.size if expiries else 0
+    expiring = _Expiring(
+        np.full(number, -1, dtype=np.int64), np.zeros(number, dtype=np.bool_),
+        np.zeros(number, dtype=np.int64), np.empty(number, dtype=np.int32),
+    )  # fmt: skip
+    latest, which = expiring.latest, expiring.which
     done = run_begin = tail = shrinking = written = 0
     key, group = uintp(0), uintp(0)
     for i in range(size + 1 if expiries else size):
         code = codes[i] if i < size else 0
         if expiries and i < size and (i == 0 or ts[i] != ts[i - 1]):
-            at = i
-            while at < size and codes[at] == 0 and ts[at] == ts[i]:
-                triggered[groups[keys[at] if keys.size else 0]] = i
-                at += 1
+            _trigger(stream, i, expiring)
         if window >= 0 and (expiries or code == 0):
             oldest = ts[i] - window if i < size else 0
             while tail < i and (i == size or ts[tail] < oldest):
@@ -111,74 +142,151 @@ def run(
                 gone = c[first + each - width] * np.int64(p == one)
                 live[group] -= gone
                 if expiries and p == one:
-                    latest[group] = tail
-                    if gone != 0 and not shrunk[group]:
-                        shrunk[group] = True
-                        which[shrinking] = groups[key]
-                        shrinking += 1
-                for lane in range(ki):
-                    w = ints[lane, rows[tail]] * np.int64(int_at[lane] == p)
-                    x, y = (key * ki + lane) * each + width + p, first
-                    for _ in range(n):
-                        less = s[x] + w * c[y]
-                        s[x - one] -= less
-                        x += width
-                        y += width
-                    sums[lane, group] -= less * np.int64(p == one)
-                x = first
-                for _ in range(n):
-                    c[x - one] -= c[x]
-                    x += width
+                    shrinking += _shrink(expiring, group, tail, gone, shrinking)
+                _divide(sums, key, group, p, n, rows[tail], carried)
                 tail += 1
                 if shrinking and (tail == i or ts[tail] != ts[tail - 1]):
                     moment = ts[tail - 1] + window + 1
                     now = i < size and moment == ts[i]
                     some = which[:shrinking]
                     for g in some[np.argsort(latest[some])]:
-                        shrunk[g] = False
-                        if not (now and triggered[g] >= 0 and ts[triggered[g]] == moment):
-                            e_ts[written] = moment
-                            e_of[written] = g
-                            e_count[written] = live[g]
-                            for lane in range(ki):
-                                e_ints[lane, written] = sums[lane, g]
-                            written += 1
+                        written += _announce(ts, moment, now, sums, expiring, g, to, written)
                     shrinking = 0
         if i == size:
             break
         p = uintp(n - (code >> 1))
         if keys.size:
             key = uintp(keys[i])
-        to = key * each + p * width
-        come = (to - width) * uintp(p != one)
+        come = (key * each + (p - one) * width) * uintp(p != one)
         if code == 0:
             group = uintp(groups[key])
             live[group] += c[come]
             new[done] = c[come]
             of[done] = group
-            if only_new:
-                count[done] = c[come]
-        for lane in range(ki):
-            w = ints[lane, rows[i]] * np.int64(int_at[lane] == p)
-            x = (key * ki + lane) * each + p * width
-            y = (x - width) * uintp(p != one)
-            if code == 0:
-                more = s[y] + w * c[come]
-                sums[lane, group] += more
-                if only_new:
-                    out_ints[lane, done] = more
-            for j in range(width):
-                s[x + j] += s[y + j] + w * c[come + j]
-        for j in range(width):
-            c[to + j] += c[come + j]
+        _multiply(sums, key, group, p, n, rows[i], carried, code == 0, only_new, tracks, done)
         if code == 0:
             done += 1
             if i + 1 < size and codes[i + 1] == 0 and ts[i + 1] == ts[i]:
                 continue
             if not only_new:
                 for at in range(run_begin, done):
-                    count[at] = live[of[at]]
-                    for lane in range(ki):
-                        out_ints[lane, at] = sums[lane, of[at]]
+                    _held(tracks, at, sums, of[at])
             run_begin = done
     return written
+
+
+@compiled
+def _nothing(groups: Ints, n: int, ki: int) -> _Sums:
+    """Return what is known before the first operation: identity matrices."""
+    one, width = uintp(1), uintp(n + 1)
+    each = uintp(n) * width
+    c = np.zeros((groups.size * uintp(n) + one) * width, dtype=np.int64)
+    s = np.zeros((groups.size * ki * uintp(n) + one) * width, dtype=np.int64)
+    c[0] = 1
+    for key_begin in range(width, uintp(c.size), each):
+        for j in range(one, width):
+            c[key_begin + (j - one) * width + j] = 1
+    number = groups.max() + 1 if groups.size else 0
+    live, sums = np.zeros(number, dtype=np.int64), np.zeros((ki, number), dtype=np.int64)
+    return _Sums(c, s, live, sums)
+
+
+@lent
+def _trigger(stream: Stream, i: int, expiring: _Expiring) -> None:
+    """Note which groups have triggers at the time of an operation; these come first."""
+    at = i
+    while at < stream.ts.size and stream.codes[at] == 0 and stream.ts[at] == stream.ts[i]:
+        expiring.triggered[stream.groups[stream.keys[at] if stream.keys.size else 0]] = i
+        at += 1
+
+
+@lent
+def _shrink(expiring: _Expiring, group: np.uintp, start: int, gone: int, shrinking: int) -> int:
+    """Note that matches of a START expire; return whether its group did not shrink before."""
+    expiring.latest[group] = start
+    if gone == 0 or expiring.shrunk[group]:
+        return 0
+    expiring.shrunk[group] = True
+    expiring.which[shrinking] = group
+    return 1
+
+
+@lent
+def _divide(
+    known: _Sums, key: np.uintp, group: np.uintp, p: np.uintp, n: int, event: int, carried: Carried
+) -> None:
+    """Take the oldest operation out of the product.
+
+    Loops go over whole rows and columns, zeros too, and what only some positions do is multiplied
+    by whether they are it: a processor loses more by guessing wrong than by adding zeros.
+    """
+    c, s, _, sums = known
+    one, width, ki = uintp(1), uintp(n + 1), uintp(carried.int_at.size)
+    each = uintp(n) * width
+    first = key * each + width + p
+    for lane in range(ki):
+        w = carried.ints[lane, event] * np.int64(carried.int_at[lane] == p)
+        x, y = (key * ki + lane) * each + width + p, first
+        less = np.int64(0)
+        for _ in range(n):
+            less = s[x] + w * c[y]
+            s[x - one] -= less
+            x += width
+            y += width
+        sums[lane, group] -= less * np.int64(p == one)
+    x = first
+    for _ in range(n):
+        c[x - one] -= c[x]
+        x += width
+
+
+@lent
+def _multiply(
+    known: _Sums, key: np.uintp, group: np.uintp, p: np.uintp, n: int, event: int,
+    carried: Carried, trigger: bool, only_new: bool, tracks: Tracks, done: int,
+) -> None:  # fmt: skip
+    """Put a new operation into the product; of a trigger, write what it completes if asked."""
+    c, s, _, sums = known
+    one, width, ki = uintp(1), uintp(n + 1), uintp(carried.int_at.size)
+    each = uintp(n) * width
+    to = key * each + p * width
+    come = (to - width) * uintp(p != one)
+    if trigger and only_new:
+        tracks.counts[done] = c[come]
+    for lane in range(ki):
+        w = carried.ints[lane, event] * np.int64(carried.int_at[lane] == p)
+        x = (key * ki + lane) * each + p * width
+        y = (x - width) * uintp(p != one)
+        if trigger:
+            more = s[y] + w * c[come]
+            sums[lane, group] += more
+            if only_new:
+                tracks.ints[lane, done] = more
+        for j in range(width):
+            s[x + j] += s[y + j] + w * c[come + j]
+    for j in range(width):
+        c[to + j] += c[come + j]
+
+
+@lent
+def _announce(
+    ts: Wide, moment: int, now: bool, sums: _Sums, expiring: _Expiring, group: int, to: Output,
+    at: int,
+) -> int:  # fmt: skip
+    """Write a moment of expiry of a group, unless it is `now` and there are triggers; how many."""
+    expiring.shrunk[group] = False
+    since = expiring.triggered[group]
+    if now and since >= 0 and ts[since] == moment:
+        return 0
+    to.ts[at] = moment
+    to.left_of[at] = group
+    _held(to.left, at, sums, group)
+    return 1
+
+
+@lent
+def _held(to: Tracks, at: int, known: _Sums, group: int) -> None:
+    """Write what a group holds."""
+    to.counts[at] = known.live[group]
+    for lane in range(to.ints.shape[0]):
+        to.ints[lane, at] = known.sums[lane, group]

@@ -2,180 +2,203 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-import numpy.typing as npt
 
-from cepkit.compiling import compiled
+from cepkit.aggregation.kernels.records import (
+    NOBODY,
+    Carried,
+    Ints,
+    Output,
+    Steps,
+    Tracks,
+    Wide,
+    add,
+    put,
+)
+from cepkit.compiling import compiled, lent
 
-Ints = npt.NDArray[np.int32]
-Wide = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
-NOBODY = np.iinfo(np.int64).max
-"""As in `lanes`; loops take constants from their own module."""
+class Stacks(NamedTuple):
+    """The events of a key: a stack for each position, one behind the other.
+
+    Attributes:
+        first: int64[n + 2], the bottom of each stack.
+        ends: int64[n + 2], one past its top.
+        alive: int64[n + 2], its first event without an absence after it.
+        op: int64[operations of the key], the operation of each event.
+        pointer: int64[operations of the key], the top of the stack before, as it was then.
+        absent: int64[operations of the key], when what must be absent after each occurred.
+    """
+
+    first: Wide
+    ends: Wide
+    alive: Wide
+    op: Wide
+    pointer: Wide
+    absent: Wide
 
 
 @compiled
-def run(
-    ts: Wide,
-    codes: Ints,
-    rows: Ints,
-    starts: Wide,
-    n: int,
-    window: int,
-    int_at: Ints,
-    ints: Wide,
-    float_at: Ints,
-    floats: Floats,
-    least_at: Ints,
-    leasts: Wide,
-    only_new: bool,
-    expiries: bool,
-    new: Wide,
-    count: Wide,
-    out_ints: Wide,
-    out_floats: Floats,
-    out_leasts: Wide,
-    e_op: Wide,
-    e_count: Wide,
-    e_ints: Wide,
-    e_floats: Floats,
-    e_leasts: Wide,
-) -> int:
-    """Aggregate all keys. As `stack_loops.run`, without `most` and `prime`.
+def run(steps: Steps, carried: Carried, to: Output) -> int:
+    """Aggregate all keys; return how many moments of expiry were written.
 
-    Returns:
-        How many moments of expiry were written.
+    Args:
+        steps: The operations, by key.
+        carried: The lanes.
+        to: What is written.
     """
-    ki, kf, km = int_at.size, float_at.size, least_at.size
+    ts, codes, _, starts, n, window = steps
+    only_new, expiries, new, tracks, e_op, left = to
     done = 0
     written = 0
-    ends = np.zeros(n + 2, dtype=np.int64)  # one past the top of each stack
-    first = np.zeros(n + 2, dtype=np.int64)  # its bottom
-    alive = np.zeros(n + 2, dtype=np.int64)  # its first event without an absence after it
     at = np.zeros(n + 2, dtype=np.int64)
     for key in range(starts.size - 1):
         begin, end = starts[key], starts[key + 1]
-        first[:] = 0
-        for i in range(begin, end):
-            if codes[i] % 2 == 0:
-                first[n - codes[i] // 2 + 1] += 1
-        for p in range(1, n + 2):
-            first[p] += first[p - 1]
-        # Position p has the places first[p] to first[p + 1] of all stacks in a row.
-        ends[:] = first
-        alive[:] = first
-        size = end - begin
-        op = np.empty(size, dtype=np.int64)
-        pointer = np.empty(size, dtype=np.int64)
-        absent = np.full(size, NOBODY, dtype=np.int64)
-        # What the matches of each START add up to, in the order of STARTs.
-        c = np.zeros(first[2], dtype=np.int64)
-        s = np.zeros((ki, first[2]), dtype=np.int64)
-        f = np.zeros((kf, first[2]), dtype=np.float64)
-        m = np.full((km, first[2]), NOBODY, dtype=np.int64)
+        stacks = _stacks(steps, begin, end)
+        first, ends, _, op, pointer, _ = stacks
+        sums = _sums(carried, first[2])  # what the matches of each START add up to
         lo = 0
         run_begin = done
         for i in range(begin, end + 1):
-            if window >= 0:
-                while lo < ends[1] and (
-                    (i < end and ts[i] - ts[op[lo]] > window) or (i == end and expiries)
-                ):
-                    gone = c[lo]
-                    while lo + 1 < ends[1] and ts[op[lo + 1]] == ts[op[lo]]:
-                        lo += 1
-                        gone += c[lo]
+            while lo < ends[1] and window >= 0:
+                if ts[i] - ts[op[lo]] <= window if i < end else not expiries:
+                    break
+                gone = sums.counts[lo]
+                while lo + 1 < ends[1] and ts[op[lo + 1]] == ts[op[lo]]:
                     lo += 1
-                    if expiries and gone != 0:
-                        e_op[written] = op[lo - 1]
-                        for slot in range(lo, ends[1]):
-                            e_count[written] += c[slot]
-                            for lane in range(ki):
-                                e_ints[lane, written] += s[lane, slot]
-                            for lane in range(kf):
-                                e_floats[lane, written] += f[lane, slot]
-                            for lane in range(km):
-                                e_leasts[lane, written] = min(
-                                    e_leasts[lane, written], m[lane, slot]
-                                )
-                        written += 1
+                    gone += sums.counts[lo]
+                lo += 1
+                if expiries and gone != 0:
+                    e_op[written] = op[lo - 1]
+                    _add_all(left, written, sums, lo, ends[1])
+                    written += 1
             if i == end:
                 break
+            p = n - (codes[i] + 1) // 2
             if codes[i] % 2:
-                p = n - (codes[i] + 1) // 2
-                for place in range(alive[p], ends[p]):
-                    absent[place] = ts[i]
-                alive[p] = ends[p]
+                _forbid(stacks, p, ts[i])
                 continue
-            p = n - codes[i] // 2
             place = ends[p]
             op[place] = i
             pointer[place] = ends[p - 1] if p > 1 else 0
             ends[p] += 1
             if p < n:
                 continue
-            for level in range(n + 1):
-                at[level] = 0
-            at[n] = place
-            level = n
-            oldest = ts[i] - window if window >= 0 else -NOBODY
-            if level > 1:
-                level -= 1
-                at[level] = pointer[place]
-            while level < n or n == 1:
-                if n > 1:
-                    # The next event of this level, from the top of its stack down.
-                    at[level] -= 1
-                    if at[level] < first[level] or ts[op[at[level]]] < oldest:
-                        level += 1
-                        continue
-                    if level > 1:
-                        at[level - 1] = pointer[at[level]]
-                        level -= 1
-                        continue
-                good = True
-                for p in range(1, n):
-                    good = good and absent[at[p]] >= ts[op[at[p + 1]]]
-                if good:
-                    slot = at[1]
-                    new[done] += 1
-                    c[slot] += 1
-                    for lane in range(ki):
-                        w = ints[lane, rows[op[at[int_at[lane]]]]]
-                        s[lane, slot] += w
-                        if only_new:
-                            out_ints[lane, done] += w
-                    for lane in range(kf):
-                        wf = floats[lane, rows[op[at[float_at[lane]]]]]
-                        f[lane, slot] += wf
-                        if only_new:
-                            out_floats[lane, done] += wf
-                    for lane in range(km):
-                        w = leasts[lane, rows[op[at[least_at[lane]]]]]
-                        m[lane, slot] = min(m[lane, slot], w)
-                        if only_new:
-                            out_leasts[lane, done] = min(out_leasts[lane, done], w)
-                if n == 1:
-                    break
-            if only_new:
-                count[done] = new[done]
+            new[done] = _search(steps, stacks, place, at, carried, sums, only_new, tracks, done)
             done += 1
             if i + 1 < end and codes[i + 1] == 0 and ts[i + 1] == ts[i]:
                 continue
             if not only_new:
-                last = done - 1
-                for slot in range(lo, ends[1]):
-                    count[last] += c[slot]
-                    for lane in range(ki):
-                        out_ints[lane, last] += s[lane, slot]
-                    for lane in range(kf):
-                        out_floats[lane, last] += f[lane, slot]
-                    for lane in range(km):
-                        out_leasts[lane, last] = min(out_leasts[lane, last], m[lane, slot])
-                for before in range(run_begin, last):
-                    count[before] = count[last]
-                    out_ints[:, before] = out_ints[:, last]
-                    out_floats[:, before] = out_floats[:, last]
-                    out_leasts[:, before] = out_leasts[:, last]
+                _add_all(tracks, done - 1, sums, lo, ends[1])
+                for trigger in range(run_begin, done - 1):
+                    put(tracks, trigger, tracks, done - 1)
             run_begin = done
     return written
+
+
+@compiled
+def _stacks(steps: Steps, begin: int, end: int) -> Stacks:
+    """Return empty stacks with room for the events of a key."""
+    n, size = steps.length, end - begin
+    first = np.zeros(n + 2, dtype=np.int64)
+    for i in range(begin, end):
+        if steps.codes[i] % 2 == 0:
+            first[n - steps.codes[i] // 2 + 1] += 1
+    for p in range(1, n + 2):
+        first[p] += first[p - 1]
+    op, pointer = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    absent = np.full(size, NOBODY, dtype=np.int64)
+    return Stacks(first, first.copy(), first.copy(), op, pointer, absent)
+
+
+@compiled
+def _sums(carried: Carried, size: int) -> Tracks:
+    return Tracks(
+        np.zeros(size, dtype=np.int64),
+        np.zeros((carried.int_at.size, size), dtype=np.int64),
+        np.zeros((carried.float_at.size, size), dtype=np.float64),
+        np.full((carried.least_at.size, size), NOBODY, dtype=np.int64),
+    )
+
+
+@lent
+def _add_all(to: Tracks, i: int, sums: Tracks, lo: int, hi: int) -> None:
+    for slot in range(lo, hi):
+        add(to, i, sums, slot)
+
+
+@lent
+def _forbid(stacks: Stacks, p: int, ts: int) -> None:
+    """Note when what must be absent after a position occurred."""
+    for place in range(stacks.alive[p], stacks.ends[p]):
+        stacks.absent[place] = ts
+    stacks.alive[p] = stacks.ends[p]
+
+
+@lent
+def _search(
+    steps: Steps, stacks: Stacks, place: int, at: Wide, carried: Carried, sums: Tracks,
+    only_new: bool, tracks: Tracks, done: int,
+) -> int:  # fmt: skip
+    """Add the matches that an event completes; return how many there are.
+
+    Args:
+        steps: The operations.
+        stacks: The stacks.
+        place: The place of the event.
+        at: int64[n + 2], to work in: the event of each position.
+        carried: The lanes.
+        sums: What the matches of each START add up to.
+        only_new: Whether they are added to what is written of the trigger, too.
+        tracks: What is written of triggers.
+        done: Which trigger it is.
+    """
+    ts, first, op, n = steps.ts, stacks.first, stacks.op, steps.length
+    oldest = ts[op[place]] - steps.window if steps.window >= 0 else -NOBODY
+    at[n] = place
+    at[n - 1] = stacks.pointer[place]
+    level = n - 1
+    matches = 0
+    while level < n:
+        if level > 0:
+            # The next event of this level, from the top of its stack down.
+            at[level] -= 1
+            if at[level] < first[level] or ts[op[at[level]]] < oldest:
+                level += 1
+                continue
+            if level > 1:
+                at[level - 1] = stacks.pointer[at[level]]
+                level -= 1
+                continue
+        if _holds(stacks, ts, n, at):
+            matches += 1
+            _add_match(sums, at[1], stacks, steps.rows, at, carried)
+            if only_new:
+                _add_match(tracks, done, stacks, steps.rows, at, carried)
+        if level == 0:  # a single event is a match
+            break
+    return matches
+
+
+@lent
+def _holds(stacks: Stacks, ts: Wide, n: int, at: Wide) -> bool:
+    """Return whether nothing that must be absent occurred between the events of a match."""
+    good = True
+    for p in range(1, n):
+        good = good and stacks.absent[at[p]] >= ts[stacks.op[at[p + 1]]]
+    return good
+
+
+@lent
+def _add_match(to: Tracks, i: int, stacks: Stacks, rows: Ints, at: Wide, carried: Carried) -> None:
+    """Add a match to the place `i`."""
+    to.counts[i] += 1
+    for lane in range(to.ints.shape[0]):
+        to.ints[lane, i] += carried.ints[lane, rows[stacks.op[at[carried.int_at[lane]]]]]
+    for lane in range(to.floats.shape[0]):
+        to.floats[lane, i] += carried.floats[lane, rows[stacks.op[at[carried.float_at[lane]]]]]
+    for lane in range(to.leasts.shape[0]):
+        w = carried.leasts[lane, rows[stacks.op[at[carried.least_at[lane]]]]]
+        to.leasts[lane, i] = min(to.leasts[lane, i], w)

@@ -15,10 +15,11 @@ import numpy.typing as npt
 from cepkit.aggregation.kernels import count as count_loops
 from cepkit.aggregation.kernels import stacks as stack_loops
 from cepkit.aggregation.kernels import two_step as two_step_loops
+from cepkit.aggregation.kernels.records import Output, Steps, Tracks
 from cepkit.aggregation.methods.live import most_live
 from cepkit.aggregation.rows.emission import finished, wants_expiries
 from cepkit.aggregation.rows.moments import Moments
-from cepkit.aggregation.semirings.lanes import Lanes, Tracks, tracks_for
+from cepkit.aggregation.semirings.lanes import Lanes, tracks_for
 from cepkit.aggregation.semirings.remainders import joined, primes_for
 from cepkit.aggregation.sequence.elements import Emit, Method
 from cepkit.aggregation.sequence.operations import Operations
@@ -45,15 +46,9 @@ def run(operations: Operations, lanes: Lanes, method: Method, emit: Emit) -> Mom
         return _by_stacks(operations, lanes, emit)
     out = _Output(operations, lanes, emit)
     if method == "two-step":
-        written = two_step_loops.run(*out.given, *out.carried, out.only_new, out.expiries, *out.to)
-    else:
-        counting = count_loops.by_stacks if by_stacks else count_loops.by_prefix_counters
-        written = counting(
-            operations.ts, operations.codes, operations.starts, operations.length,
-            out.window, most_live(operations), out.only_new, out.expiries,
-            out.new, out.tracks.count, out.op, out.left.count,
-        )  # fmt: skip
-    return out.moments(written)
+        return out.moments(two_step_loops.run(out.steps, lanes.arrays, out.to))
+    counting = count_loops.by_stacks if by_stacks else count_loops.by_prefix_counters
+    return out.moments(counting(out.steps, most_live(operations), out.to))
 
 
 def run_remainders(operations: Operations, lanes: Lanes, most: float, emit: Emit) -> Moments:
@@ -79,25 +74,22 @@ def run_remainders(operations: Operations, lanes: Lanes, most: float, emit: Emit
     ]
     several = [run.values for run in runs if isinstance(run.values, Tracks)]
     values = Tracks(
-        joined([each.count for each in several], primes),
+        joined([each.counts for each in several], primes),
         joined([each.ints for each in several], primes),
         several[0].floats,
         several[0].leasts,
     )
     new = joined([run.new for run in runs], primes)
     moments = replace(runs[0], new=new, values=values, lanes=lanes)
-    return moments.take(_telling(moments, values.count, emit, grouped=operations.grouped))
+    return moments.take(_telling(moments, values.counts, emit, grouped=operations.grouped))
 
 
 def _by_stacks(operations: Operations, lanes: Lanes, emit: Emit, prime: int = 0) -> Moments:
     """Return the rows by two stacks; with a prime remainders, and what says nothing stays in."""
     if prime:
         lanes = replace(lanes, ints=lanes.ints % prime)
-    out = _Output(operations, lanes, emit)
-    written = stack_loops.run(
-        *out.given, most_live(operations), *out.carried, prime, out.only_new,
-        (2 if prime else 1) * out.expiries, *out.to,
-    )  # fmt: skip
+    out = _Output(operations, lanes, emit, every=bool(prime))
+    written = stack_loops.run(out.steps, most_live(operations), lanes.arrays, prime, out.to)
     return out.moments(written, whole=bool(prime))
 
 
@@ -105,49 +97,33 @@ class _Output:
     """What loops are given, and where they write.
 
     Attributes:
-        only_new: Whether the output is about what triggers complete.
-        expiries: Whether moments of expiry are written.
-        window: Of the operations, -1 for none.
-        new: How many matches each trigger completes.
-        tracks: What lanes hold at each.
-        op: The last START of each moment of expiry.
-        left: What lanes hold then.
+        steps: The operations.
+        to: Where they write; `every` moment at which a START expires, if asked.
     """
 
-    def __init__(self, operations: Operations, lanes: Lanes, emit: Emit) -> None:
+    def __init__(
+        self, operations: Operations, lanes: Lanes, emit: Emit, *, every: bool = False
+    ) -> None:
         self._operations, self._lanes, self._emit = operations, lanes, emit
         self._triggers = np.flatnonzero(operations.codes == 0)
-        self.only_new = emit in ("new", "total")
-        self.expiries = wants_expiries(operations, emit)
-        self.window = -1 if operations.window is None else operations.window
-        starts = int((operations.codes == operations.start_code).sum()) if self.expiries else 0
-        self.new = np.zeros(len(self._triggers), dtype=np.int64)
-        self.tracks = tracks_for(lanes, len(self._triggers))
-        self.op = np.empty(starts, dtype=np.int64)
-        self.left = tracks_for(lanes, starts)
-
-    @property
-    def given(self) -> tuple[Wide, Ints, Ints, Wide, int, int]:
-        """The operations, as loops take them."""
-        of = self._operations
-        return of.ts, of.codes, of.rows, of.starts, of.length, self.window
-
-    @property
-    def carried(self) -> tuple[Ints, Wide, Ints, Floats, Ints, Wide]:
-        """The lanes, as loops take them."""
-        of = self._lanes
-        return of.int_at, of.ints, of.float_at, of.floats, of.least_at, of.leasts
-
-    @property
-    def to(self) -> tuple[Any, ...]:
-        """What loops write into."""
-        return self.new, *self.tracks.arrays, self.op, *self.left.arrays
+        of = operations
+        window = -1 if of.window is None else of.window
+        self.steps = Steps(of.ts, of.codes, of.rows, of.starts, of.length, window)
+        expiries = wants_expiries(operations, emit)
+        size = len(self._triggers)
+        starts = int((operations.codes == operations.start_code).sum()) if expiries else 0
+        self.to = Output(
+            emit in ("new", "total"), (2 if every else 1) * expiries,
+            np.zeros(size, dtype=np.int64), tracks_for(lanes, size),
+            np.empty(starts, dtype=np.int64), tracks_for(lanes, starts),
+        )  # fmt: skip
 
     def moments(self, written: int, *, whole: bool = False) -> Moments:
         """Return the rows, after so many moments of expiry; `whole` as in `finished`."""
+        to = self.to
         return finished(
-            self._operations, self._lanes, self._triggers, self.new, self.tracks,
-            self.op[:written], self.left.take(np.arange(written)), self._emit, whole=whole,
+            self._operations, self._lanes, self._triggers, to.new, to.tracks,
+            to.op[:written], to.left.take(np.arange(written)), self._emit, whole=whole,
         )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from cepkit.aggregation.semirings.functions import Count, CountValues, Function, Sum
+from cepkit.aggregation.semirings.functions import Count, Function, OfValues
 from cepkit.aggregation.sequence.elements import Method
 from cepkit.aggregation.sequence.operations import Interleaved
 from cepkit.stream.columns import EventColumns
@@ -61,9 +61,8 @@ def choose_method(
 
 def _whole(function: Function, columns: EventColumns) -> bool:
     """Return whether a function adds up whole numbers alone."""
-    match function:
-        case Count() | CountValues():
-            return True
-        case Sum(_, str() as attribute):
-            return columns.attributes[attribute].kind == "integer"
-    return False
+    if not isinstance(function, OfValues):
+        return isinstance(function, Count)
+    definition, attribute = function.definition, function.attribute
+    whole = attribute is None or columns.attributes[attribute].kind == "integer"
+    return not definition.state or (definition.adds and whole)

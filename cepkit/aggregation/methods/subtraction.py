@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepkit.aggregation.kernels import subtraction as subtraction_loops
+from cepkit.aggregation.kernels import subtraction as loops
 from cepkit.aggregation.rows.joining import merge
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.rows.totals import totals
@@ -44,11 +44,13 @@ def subtract(operations: Interleaved, lanes: Lanes, emit: Emit) -> Moments:
     groups, new = np.empty(size, np.int32), np.empty(size, np.int64)
     expired, of = np.empty(starts, np.int64), np.empty(starts, np.int32)
     tracks, left = tracks_for(lanes, size), tracks_for(lanes, starts)
-    written = subtraction_loops.run(
+    stream = loops.Stream(
         operations.ts, operations.codes, operations.rows, operations.keys, operations.groups,
-        operations.length, window, lanes.int_at, lanes.ints, emit in ("new", "total"), expiries,
-        groups, new, tracks.count, tracks.ints, expired, of, left.count, left.ints,
+        operations.length, window,
     )  # fmt: skip
+    only_new = emit in ("new", "total")
+    output = loops.Output(only_new, expiries, groups, new, tracks, expired, of, left)
+    written = loops.run(stream, lanes.arrays, output)
     if emit == "total":
         return totals(lanes, groups, tracks, len(operations.group_rows), operations.grouped)
     found = Moments(operations.ts[triggers], groups, np.ones(size, np.bool_), new, tracks, lanes)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.aggregation.kernels.records import Tracks
 from cepkit.aggregation.rows.joining import join_tracks
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.rows.totals import totals
-from cepkit.aggregation.semirings.lanes import Lanes, Tracks
+from cepkit.aggregation.semirings.lanes import Lanes
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.aggregation.sequence.operations import Operations, in_stream_order
 

@@ -7,17 +7,18 @@ each of these moments.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.aggregation.kernels.records import Tracks, put
 from cepkit.aggregation.rows.moments import Moments, integers
 from cepkit.aggregation.semirings.functions import Element
-from cepkit.aggregation.semirings.lanes import Lanes, Tracks, tracks_for
+from cepkit.aggregation.semirings.lanes import Lanes, tracks_for
 from cepkit.aggregation.sequence.elements import Records, Together
 from cepkit.aggregation.sequence.operations import Operations, in_stream_order
-from cepkit.compiling import compiled
+from cepkit.compiling import compiled, lent
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
@@ -25,15 +26,14 @@ Floats = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Changes:
+class _Changes(NamedTuple):
     """What the keys say, in the order of time.
 
     Attributes:
-        ts: When.
-        keys: Which key.
-        triggers: Whether it is a trigger; else an expiry.
-        sources: Which of the triggers, or of the expiries.
+        ts: int64[changes], when.
+        keys: int64[changes], which key.
+        triggers: bool[changes], whether it is a trigger; else an expiry.
+        sources: int64[changes], which of the triggers, or of the expiries.
     """
 
     ts: Wide
@@ -85,17 +85,28 @@ def _merge(ts: Wide, cut: int, order: Wide) -> None:
             j += 1
 
 
-def _trees(groups: Ints, size: int) -> tuple[Wide, Wide]:
-    """Return of each key the leaf, and of each group where its nodes begin.
+class _Trees(NamedTuple):
+    """A tree over the keys of each group: of k keys k nodes in a heap, the root at 1, and k leaves.
 
-    The nodes of a group of k keys are k in a heap (the root in its place 1) and k leaves.
+    Attributes:
+        groups: int32[keys], the group of each key.
+        leaves: int64[keys], its leaf.
+        roots: int64[groups], where the nodes of each group begin.
     """
+
+    groups: Ints
+    leaves: Wide
+    roots: Wide
+
+
+def _trees(groups: Ints, size: int) -> _Trees:
+    """Return the trees over the keys of so many groups."""
     number = np.bincount(groups, minlength=size)
     roots = np.cumsum([0, *(2 * number)])[:-1]
     order = np.argsort(groups, kind="stable")
     place = np.empty(len(groups), dtype=np.int64)
     place[order] = np.arange(len(groups)) - np.repeat(np.cumsum(number) - number, number)
-    return roots[groups] + number[groups] + place, roots
+    return _Trees(groups, roots[groups] + number[groups] + place, roots)
 
 
 def join_tracks(
@@ -122,15 +133,11 @@ def join_tracks(
         changes: Whether expiries make rows.
     """
     found = _changes(operations, triggers, expired)
-    leaves, roots = _trees(operations.groups, len(operations.group_rows))
+    trees = _trees(operations.groups, len(operations.group_rows))
     nodes = tracks_for(lanes, 2 * len(operations.groups))
     out = tracks_for(lanes, len(found.ts) if changes else len(triggers))
-    at = np.empty(len(out.count), dtype=np.int64)
-    written = _join(
-        found.ts, found.keys, found.triggers, found.sources, changes,
-        operations.groups, leaves, roots, *_arrays(live), *_arrays(left),
-        *_arrays(nodes), *_arrays(out), at,
-    )  # fmt: skip
+    at = np.empty(len(out.counts), dtype=np.int64)
+    written = _join(found, trees, changes, live, left, nodes, out, at)
     at = at[:written]
     completed = np.zeros(written, dtype=np.int64)
     is_trigger = found.triggers[at]
@@ -141,50 +148,59 @@ def join_tracks(
     )  # fmt: skip
 
 
-def _arrays(tracks: Tracks) -> tuple[Wide, Wide, Floats, Wide]:
-    return tracks.count, tracks.ints, tracks.floats, tracks.leasts
+@lent
+def _both(nodes: Tracks, to: int, x: int, y: int) -> None:
+    """Write what two nodes hold together."""
+    nodes.counts[to] = nodes.counts[x] + nodes.counts[y]
+    for lane in range(nodes.ints.shape[0]):
+        nodes.ints[lane, to] = nodes.ints[lane, x] + nodes.ints[lane, y]
+    for lane in range(nodes.floats.shape[0]):
+        nodes.floats[lane, to] = nodes.floats[lane, x] + nodes.floats[lane, y]
+    for lane in range(nodes.leasts.shape[0]):
+        nodes.leasts[lane, to] = min(nodes.leasts[lane, x], nodes.leasts[lane, y])
 
 
 @compiled
 def _join(
-    ts: Wide, keys: Wide, triggers: Bits, sources: Wide, changes: bool,
-    groups: Ints, leaves: Wide, roots: Wide,
-    l_count: Wide, l_ints: Wide, l_floats: Floats, l_leasts: Wide,
-    r_count: Wide, r_ints: Wide, r_floats: Floats, r_leasts: Wide,
-    n_count: Wide, n_ints: Wide, n_floats: Floats, n_leasts: Wide,
-    o_count: Wide, o_ints: Wide, o_floats: Floats, o_leasts: Wide,
+    found: _Changes,
+    trees: _Trees,
+    changes: bool,
+    live: Tracks,
+    left: Tracks,
+    nodes: Tracks,
+    out: Tracks,
     at: Wide,
-) -> int:  # fmt: skip
-    """Write what groups hold at each row, and which change each row is; return their number."""
+) -> int:
+    """Write what groups hold at each row, and which change each row is; return their number.
+
+    Args:
+        found: The changes.
+        trees: The trees.
+        changes: Whether expiries make rows.
+        live: What its key holds at each trigger.
+        left: What it holds after each expiry.
+        nodes: A place for each node.
+        out: A place for each row.
+        at: int64[rows], the change of each row.
+    """
+    ts, keys, triggers, sources = found
+    groups, leaves, roots = trees
     seen = np.full(roots.size, -1, dtype=np.int64)
     written = 0
     i = 0
     while i < ts.size:
         end = i
         while end < ts.size and ts[end] == ts[i]:
-            key, source = keys[end], sources[end]
+            key = keys[end]
             base = roots[groups[key]]
             place = leaves[key] - base
             if triggers[end]:
-                n_count[base + place] = l_count[source]
-                n_ints[:, base + place] = l_ints[:, source]
-                n_floats[:, base + place] = l_floats[:, source]
-                n_leasts[:, base + place] = l_leasts[:, source]
+                put(nodes, base + place, live, sources[end])
             else:
-                n_count[base + place] = r_count[source]
-                n_ints[:, base + place] = r_ints[:, source]
-                n_floats[:, base + place] = r_floats[:, source]
-                n_leasts[:, base + place] = r_leasts[:, source]
+                put(nodes, base + place, left, sources[end])
             place //= 2
             while place >= 1:
-                x, y = base + 2 * place, base + 2 * place + 1
-                n_count[base + place] = n_count[x] + n_count[y]
-                for lane in range(n_ints.shape[0]):
-                    n_ints[lane, base + place] = n_ints[lane, x] + n_ints[lane, y]
-                for lane in range(n_floats.shape[0]):
-                    n_floats[lane, base + place] = n_floats[lane, x] + n_floats[lane, y]
-                for lane in range(n_leasts.shape[0]):
-                    n_leasts[lane, base + place] = min(n_leasts[lane, x], n_leasts[lane, y])
+                _both(nodes, base + place, base + 2 * place, base + 2 * place + 1)
                 place //= 2
             end += 1
         # First the rows of triggers, then those of groups in which something expires only.
@@ -194,11 +210,7 @@ def _join(
                 if triggers[r] != (turn == 0) or (turn == 1 and seen[group] == i):
                     continue
                 seen[group] = i
-                root = roots[group] + 1
-                o_count[written] = n_count[root]
-                o_ints[:, written] = n_ints[:, root]
-                o_floats[:, written] = n_floats[:, root]
-                o_leasts[:, written] = n_leasts[:, root]
+                put(out, written, nodes, roots[group] + 1)
                 at[written] = r
                 written += 1
         i = end
@@ -216,7 +228,7 @@ def join_elements(
     """Return the same for elements of any function."""
     expired = np.array([op for op, _ in records.expired], dtype=np.int64)
     found = _changes(operations, triggers, expired)
-    leaves, roots = _trees(operations.groups, len(operations.group_rows))
+    _, leaves, roots = _trees(operations.groups, len(operations.group_rows))
     nodes = [together.zero] * (2 * len(operations.groups))
     rows: list[int] = []
     values: list[Element] = []

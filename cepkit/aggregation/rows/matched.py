@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.aggregation.kernels.records import Tracks, add
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.semirings.functions import Element, Semiring
-from cepkit.aggregation.semirings.lanes import SAFE, Lanes, Tracks, tracks_for
+from cepkit.aggregation.semirings.lanes import SAFE, Lanes, tracks_for
 from cepkit.aggregation.semirings.lanes import joined as lanes_joined
 from cepkit.compiling import compiled
 
@@ -53,7 +54,7 @@ class Matched:
     def numbers(self) -> npt.NDArray[Any]:
         """How many matches each row stands for."""
         if isinstance(self.values, Tracks):
-            return self.values.count
+            return self.values.counts
         return np.array([element[0] for element in self.values], dtype=np.int64)
 
     @property
@@ -61,7 +62,7 @@ class Matched:
         """About how many bytes they take."""
         values = self.values
         if isinstance(values, Tracks):
-            held = sum(array.nbytes for array in values.arrays)
+            held = sum(array.nbytes for array in values)
         else:
             held = len(values) * _ELEMENT
         return self.ends.nbytes + self.last.nbytes + self.groups.nbytes + held
@@ -131,7 +132,7 @@ def aggregate(
     distinct = ends[by_end][first]
     size = int(max(groups.max(initial=-1), q_groups.max(initial=-1))) + 1
     bases = np.searchsorted(groups[by_end][first], np.arange(size + 1))
-    sweep = (ts[last], bases, places, groups, q_ts[asked], q_groups[asked], distinct)
+    sweep = _Sweep(ts[last], bases, places, groups, q_ts[asked], q_groups[asked], distinct)
     counts = np.zeros(len(triggers.rows), dtype=np.int64)
     np.add.at(counts, np.searchsorted(triggers.rows, last), matched.numbers[order])
     new = np.concatenate((counts, np.zeros(len(q_ts) - len(counts), np.int64)))[asked]
@@ -140,11 +141,7 @@ def aggregate(
         assert lanes is not None
         given = matched.values.take(order)
         out, tree = tracks_for(lanes, len(asked)), tracks_for(lanes, len(distinct))
-        _sweep(
-            *sweep, given.count, given.ints, given.floats, given.leasts,
-            tree.count, tree.ints, tree.floats, tree.leasts,
-            out.count, out.ints, out.floats, out.leasts,
-        )  # fmt: skip
+        _sweep(sweep, given, tree, out)
         values = out
     else:
         given_elements = [matched.values[i] for i in order]
@@ -223,7 +220,7 @@ def merged(several: Sequence[Matched], function: Semiring) -> Matched:
     starts = np.flatnonzero(first)
     values: Tracks | list[Element]
     if isinstance(whole.values, Tracks):
-        count, ints, floats, leasts = whole.values.take(order).arrays
+        count, ints, floats, leasts = whole.values.take(order)
         values = Tracks(
             np.add.reduceat(count, starts),
             np.add.reduceat(ints, starts, axis=1),
@@ -243,7 +240,7 @@ def merged(several: Sequence[Matched], function: Semiring) -> Matched:
 
 def add_to(sums: Tracks, slots: npt.NDArray[np.integer], values: Tracks) -> None:
     """Add what some tracks hold to the slots of others."""
-    np.add.at(sums.count, slots, values.count)
+    np.add.at(sums.counts, slots, values.counts)
     for lane in range(len(sums.ints)):
         np.add.at(sums.ints[lane], slots, values.ints[lane])
     with np.errstate(invalid="ignore"):  # infinities of both signs, which are NaN together
@@ -253,56 +250,64 @@ def add_to(sums: Tracks, slots: npt.NDArray[np.integer], values: Tracks) -> None
         np.minimum.at(sums.leasts[lane], slots, values.leasts[lane])
 
 
+class _Sweep(NamedTuple):
+    """Matches and questions in the order of time.
+
+    Attributes:
+        completed: int64[matches], when each is complete.
+        bases: int64[groups + 1], where the ends of each group begin.
+        places: int64[matches], the place of each match's end among all.
+        groups: int32[matches], the group of each.
+        ts: int64[questions], when it is asked what is live.
+        of: int32[questions], of which group.
+        ends: int64[ends], the distinct ends of each group, the latest first.
+    """
+
+    completed: Wide
+    bases: Wide
+    places: Wide
+    groups: Ints
+    ts: Wide
+    of: Ints
+    ends: Wide
+
+
 @compiled
-def _sweep(
-    completed: Wide, bases: Wide, places: Wide, groups: Ints,
-    q_ts: Wide, q_groups: Ints, ends: Wide,
-    v_count: Wide, v_ints: Wide, v_floats: Floats, v_leasts: Wide,
-    t_count: Wide, t_ints: Wide, t_floats: Floats, t_leasts: Wide,
-    o_count: Wide, o_ints: Wide, o_floats: Floats, o_leasts: Wide,
-) -> None:  # fmt: skip
-    """Write what is live at each question: matches go into the tree as they are complete."""
+def _sweep(sweep: _Sweep, values: Tracks, tree: Tracks, out: Tracks) -> None:
+    """Write what is live at each question: matches go into the tree as they are complete.
+
+    Args:
+        sweep: The matches and the questions.
+        values: What each match holds.
+        tree: A place for each end.
+        out: A place for each question.
+    """
+    completed, bases, places, groups, ts, of, ends = sweep
     at = 0
-    for q in range(q_ts.size):
-        while at < completed.size and completed[at] <= q_ts[q]:
+    for q in range(ts.size):
+        while at < completed.size and completed[at] <= ts[q]:
             base = bases[groups[at]]
             size = bases[groups[at] + 1] - base
             i = places[at] - base + 1
             while i <= size:
-                node = base + i - 1
-                t_count[node] += v_count[at]
-                for lane in range(v_ints.shape[0]):
-                    t_ints[lane, node] += v_ints[lane, at]
-                for lane in range(v_floats.shape[0]):
-                    t_floats[lane, node] += v_floats[lane, at]
-                for lane in range(v_leasts.shape[0]):
-                    t_leasts[lane, node] = min(t_leasts[lane, node], v_leasts[lane, at])
+                add(tree, base + i - 1, values, at)
                 i += i & -i
             at += 1
-        base = bases[q_groups[q]]
-        low, high = base, bases[q_groups[q] + 1]
+        base = bases[of[q]]
+        low, high = base, bases[of[q] + 1]
         while low < high:  # ends fall: how many are live
             middle = (low + high) // 2
-            if ends[middle] > q_ts[q]:
+            if ends[middle] > ts[q]:
                 low = middle + 1
             else:
                 high = middle
         i = low - base
         while i > 0:
-            node = base + i - 1
-            o_count[q] += t_count[node]
-            for lane in range(v_ints.shape[0]):
-                o_ints[lane, q] += t_ints[lane, node]
-            for lane in range(v_floats.shape[0]):
-                o_floats[lane, q] += t_floats[lane, node]
-            for lane in range(v_leasts.shape[0]):
-                o_leasts[lane, q] = min(o_leasts[lane, q], t_leasts[lane, node])
+            add(out, q, tree, base + i - 1)
             i -= i & -i
 
 
-def _sweep_elements(
-    sweep: tuple[npt.NDArray[np.integer], ...], values: Sequence[Element], function: Semiring
-) -> list[Element]:
+def _sweep_elements(sweep: _Sweep, values: Sequence[Element], function: Semiring) -> list[Element]:
     """Return the same for elements."""
     completed, bases, places, groups, q_ts, q_groups, ends = (a.tolist() for a in sweep)
     tree = [function.zero] * len(ends)

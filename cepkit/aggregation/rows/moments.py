@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.aggregation.kernels.records import Tracks
 from cepkit.aggregation.semirings.functions import Element
-from cepkit.aggregation.semirings.lanes import Lanes, Tracks
+from cepkit.aggregation.semirings.lanes import Lanes
 
 Wide = npt.NDArray[np.int64]
 

@@ -9,20 +9,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from cepkit.aggregation.kernels.records import NOTHING, Tracks
 from cepkit.aggregation.rows.matched import add_to
 from cepkit.aggregation.rows.moments import Moments
-from cepkit.aggregation.semirings.functions import Count, CountValues, Element, Least
+from cepkit.aggregation.semirings.functions import Count, Element
 from cepkit.aggregation.semirings.lanes import (
-    NOBODY,
-    NOTHING,
     SAFE,
     Outcome,
-    Tracks,
     decoded,
+    moved,
     tracks_for,
 )
 from cepkit.aggregation.sequence.elements import Together
+from cepkit.pattern.aggregates.contract import EXTREMES, Accumulator
+
+Wide = npt.NDArray[np.int64]
 
 
 def elements_of(moments: Moments) -> list[Element]:
@@ -30,8 +33,8 @@ def elements_of(moments: Moments) -> list[Element]:
     if not isinstance(moments.values, Tracks):
         return list(moments.values)
     assert moments.lanes is not None
-    columns = [_of_lane(outcome, moments.values) for outcome in moments.lanes.outcomes]
-    return list(zip(moments.values.count.tolist(), *columns, strict=True))
+    columns = [_of_lanes(outcome, moments.values) for outcome in moments.lanes.outcomes]
+    return list(zip(moments.values.counts.tolist(), *columns, strict=True))
 
 
 def summed(moments: Moments, together: Together) -> dict[int, Element]:
@@ -59,27 +62,33 @@ def summed(moments: Moments, together: Together) -> dict[int, Element]:
 
 def _fit(values: Tracks) -> bool:
     """Return whether no sum of whole numbers can be beyond 64 bits."""
-    lanes = (values.count, *values.ints)
+    lanes = (values.counts, *values.ints)
     return all(float(np.abs(lane.astype(np.float64)).sum()) < SAFE for lane in lanes)
 
 
-def _of_lane(outcome: Outcome, tracks: Tracks) -> list[Element]:
-    counts: list[Element] = tracks.count.tolist()
+def _of_lanes(outcome: Outcome, tracks: Tracks) -> list[Element]:
+    counts: list[Element] = tracks.counts.tolist()
     if isinstance(outcome.function, Count):
         return counts
-    present = counts if outcome.present is None else tracks.ints[outcome.present].tolist()
-    kind, lane = outcome.lane
-    if isinstance(outcome.function, Least):
-        coded = tracks.leasts[lane]
-        values: list[Any] = decoded(outcome, np.where(coded >= NOTHING, 0, coded)).tolist()
-        if outcome.column is not None and outcome.column.kind == "boolean":
-            values = [bool(value) for value in values]
-        states = coded.tolist()
-        return [
-            None if state == NOBODY else () if state == NOTHING else (value,)
-            for state, value in zip(states, values, strict=True)
-        ]
-    if isinstance(outcome.function, CountValues):
-        return list(zip(counts, present, present, strict=True))
-    sums = (tracks.floats if kind == "float" else tracks.ints)[lane].tolist()
-    return list(zip(counts, present, sums, strict=True))
+    state = outcome.function.definition.state
+    number, held = outcome.held(tracks)
+    columns = [
+        _values(outcome, each, values) if each in EXTREMES else values.tolist()
+        for each, values in zip(state, held, strict=True)
+    ]
+    return [
+        (count, n, *moved(state, n, row, outcome.origin))
+        for count, n, *row in zip(counts, number.tolist(), *columns, strict=True)
+    ]
+
+
+def _values(outcome: Outcome, accumulator: Accumulator, coded: Wide) -> list[Any]:
+    """Return the values of a least lane, None where there is none."""
+    none = coded >= NOTHING
+    values = decoded(outcome.column, accumulator, np.where(none, 0, coded))
+    if outcome.column is not None and outcome.column.kind == "boolean":
+        values = values.astype(np.bool_)
+    found = values.astype(object)
+    found[none] = None
+    listed: list[Any] = found.tolist()
+    return listed

@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepkit.aggregation.kernels.records import NOTHING, Tracks
 from cepkit.aggregation.rows.moments import Moments
-from cepkit.aggregation.semirings.functions import CountValues, Function, Least, Mean, Sum
-from cepkit.aggregation.semirings.lanes import NOTHING, Outcome, Tracks, attribute_of, decoded
+from cepkit.aggregation.semirings.functions import Count, Function, OfValues
+from cepkit.aggregation.semirings.lanes import Outcome, attribute_of, decoded
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.errors import PatternError
+from cepkit.pattern.aggregates.contract import EXTREMES
 from cepkit.stream.columns import Column, EventColumns
 from cepkit.stream.schema import Schema
 
@@ -95,40 +97,33 @@ def time_zone(kind: pa.DataType, schema: Schema) -> str | None:
 
 
 def _of_lanes(outcome: Outcome, tracks: Tracks, columns: EventColumns, schema: Schema) -> Values:
-    kind, lane = outcome.lane
-    present = tracks.count if outcome.present is None else tracks.ints[outcome.present]
-    absent = present == 0
-    match kind:
-        case "count":
-            return (
-                _whole(tracks.count.tolist()) if _is_long(tracks.count) else pa.array(tracks.count)
-            )
-        case "least":
-            coded = tracks.leasts[lane]
-            absent = absent | (coded >= NOTHING)
-            values = decoded(outcome, np.where(absent, 0, coded))
-        case "float":
-            values = tracks.floats[lane]
-        case _:
-            values = tracks.ints[lane]
-    if _is_long(values):
-        pairs = zip(values.tolist(), present.tolist(), absent.tolist(), strict=True)
-        if isinstance(outcome.function, CountValues):
-            return _whole(values.tolist())
-        if isinstance(outcome.function, Mean):
-            return pa.array([None if no else v / n for v, n, no in pairs], pa.float64())
-        return _whole([None if no else v for v, _, no in pairs])
-    match outcome.function:
-        case CountValues():
-            return pa.array(values)
-        case Mean():
-            with np.errstate(all="ignore"):
-                values = values / present.astype(np.float64)
-    if outcome.column is not None and outcome.column.kind == "boolean":
-        values = values.astype(np.bool_)
-    return pa.array(
-        values, _type_of(outcome.function, outcome.column, columns, schema), mask=absent
-    )
+    number, held = outcome.held(tracks)
+    if isinstance(outcome.function, Count):
+        return _whole(number.tolist()) if _is_long(number) else pa.array(number)
+    definition = outcome.function.definition
+    enough = number >= definition.least
+    for each, coded in zip(definition.state, held, strict=True):
+        if each in EXTREMES:
+            enough &= coded < NOTHING
+    all_there = bool(enough.all())
+    if not all_there:
+        number, held = number[enough], [values[enough] for values in held]
+    held = [
+        decoded(outcome.column, each, values) if each in EXTREMES else values
+        for each, values in zip(definition.state, held, strict=True)
+    ]
+    with np.errstate(all="ignore"):
+        results: npt.NDArray[Any] = definition.finish(number, *held)
+    if not all_there:
+        some, results = results, np.full(len(enough), None if results.dtype == object else 0)
+        results = results.astype(some.dtype)
+        results[enough] = some
+    kind = _type_of(outcome.function, outcome.column, columns, schema)
+    if pa.types.is_int64(kind) and _is_long(results[enough]):
+        return _whole(results.tolist())
+    if pa.types.is_boolean(kind):
+        results = results.astype(np.bool_)
+    return pa.array(results, kind, mask=None if all_there else ~enough)
 
 
 def _is_long(values: npt.NDArray[Any]) -> bool:
@@ -144,7 +139,7 @@ def typed(results: list[Any], function: Function, columns: EventColumns, schema:
         columns: The stream, which may be empty.
         schema: How its source is read.
     """
-    if not isinstance(function, Sum | Least):
+    if not isinstance(function, OfValues):
         return _whole(results)
     kind = _type_of(function, attribute_of(function, columns), columns, schema)
     if pa.types.is_int64(kind):
@@ -165,12 +160,11 @@ def _whole(results: list[Any]) -> Values:
 
 
 def _type_of(
-    function: Function, column: Column | None, columns: EventColumns, schema: Schema
+    function: OfValues, column: Column | None, columns: EventColumns, schema: Schema
 ) -> pa.DataType:
-    if isinstance(function, Mean):
-        return pa.float64()
-    if isinstance(function, CountValues) or column is None:
-        return pa.int64()
+    gives = function.definition.gives
+    if column is None or gives != "same":
+        return pa.float64() if gives == "float" else pa.int64()
     match column.kind:
         case "text":
             return pa.string()
@@ -179,7 +173,6 @@ def _type_of(
         case "integer":
             return pa.int64()
         case "timestamp":
-            assert isinstance(function, Least)
             assert function.attribute is not None
             source = columns.source.schema.field(function.attribute).type
             return pa.timestamp("us", time_zone(source, schema))

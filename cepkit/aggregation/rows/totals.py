@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.aggregation.kernels.records import Tracks
 from cepkit.aggregation.rows.matched import add_to
 from cepkit.aggregation.rows.moments import Moments
-from cepkit.aggregation.semirings.lanes import Lanes, Tracks, tracks_for
+from cepkit.aggregation.semirings.lanes import Lanes, tracks_for
 
 
 def totals(
@@ -31,7 +32,7 @@ def totals(
     """
     sums = tracks_for(lanes, size)
     add_to(sums, groups, new)
-    found = (sums.count > 0) | whole
+    found = (sums.counts > 0) | whole
     at = np.flatnonzero(found).astype(np.int32) if grouped else np.zeros(1, np.int32)
     nothing = np.zeros(len(at), np.int64)
     return Moments(nothing, at, nothing.astype(np.bool_), nothing, sums.take(at), lanes)

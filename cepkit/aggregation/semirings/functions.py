@@ -3,11 +3,9 @@
 An aggregate of a set of matches is an *element*. `plus` joins the elements of two disjoint sets
 of matches; `times` gives the element of all matches that are a match of one set followed by one
 of another; `lift` is the element of a single event. With that every method aggregates without
-knowing what: prefix counting is prefix counting over a semiring. The five functions of the
-language stand below; a new one is one more class of this kind.
-
-Values that are missing (null, NaN) are left out, as in SQL; SUM, AVG, MIN and MAX of no values are
-missing themselves, and COUNT of none is 0.
+knowing what: prefix counting is prefix counting over a semiring. The aggregates of the language
+stand on a shelf, `cepkit.pattern.aggregates`, and are carried by `OfValues`; one of a user's own is
+one more class of this kind.
 
 Source: ASEQ, section 5, with its two rules corrected: SUM cannot be scaled by a ratio of counts,
 and MIN and MAX must not see events that belong to no match.
@@ -20,6 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias
 
+from cepkit.pattern.aggregates import AGGREGATES
+from cepkit.pattern.aggregates.contract import EXTREMES, AggregateFunction, joined, kept
 from cepkit.pattern.conditions import Aggregate
 
 Element: TypeAlias = Any
@@ -104,118 +104,83 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
-    """SUM(variable.attribute). An element is (matches, values, sum of the values)."""
+class OfValues:
+    """An aggregate of the language over values. An element is (matches, values, *accumulators).
 
+    Attributes:
+        name: Its name on the shelf (`cepkit.pattern.aggregates`).
+        variable: Of which events.
+        attribute: Of which attribute of them; None: that there is an event.
+    """
+
+    name: str
     variable: str
     attribute: str | None
-    zero: ClassVar[tuple[int, int, int]] = (0, 0, 0)
-    one: ClassVar[tuple[int, int, int]] = (1, 0, 0)
+
+    @property
+    def definition(self) -> AggregateFunction:
+        """What it keeps, and what it makes of that."""
+        return AGGREGATES[self.name]
 
     @property
     def reads(self) -> Reads:
         """The attribute that it is of."""
         return ((self.variable, self.attribute),)
 
-    def plus(self, x: Element, y: Element) -> Element:
-        """Return the element of two disjoint sets of matches together."""
-        return x[0] + y[0], x[1] + y[1], x[2] + y[2]
-
-    def times(self, x: Element, y: Element) -> Element:
-        """Return the element of every match of one followed by every one of the other."""
-        (m, i, s), (n, j, t) = x, y
-        # Infinity times no matches is nothing, not NaN.
-        return m * n, i * n + m * j, (s * n if n else 0) + (m * t if m else 0)
-
-    def lift(self, _: str, value: Any, /) -> Element:
-        """Return the element of one event."""
-        return (1, 0, 0) if value is None else (1, 1, value)
-
-    def result(self, x: Element) -> Any:
-        """Return the value that is shown."""
-        return x[2] if x[1] else None
-
-
-@dataclass(frozen=True, slots=True)
-class CountValues(Sum):
-    """COUNT(variable.attribute), COUNT(variable): how many matches have a value there."""
-
-    def lift(self, _: str, value: Any, /) -> Element:
-        """Return the element of one event."""
-        return (1, 0, 0) if value is None else (1, 1, 1)
-
-    def result(self, x: Element) -> int:
-        """Return the value that is shown."""
-        return int(x[1])
-
-
-@dataclass(frozen=True, slots=True)
-class Mean(Sum):
-    """AVG(variable.attribute)."""
-
-    def result(self, x: Element) -> float | None:
-        """Return the value that is shown."""
-        return x[2] / x[1] if x[1] else None
-
-
-@dataclass(frozen=True, slots=True)
-class Least:
-    """MIN(variable.attribute). An element is None, or the least value inside a tuple."""
-
-    variable: str
-    attribute: str | None
-    zero: ClassVar[None] = None
-    one: ClassVar[tuple[()]] = ()
+    @property
+    def zero(self) -> Element:
+        """The element of no match."""
+        return (0, 0, *self._nothing)
 
     @property
-    def reads(self) -> Reads:
-        """The attribute that it is of."""
-        return ((self.variable, self.attribute),)
+    def one(self) -> Element:
+        """The element of one match of nothing, and of an event without a value."""
+        return (1, 0, *self._nothing)
 
     def plus(self, x: Element, y: Element) -> Element:
         """Return the element of two disjoint sets of matches together."""
-        if x is None or y is None:
-            return y if x is None else x
-        return self._better(x, y)
+        return x[0] + y[0], x[1] + y[1], *self._joined(x, y, 1, 1)
 
     def times(self, x: Element, y: Element) -> Element:
         """Return the element of every match of one followed by every one of the other."""
-        # Of a match of two parts it is the better of both, so of all pairs of the best two.
-        return None if x is None or y is None else self._better(x, y)
+        (m, i, *_), (n, j, *_) = x, y
+        if not m or not n:
+            return self.zero  # infinity times no matches is nothing, not NaN
+        # The best of all pairs is the better of the best two.
+        return m * n, i * n + m * j, *self._joined(x, y, n, m)
 
     def lift(self, _: str, value: Any, /) -> Element:
         """Return the element of one event."""
-        return () if value is None else (value,)
+        return (
+            self.one if value is None else (1, 1, *(kept(a, value) for a in self.definition.state))
+        )
 
     def result(self, x: Element) -> Any:
         """Return the value that is shown."""
-        return x[0] if x else None
+        _, number, *held = x
+        return self.definition.result(number, held)
 
-    def _better(self, x: Element, y: Element) -> Element:
-        return min(x, y) if x and y else x or y
+    @property
+    def _nothing(self) -> Element:
+        return tuple(None if each in EXTREMES else 0 for each in self.definition.state)
+
+    def _joined(self, x: Element, y: Element, m: int, n: int) -> Element:
+        """Return the accumulators of both, those of `x` m times and those of `y` n times."""
+        return tuple(
+            joined(each, a, b) if each in EXTREMES else a * m + b * n
+            for each, a, b in zip(self.definition.state, x[2:], y[2:], strict=True)
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class Greatest(Least):
-    """MAX(variable.attribute)."""
-
-    def _better(self, x: Element, y: Element) -> Element:
-        return max(x, y) if x and y else x or y
+LanguageFunction: TypeAlias = Count | OfValues
+"""The aggregates that a pattern's text can ask for."""
 
 
-def function_of(aggregate: Aggregate) -> Function:
+def function_of(aggregate: Aggregate) -> LanguageFunction:
     """Return the function that an aggregate of a query asks for."""
-    variable, attribute = aggregate.variable, aggregate.attribute
-    if variable is None:
+    if aggregate.variable is None:
         return Count()
-    kinds: dict[str, type[Sum | Least]] = {
-        "count": CountValues,
-        "sum": Sum,
-        "avg": Mean,
-        "min": Least,
-        "max": Greatest,
-    }
-    return kinds[aggregate.function](variable, attribute)
+    return OfValues(aggregate.function, aggregate.variable, aggregate.attribute)
 
 
 def product(function: Semiring, elements: Sequence[Element]) -> Element:

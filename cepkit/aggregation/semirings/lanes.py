@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.aggregation.kernels.records import NOBODY, NOTHING, Carried, Tracks
 from cepkit.aggregation.semirings.functions import (
     Count,
-    CountValues,
     Function,
-    Greatest,
-    Least,
-    Mean,
-    Sum,
+    LanguageFunction,
+    OfValues,
 )
 from cepkit.errors import PatternError
+from cepkit.pattern.aggregates.columns import addends, origin_of
+from cepkit.pattern.aggregates.contract import EXTREMES, TAKES, Accumulator, exact
 from cepkit.pattern.evaluation.kinds import word
 from cepkit.stream.columns import Column, EventColumns
 
@@ -33,10 +33,6 @@ Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-NOBODY = int(np.iinfo(np.int64).max)
-"""In a least lane: no match."""
-NOTHING = NOBODY - 1
-"""In a least lane: matches, of which none has a value."""
 SAFE = 2.0**62
 """Numbers up to here fit, whatever the rounding of their bound."""
 
@@ -64,6 +60,13 @@ class Lanes:
     outcomes: tuple[Outcome, ...]
 
     @property
+    def arrays(self) -> Carried:
+        """All of it, as loops take it."""
+        return Carried(
+            self.int_at, self.ints, self.float_at, self.floats, self.least_at, self.leasts
+        )
+
+    @property
     def empty(self) -> bool:
         """Whether the number of matches is all."""
         return self.only_integers and not len(self.int_at)
@@ -86,47 +89,32 @@ class Outcome:
 
     Attributes:
         function: The function.
-        lane: ("int" | "float" | "least", which); ("count", 0) for the number of matches.
+        lanes: ("int" | "float" | "least", which) of each of its accumulators.
         present: The integer lane that counts values; None: each match has one.
         column: The attribute, None where it does not matter.
+        origin: What deviations are from.
     """
 
-    function: Function
-    lane: tuple[str, int]
+    function: LanguageFunction
+    lanes: tuple[tuple[str, int], ...]
     present: int | None
     column: Column | None
+    origin: float = 0
 
+    def held(self, tracks: Tracks) -> tuple[npt.NDArray[Any], list[npt.NDArray[Any]]]:
+        """Return how many values there are at each moment, and the accumulators.
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Tracks:
-    """What lanes hold at some moments: an entry, or a row of a lane, for each.
-
-    Attributes:
-        count: The number of matches; Python's integers where they are long.
-        ints: Of each integer lane, likewise.
-        floats: Of each float lane.
-        leasts: Of each least lane.
-    """
-
-    count: npt.NDArray[Any]
-    ints: npt.NDArray[Any]
-    floats: Floats
-    leasts: Wide
-
-    @property
-    def arrays(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats, Wide]:
-        """All of them, as loops take them."""
-        return self.count, self.ints, self.floats, self.leasts
-
-    def take(self, at: npt.NDArray[Any]) -> Tracks:
-        """Return what they hold at some of the moments."""
-        return Tracks(self.count[at], self.ints[:, at], self.floats[:, at], self.leasts[:, at])
+        A least value is coded (`decoded`).
+        """
+        number = tracks.counts if self.present is None else tracks.ints[self.present]
+        of = {"int": tracks.ints, "float": tracks.floats, "least": tracks.leasts}
+        return number, [of[kind][lane] for kind, lane in self.lanes]
 
 
 def joined(several: Sequence[Tracks]) -> Tracks:
     """Return the moments of all, one behind the other."""
     return Tracks(
-        np.concatenate([each.count for each in several]),
+        np.concatenate([each.counts for each in several]),
         np.concatenate([each.ints for each in several], axis=1),
         np.concatenate([each.floats for each in several], axis=1),
         np.concatenate([each.leasts for each in several], axis=1),
@@ -149,19 +137,15 @@ def attribute_of(function: Function, columns: EventColumns) -> Column | None:
     Raises:
         PatternError: It holds what the function cannot take, as SUM of a text.
     """
-    if not isinstance(function, Sum | Least) or function.attribute is None:
+    if not isinstance(function, OfValues) or function.attribute is None:
         return None
     column = columns.attributes[function.attribute]
-    counts = isinstance(function, CountValues)
-    numbers = column.kind in ("float", "integer", "null")
-    if counts or numbers or (isinstance(function, Least) and column.kind != "array"):
+    if function.definition.accepts(column.kind):
         return column
-    name = {Sum: "SUM", Mean: "AVG", Least: "MIN", Greatest: "MAX"}[type(function)]
     raise PatternError(
-        f"{name}({function.variable}.{function.attribute}), which is {word(column.kind)}",
-        expected="numbers, texts, times, durations or truth values"
-        if isinstance(function, Least)
-        else "numbers",
+        f"{function.name.upper()}({function.variable}.{function.attribute}), "
+        f"which is {word(column.kind)}",
+        expected=TAKES[function.definition.takes],
     )
 
 
@@ -186,23 +170,24 @@ def lanes_of(
     outcomes = []
     for function in functions:
         column = attribute_of(function, columns)
-        match function:
-            case Count():
-                outcomes.append(Outcome(function, ("count", 0), None, None))
-                continue
-            case Sum() | Least():
-                at = positions[function.variable]
-            case _:
-                return None
+        if isinstance(function, Count):
+            outcomes.append(Outcome(function, (), None, None))
+            continue
+        if not isinstance(function, OfValues):
+            return None
+        at = positions[function.variable]
         present = builder.present(at, column, always=function.variable in partial)
-        lane = ("count", 0) if present is None else ("int", present)
-        if not isinstance(function, CountValues):
+        lanes = []
+        origin = 0.0
+        if function.definition.state:
             assert column is not None
-            found = builder.lane(function, at, column)
-            if found is None:
-                return None
-            lane = found
-        outcomes.append(Outcome(function, lane, present, column))
+            origin = origin_of(column) if "deviations" in function.definition.state else 0.0
+            for accumulator in function.definition.state:
+                lane = builder.lane(accumulator, at, column, origin)
+                if lane is None:
+                    return None
+                lanes.append(lane)
+        outcomes.append(Outcome(function, tuple(lanes), present, column, origin))
     return builder.lanes(tuple(outcomes))
 
 
@@ -225,21 +210,23 @@ class _Builder:
         values = np.ones(self._size, np.int64) if missing is None else (~missing).astype(np.int64)
         return self._add("int", at, ("present", None if missing is None else id(column)), values)
 
-    def lane(self, function: Sum | Least, at: int, column: Column) -> tuple[str, int] | None:
-        missing = column.missing() if column.has_missing or column.kind == "null" else None
-        if isinstance(function, Least):
-            coded = _ordered(column, greatest=isinstance(function, Greatest))
+    def lane(
+        self, accumulator: Accumulator, at: int, column: Column, origin: float
+    ) -> tuple[str, int] | None:
+        if accumulator in EXTREMES:
+            missing = column.missing() if column.has_missing or column.kind == "null" else None
+            coded = _ordered(column, greatest=accumulator == "greatest")
             some = coded if missing is None else coded[~missing]
             if len(some) and int(some.max()) >= NOTHING:
                 return None  # an integer beyond what leaves room for the two marks
             if missing is not None:
                 coded = np.where(missing, NOTHING, coded)
-            return "least", self._add("least", at, (type(function), id(column)), coded)
-        values: npt.NDArray[Any] = column.values
-        if missing is not None:
-            values = np.where(missing, 0, values)
+            return "least", self._add("least", at, (accumulator, id(column)), coded)
+        values = addends(accumulator, column, origin)
+        if values is None:
+            return None
         kind = "int" if column.kind == "integer" else "float"
-        return kind, self._add(kind, at, ("sum", id(column)), values)
+        return kind, self._add(kind, at, (accumulator, id(column)), values)
 
     def _add(self, kind: str, at: int, what: tuple[Any, ...], values: npt.NDArray[Any]) -> int:
         lanes = self._lanes[kind]
@@ -279,12 +266,25 @@ def _ordered(column: Column, *, greatest: bool) -> Wide:
     return ~coded if greatest else coded
 
 
-def decoded(outcome: Outcome, coded: Wide) -> npt.NDArray[Any]:
+def moved(
+    state: Sequence[Accumulator], number: int, held: Sequence[Any], origin: float
+) -> tuple[Any, ...]:
+    """Return accumulators of which the deviations are from 0 instead of from `origin`, exactly."""
+    if "deviations" not in state:
+        return tuple(held)
+    known = {each: exact(value) for each, value in zip(state, held, strict=True)}
+    by, deviations = exact(origin), known["deviations"]
+    known["deviations"] = deviations + number * by
+    if "squares" in known:
+        known["squares"] += 2 * by * deviations + number * by * by
+    return tuple(known.values())
+
+
+def decoded(column: Column | None, accumulator: Accumulator, coded: Wide) -> npt.NDArray[Any]:
     """Return the values that a least lane stands for; of what has none, anything."""
-    assert outcome.column is not None
-    if isinstance(outcome.function, Greatest):
+    assert column is not None
+    if accumulator == "greatest":
         coded = ~coded
-    column = outcome.column
     if column.kind in ("float", "null"):
         bits = coded ^ ((coded >> 63) & np.int64(2**63 - 1))
         return bits.view(np.float64)

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation.kernels.shared import FLOAT, LEAST, SUM
-from cepkit.aggregation.semirings.functions import Greatest, Least
+from cepkit.aggregation.kernels.shared.records import FLOAT, LEAST, SUM
+from cepkit.aggregation.semirings.functions import Count
 from cepkit.aggregation.semirings.lanes import Lanes
 from cepkit.aggregation.sharing.plan import Forest, path_of
 
 Values = dict["ForestLane", npt.NDArray[Any]]
 
-_KINDS = {"count": -1, "int": SUM, "float": FLOAT, "least": LEAST}
+_KINDS = {"int": SUM, "float": FLOAT, "least": LEAST}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ForestLane:
     Attributes:
         kind: SUM, LEAST or FLOAT.
         node: The node whose events have its values.
-        what: What they are: "values" (how many), "sum", "least" or "greatest".
+        what: What they are: "values" (how many), or an accumulator.
         attribute: Of which attribute.
     """
 
@@ -132,14 +132,13 @@ def _wanted(forest: Forest, chain: int, lanes: Lanes, kind: int) -> list[PieceLa
         found[lane] = PieceLane(ForestLane(kind, node, what, attribute), ending)
 
     for outcome in lanes.outcomes:
-        if outcome.lane[0] == "count" and outcome.present is None:
+        if isinstance(outcome.function, Count):
             continue
-        (read,) = outcome.function.reads
+        attribute = outcome.function.attribute
         if kind == SUM and outcome.present is not None:
-            add(outcome.present, "values", read[1])
-        if _KINDS[outcome.lane[0]] == kind and outcome.lane != ("int", outcome.present):
-            what = "sum"
-            if isinstance(outcome.function, Least):
-                what = "greatest" if isinstance(outcome.function, Greatest) else "least"
-            add(outcome.lane[1], what, read[1])
+            add(outcome.present, "values", attribute)
+        state = outcome.function.definition.state
+        for accumulator, (of, lane) in zip(state, outcome.lanes, strict=True):
+            if _KINDS[of] == kind:
+                add(lane, accumulator, attribute)
     return [found[lane] for lane in range(len(places))]

@@ -10,14 +10,16 @@ from operator import mul
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation.kernels import shared as shared_loops
+from cepkit.aggregation.kernels.records import NOBODY, Tracks
+from cepkit.aggregation.kernels.shared import run as loop
+from cepkit.aggregation.kernels.shared.records import DONE, ForestSteps, Rows
 from cepkit.aggregation.rows.emission import finished, wants_expiries
 from cepkit.aggregation.rows.moments import Moments
-from cepkit.aggregation.semirings.lanes import NOBODY, Lanes, Tracks
+from cepkit.aggregation.semirings.lanes import Lanes
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.aggregation.sequence.operations import Operations
 from cepkit.aggregation.sharing.plan import Forest, Position, Spec, forest_of
-from cepkit.aggregation.sharing.state import state_of
+from cepkit.aggregation.sharing.state import grown, state_of
 from cepkit.aggregation.sharing.wiring import wiring_of
 
 Wide = npt.NDArray[np.int64]
@@ -54,20 +56,10 @@ def run(
     w = wiring_of(forest, lanes, windows, events, list(map(len, triggers)), starts)
     s = state_of(w)
     completed, expired = _Found(list(map(len, triggers)), lanes), _Found(starts, lanes)
-    only_new = emit in ("new", "total")
-    keep = int(w.queries.window.max())
-    while True:
-        reason = shared_loops.run(
-            operations.ts, operations.codes, operations.rows, operations.starts, lost,
-            w.kinds, w.nodes, w.ending, w.chains, w.links, w.legs, w.sources, w.values, w.reals,
-            keep, w.queries, s.trees, s.room, s.x, s.f, s.born, s.kept, s.snaps, s.wide,
-            s.f_snaps, s.f_wide, s.cursor, only_new, expiries,
-            completed.at, completed.count, completed.x, completed.f,
-            expired.at, expired.count, expired.x, expired.f,
-        )  # fmt: skip
-        if reason == shared_loops.DONE:
-            break
-        s.grow(w.links, reason)
+    steps = ForestSteps(operations.ts, operations.codes, operations.rows, operations.starts, lost)
+    given = emit in ("new", "total"), expiries, completed.rows, expired.rows
+    while (reason := loop.run(steps, w, s, *given)) != DONE:
+        s = grown(s, w.links, reason)
     found = []
     for q, each in enumerate(of_query):
         new, tracks = completed.of_query(q)
@@ -100,30 +92,30 @@ def run_alone(operations: Operations, lanes: Lanes, emit: Emit) -> Moments:
 
 
 class _Found:
-    """What is written of some moments of each sequence, one sequence behind the other.
+    """What is written of some moments of each sequence.
 
     Args:
         moments: How many there may be of each.
         lanes: The lanes of each.
 
     Attributes:
-        at: Of a trigger how many matches it completes; of an expiry its START.
-        count: How many matches there are.
-        x: Of a sequence of m moments a row of m for each integer lane, then each least lane.
-        f: The same for each float lane.
+        rows: What the loop writes.
     """
 
     def __init__(self, moments: Sequence[int], lanes: Sequence[Lanes]) -> None:
         self._lanes = lanes
         self._begins = list(accumulate(moments, initial=0))
-        rows = [len(each.int_at) + len(each.least_at) for each in lanes]
-        self._x = list(accumulate(map(mul, rows, moments), initial=0))
-        rows = [len(each.float_at) for each in lanes]
-        self._f = list(accumulate(map(mul, rows, moments), initial=0))
-        self.at = np.zeros(self._begins[-1], dtype=np.int64)
-        self.count = np.zeros(self._begins[-1], dtype=np.int64)
-        self.x = np.zeros(self._x[-1], dtype=np.int64)
-        self.f = np.zeros(self._f[-1], dtype=np.float64)
+        numbers = [len(each.int_at) + len(each.least_at) for each in lanes]
+        self._x = list(accumulate(map(mul, numbers, moments), initial=0))
+        numbers = [len(each.float_at) for each in lanes]
+        self._f = list(accumulate(map(mul, numbers, moments), initial=0))
+        size = self._begins[-1]
+        self.rows = Rows(
+            np.zeros(size, dtype=np.int64),
+            np.zeros(size, dtype=np.int64),
+            np.zeros(self._x[-1], dtype=np.int64),
+            np.zeros(self._f[-1], dtype=np.float64),
+        )
         for q in range(len(lanes)):
             self.of_query(q)[1].leasts[:] = NOBODY
 
@@ -132,7 +124,7 @@ class _Found:
         at = slice(self._begins[q], self._begins[q + 1])
         size = at.stop - at.start
         sums, floats = len(self._lanes[q].int_at), len(self._lanes[q].float_at)
-        rows = sums + len(self._lanes[q].least_at)
-        x = self.x[self._x[q] : self._x[q + 1]].reshape(rows, size)
-        f = self.f[self._f[q] : self._f[q + 1]].reshape(floats, size)
-        return self.at[at], Tracks(self.count[at], x[:sums], f, x[sums:])
+        numbers = sums + len(self._lanes[q].least_at)
+        x = self.rows.x[self._x[q] : self._x[q + 1]].reshape(numbers, size)
+        f = self.rows.f[self._f[q] : self._f[q + 1]].reshape(floats, size)
+        return self.rows.at[at], Tracks(self.rows.counts[at], x[:sums], f, x[sums:])

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.rows.moments import Moments
-from cepkit.aggregation.semirings.functions import Count, Function, Least, Sum
+from cepkit.aggregation.semirings.functions import Function, LanguageFunction
 from cepkit.aggregation.semirings.lanes import (
     SAFE,
     Lanes,
@@ -38,7 +38,7 @@ Bits = npt.NDArray[np.bool_]
 
 def can_share(functions: Iterable[Function]) -> bool:
     """Return whether counters of several sequences can carry some aggregates."""
-    return all(isinstance(function, Count | Sum | Least) for function in functions)
+    return all(isinstance(function, LanguageFunction) for function in functions)
 
 
 def kinds_of(sequences: Sequence[EventSequence]) -> set[Spec]:

@@ -7,68 +7,16 @@ A leg is a row of numbers, one for each live START of its tree. What a sequence 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from cepkit.aggregation.kernels.shared import FLOAT
+from cepkit.aggregation.kernels.records import Wide
+from cepkit.aggregation.kernels.shared.records import FLOAT, Table, Wiring
 from cepkit.aggregation.semirings.lanes import Lanes
 from cepkit.aggregation.sharing.lanes import CarriedLanes, ForestLane, PieceLane, carried
 from cepkit.aggregation.sharing.plan import Forest
-
-Wide = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bits = npt.NDArray[np.bool_]
-Table: TypeAlias = Any
-"""A record array, of 64-bit integers: `table[row].field`. Where rows point to where something
-begins in another table, a last row says where that ends."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Wiring:
-    """A forest as its loop takes it.
-
-    Attributes:
-        kinds: For each event of the forest its `node`, and whether it must be `absent` after it.
-        nodes: The `parent` (-1: the piece begins) and the `tree` of each node, where the sequences
-            that end there begin in `ending`, and its legs in `legs`.
-        ending: The sequences that end at nodes.
-        chains: The last node (`end`) of each chain of pieces, the `link` of its last piece to
-            those before (-1: none), the `tree` of its first piece and that of its `last`.
-        links: The `chain` before each link, the `tree` of the piece after, and where the slots of
-            its snapshots begin in `sources`.
-        legs: The `kind` and the `tree` of each leg, its `row`, the row of the same lane at the
-            node `before` (-1: the events of this node have its `values`), and which of the values
-            these are.
-        sources: What sequences and slots hold: `kind`, `row` of the leg at the end of the chain
-            (-1: a slot), the row at the node `before`, `values`, `slot`, and where it is written:
-            `out` for triggers, `left` for expiries; of a slot `out` is its number.
-        queries: The `chain` and the `window` of each sequence (-1: none), where its `sources`,
-            its `triggers` and its `expiries` begin; and how far it is: its `oldest` live START,
-            the triggers of this moment that are `waiting`, how many are `done`, and how many
-            moments have `expired`.
-        values: The values of integer and least lanes at each event.
-        reals: Those of float lanes.
-        rows: How many rows of integers there are, and of floats.
-        slots: How many slots snapshots need, of integers (the first is the number of matches) and
-            of floats.
-    """
-
-    kinds: Table
-    nodes: Table
-    ending: Wide
-    chains: Table
-    links: Table
-    legs: Table
-    sources: Table
-    queries: Table
-    values: Wide
-    reals: Floats
-    rows: tuple[int, int]
-    slots: tuple[int, int]
 
 
 def wiring_of(
@@ -107,6 +55,7 @@ def wiring_of(
         tables.queries(windows, begins[: queries + 1], triggers, expiries),
         tables.lanes.stacked(floats=False),
         tables.lanes.stacked(floats=True),
+        max(-1 if window is None else window for window in windows),
         tables.rows,
         tables.slots,
     )

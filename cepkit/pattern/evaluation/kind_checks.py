@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias, assert_never
 
 from cepkit.errors import PatternError
+from cepkit.pattern.aggregates import AGGREGATES
+from cepkit.pattern.aggregates.contract import TAKES
 from cepkit.pattern.conditions import (
     Aggregate,
     AllOf,
@@ -146,15 +148,11 @@ def _check_sides(
 
 def _check_aggregate(aggregate: Aggregate, kind: ValueKind) -> None:
     """Check a function in AGG: a total of times or durations has no column to go to."""
-    expected = None
-    if aggregate.function in ("sum", "avg") and kind not in ("integer", "float", "null"):
-        expected = "numbers"
-    elif aggregate.function in ("min", "max") and kind == "array":
-        expected = "numbers, texts, times, durations or truth values"
-    if expected is not None:
+    definition = AGGREGATES[aggregate.function]
+    if not definition.accepts(kind):
         raise PatternError(
             f"{aggregate_text(aggregate)}, which is {word(kind)}",
-            expected=expected,
+            expected=TAKES[definition.takes],
             hint="of durations there are MIN and MAX; for more give their seconds as a column"
             if kind == "duration"
             else None,

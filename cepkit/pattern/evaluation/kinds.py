@@ -12,6 +12,7 @@ from typing import Literal as OneOf
 from typing import TypeAlias, assert_never, get_args
 
 from cepkit.errors import PatternError
+from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.conditions import (
     Aggregate,
     Between,
@@ -82,21 +83,25 @@ def set_function_kind(node: Aggregate, kind: ValueKind) -> ValueKind:
     Raises:
         PatternError: It cannot take them.
     """
-    match node.function:
-        case "count":
+    if node.function in ("first", "last"):
+        return kind
+    definition = AGGREGATES[node.function]
+    match definition.takes:
+        case "amounts" if not classes(kind) & {"number", "duration"}:
+            raise _refused(node, kind, "numbers or durations")
+        case "numbers" if "number" not in classes(kind):
+            raise _refused(node, kind, "numbers")
+        case "ordered" if kind in ("array", "boolean"):
+            raise _refused(node, kind, "numbers, texts, times or durations")
+    match definition.gives:
+        case "integer":
             return "integer"
-        case "first" | "last":
-            return kind
-        case "sum" | "avg":
-            if not classes(kind) & {"number", "duration"}:
-                raise _refused(node, kind, "numbers or durations")
-            return "float" if node.function == "avg" and kind == "integer" else kind
-        case "min" | "max":
-            if kind in ("array", "boolean"):
-                raise _refused(node, kind, "numbers, texts, times or durations")
+        case "float" if kind == "integer":
+            return "float"
+        case "float" | "same":
             return kind
         case _:
-            assert_never(node.function)
+            assert_never(definition.gives)
 
 
 def are_comparable(left: ValueKind, right: ValueKind) -> bool:

@@ -6,11 +6,14 @@ members for each function.
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.pattern.aggregates import AGGREGATES
+from cepkit.pattern.aggregates.columns import addends, origin_of
+from cepkit.pattern.aggregates.contract import EXTREMES, Accumulator
 from cepkit.pattern.conditions import Aggregate
 from cepkit.pattern.evaluation.kinds import WHOLE, column_kind, set_function_kind
 from cepkit.pattern.evaluation.operations import as_floats, rounded
@@ -55,10 +58,26 @@ def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Col
             return rounded(values) if kind == "duration" else Column(kind, values, has_missing=True)
         case "min" | "max":
             return _extreme(node.function == "min", members, present, begins)
-        case "first" | "last":
-            raise AssertionError("the ends of a set are single events")
-        case _:
-            assert_never(node.function)
+        case _:  # by its accumulators; first and last are attributes of single events by now
+            definition = AGGREGATES[node.function]
+            held = [_held(each, members, present, begins) for each in definition.state]
+            enough = counts >= definition.least
+            values = np.full(len(counts), np.nan)
+            with np.errstate(all="ignore"):
+                values[enough] = definition.finish(counts[enough], *(h[enough] for h in held))
+            return Column("float", values, has_missing=True)
+
+
+def _held(
+    accumulator: Accumulator, members: Column, present: npt.NDArray[np.bool_], begins: Starts
+) -> npt.NDArray[Any]:
+    if accumulator in EXTREMES:
+        return as_floats(_extreme(accumulator == "least", members, present, begins))
+    of = addends(accumulator, members, origin_of(members))
+    if of is None:
+        floats = Column("float", as_floats(members), has_missing=True)
+        return _held(accumulator, floats, present, begins)
+    return _added(of, begins)
 
 
 def _added(values: npt.NDArray[Any], begins: Starts) -> npt.NDArray[Any]:

@@ -18,7 +18,7 @@ from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepkit.aggregation.rows.tables import check_names
-from cepkit.aggregation.semirings.functions import Count, Function, Least, Sum
+from cepkit.aggregation.semirings.functions import Function, LanguageFunction
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.columnar.compile.program import Clock
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
@@ -180,7 +180,7 @@ def _output(request: Request, frame: DataFrame) -> tuple[pa.Schema, t.StructType
     table = request.table(nothing, moments.take(np.zeros(0, np.int64)), group_rows)
     kinds = {name: values.type for name, values in table.items() if isinstance(values, pa.Array)}
     for name, function in request.functions.items():
-        if isinstance(function, Count | Sum | Least):
+        if isinstance(function, LanguageFunction):
             continue
         kinds[name] = getattr(function, "arrow_type", None)
         if not isinstance(kinds[name], pa.DataType):

@@ -8,6 +8,7 @@ from typing import Any, assert_never
 
 from cepkit.arguments import typed
 from cepkit.errors import PatternError, nearest, shown
+from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.conditions import Arithmetic, Call, Negative
 from cepkit.pattern.duration_hints import with_units
 from cepkit.pattern.evaluation.functions import FUNCTIONS
@@ -15,7 +16,7 @@ from cepkit.pattern.evaluation.functions.contract import Function, Registered
 from cepkit.pattern.evaluation.functions.operators import MINUS, OPERATORS
 from cepkit.pattern.evaluation.kinds import ValueKind, classes, word
 
-SET_FUNCTIONS = ("count", "sum", "avg", "min", "max", "first", "last")
+SET_FUNCTIONS = (*AGGREGATES, "first", "last")
 
 UserFunction = Callable[..., Any]
 

@@ -1,0 +1,125 @@
+"""What loops are given: arrays of stated shapes. Numba takes a NamedTuple of arrays at no cost."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.compiling import lent
+
+Ints = npt.NDArray[np.int32]
+Wide = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bits = npt.NDArray[np.bool_]
+
+NOBODY = int(np.iinfo(np.int64).max)
+"""In a least lane: no match."""
+NOTHING = NOBODY - 1
+"""In a least lane: matches, of which none has a value."""
+
+
+class Steps(NamedTuple):
+    """Operations in some order.
+
+    Attributes:
+        ts: int64[operations], the time of each.
+        codes: int32[operations], what each does.
+        rows: int32[operations], the event of each.
+        starts: int64[keys + 1], where each key begins, and the end.
+        length: How many positions the sequence has.
+        window: The greatest difference of times; -1: none.
+    """
+
+    ts: Wide
+    codes: Ints
+    rows: Ints
+    starts: Wide
+    length: int
+    window: int
+
+
+class Carried(NamedTuple):
+    """What is carried beside the number of matches: lanes of integers, floats, and least values.
+
+    Attributes:
+        int_at: int32[ki], the position of each integer lane.
+        ints: int64[ki, events], its value at each event, 0 where there is none.
+        float_at: int32[kf], the position of each float lane.
+        floats: float64[kf, events], as `ints`.
+        least_at: int32[km], the position of each least lane.
+        leasts: int64[km, events], as `ints`, `NOTHING` where there is none.
+    """
+
+    int_at: Ints
+    ints: Wide
+    float_at: Ints
+    floats: Floats
+    least_at: Ints
+    leasts: Wide
+
+
+class Tracks(NamedTuple):
+    """What lanes hold at some moments.
+
+    Attributes:
+        counts: int64[moments], the number of matches; Python's integers where they are long.
+        ints: int64[ki, moments], of each integer lane, likewise.
+        floats: float64[kf, moments], of each float lane.
+        leasts: int64[km, moments], of each least lane.
+    """
+
+    counts: npt.NDArray[Any]
+    ints: npt.NDArray[Any]
+    floats: Floats
+    leasts: Wide
+
+    def take(self, at: npt.NDArray[Any]) -> Tracks:
+        """Return what they hold at some of the moments."""
+        return Tracks(self.counts[at], self.ints[:, at], self.floats[:, at], self.leasts[:, at])
+
+
+class Output(NamedTuple):
+    """What loops write.
+
+    Attributes:
+        only_new: Whether it is about the matches that a trigger completes instead of the live ones.
+        expiries: Whether the moments at which matches expire are written too; with 2 every moment
+            at which a START expires, whether a match goes or not.
+        new: int64[triggers], how many matches each trigger completes, in the order of operations.
+        tracks: What the lanes hold at each trigger.
+        op: int64[STARTs], the last START of each moment of expiry.
+        left: What the lanes hold after each.
+    """
+
+    only_new: bool
+    expiries: int
+    new: Wide
+    tracks: Tracks
+    op: Wide
+    left: Tracks
+
+
+@lent
+def put(to: Tracks, i: int, come: Tracks, j: int) -> None:
+    """Write what `come` holds at `j` to the place `i`."""
+    to.counts[i] = come.counts[j]
+    for lane in range(to.ints.shape[0]):
+        to.ints[lane, i] = come.ints[lane, j]
+    for lane in range(to.floats.shape[0]):
+        to.floats[lane, i] = come.floats[lane, j]
+    for lane in range(to.leasts.shape[0]):
+        to.leasts[lane, i] = come.leasts[lane, j]
+
+
+@lent
+def add(to: Tracks, i: int, come: Tracks, j: int) -> None:
+    """Add what `come` holds at `j` to the place `i`."""
+    to.counts[i] += come.counts[j]
+    for lane in range(to.ints.shape[0]):
+        to.ints[lane, i] += come.ints[lane, j]
+    for lane in range(to.floats.shape[0]):
+        to.floats[lane, i] += come.floats[lane, j]
+    for lane in range(to.leasts.shape[0]):
+        to.leasts[lane, i] = min(to.leasts[lane, i], come.leasts[lane, j])

@@ -1,0 +1,193 @@
+"""What sequences hold of their live matches, or of those that an event completes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy import uintp
+
+from cepkit.aggregation.kernels.records import NOBODY, Floats, Wide
+from cepkit.aggregation.kernels.shared.records import FLOAT, SUM, Before, Rows, State, Wiring
+from cepkit.compiling import called, lent
+
+
+@lent
+def total(rows: npt.NDArray[Any], begin: np.uintp, end: np.uintp) -> Any:
+    """Return the sum of a part of a row."""
+    whole = rows.dtype.type(0)
+    for at in range(begin, end):
+        whole += rows[at]
+    return whole
+
+
+@called
+def dot(rows: npt.NDArray[Any], row: np.uintp, lo: np.uintp, hi: np.uintp, before: Before) -> Any:
+    """Return what the STARTs of a piece hold, times what their snapshots have of live ones.
+
+    Args:
+        rows: Where their row is.
+        row: Where it begins.
+        lo: The first START.
+        hi: The end of them.
+        before: The snapshots.
+    """
+    snaps, wide, slot, kept, mine, oldest = before
+    whole = rows.dtype.type(0) * snaps.dtype.type(0)
+    for place in range(lo, hi):
+        value = rows[row + place]
+        if value == 0:
+            continue
+        mark = kept[mine + place]
+        skip = max(0, oldest - mark.base)
+        if skip < mark.size:
+            whole += value * snaps[uintp(mark.at * wide + slot * mark.size + skip)]
+    return whole
+
+
+@called
+def dot_reals(f: Floats, row: np.uintp, lo: np.uintp, hi: np.uintp, before: Before) -> float:
+    """As `dot`, of a float lane and the numbers of matches that snapshots have."""
+    snaps, wide, _, kept, mine, oldest = before
+    whole = 0.0
+    for place in range(lo, hi):
+        mark = kept[mine + place]
+        skip = max(0, oldest - mark.base)
+        if skip < mark.size:
+            saved = snaps[uintp(mark.at * wide + skip)]
+            if saved != 0:  # infinity times nothing is nothing
+                whole += f[row + place] * saved
+    return whole
+
+
+@called
+def saved_at(before: Before, place: np.uintp, nothing: Any) -> Any:
+    """Return what the snapshot of the START at a place has of live STARTs of the whole."""
+    mark = before.kept[before.mine + place]
+    skip = max(0, before.oldest - mark.base)
+    if skip < mark.size:
+        return before.snaps[mark.at * before.wide + before.slot * mark.size + skip]
+    return nothing
+
+
+@called
+def least_of(
+    x: Wide, row: np.uintp, counted: np.uintp, lo: np.uintp, hi: np.uintp, before: Before
+) -> int:
+    """Return the least of all matches of a chain, of its last piece or (a slot) of those before.
+
+    Args:
+        x: The rows.
+        row: Where the row of the least begins, for one of the last piece.
+        counted: Where the row begins that counts how far the last piece has come.
+        lo: The first START of that piece.
+        hi: The end of them.
+        before: The snapshots; slot 0: the least is of the last piece.
+    """
+    snaps, wide, slot, kept, mine, oldest = before
+    least = NOBODY
+    for place in range(lo, hi):
+        at = mine + place
+        skip = max(0, oldest - kept[at].base)
+        if skip >= kept[at].size:
+            continue
+        come = kept[at].at * wide + skip
+        if slot == 0 and snaps[come] != 0:
+            least = min(least, x[row + place])
+        elif slot > 0 and x[counted + place] != 0:
+            least = min(least, snaps[come + slot * kept[at].size])
+    return least
+
+
+@lent
+def live_matches(w: Wiring, s: State, q: np.uintp) -> int:
+    """Return how many live matches of a sequence there are."""
+    queries, trees, size = w.queries, s.trees, uintp(s.room)
+    chain = queries[q].chain
+    link = w.chains[chain].link
+    row = uintp(w.chains[chain].end) * size
+    if link < 0:
+        tree = w.chains[chain].tree
+        begin = max(trees[tree].lo, queries[q].oldest - trees[tree].moved)
+        return int(total(s.x, row + uintp(begin), row + uintp(trees[tree].hi)))
+    tree = w.chains[chain].last
+    lo, hi = uintp(trees[tree].lo), uintp(trees[tree].hi)
+    before = Before(s.snaps, s.wide, 0, s.kept, uintp(link) * size, queries[q].oldest)
+    return int(dot(s.x, row, lo, hi, before))
+
+
+@called
+def write_lanes(
+    w: Wiring, s: State, to: Rows, q: np.uintp, node: int, event: int, found: int, moment: int,
+    expiry: bool,
+) -> None:  # fmt: skip
+    """Write what the lanes of a sequence hold of its matches, or of those that an event completes.
+
+    Args:
+        w: The forest.
+        s: What is kept of the key.
+        to: What is written.
+        q: The sequence.
+        node: How far the matches' last piece has come; -1: to its next START.
+        event: The event that completes them; -1: they are complete.
+        found: How many there are.
+        moment: Which moment of the sequence it is.
+        expiry: Whether it is a moment of expiry.
+    """
+    chains, sources, queries, values, reals = w.chains, w.sources, w.queries, w.values, w.reals
+    trees, x, f, kept, snaps, size = s.trees, s.x, s.f, s.kept, s.snaps, uintp(s.room)
+    one = uintp(1)
+    chain, oldest = queries[q].chain, queries[q].oldest
+    link, tree = chains[chain].link, chains[chain].last
+    mine = uintp(max(0, link)) * size
+    lo, hi = uintp(trees[tree].lo), uintp(trees[tree].hi)
+    if link < 0:
+        lo = max(lo, uintp(max(0, oldest - trees[tree].moved)))
+    counted = uintp(max(0, node)) * size
+    for source in range(queries[q].sources, queries[q + one].sources):
+        kind, slot = sources[source].kind, sources[source].slot
+        come = sources[source].row if event < 0 else sources[source].before
+        row = uintp(max(0, come)) * size
+        at = moment + (sources[source].left if expiry else sources[source].out)
+        counts = Before(snaps, s.wide, 0, kept, mine, oldest)
+        before = Before(snaps, s.wide, max(0, slot), kept, mine, oldest)
+        if kind == FLOAT:
+            reals_before = Before(s.f_snaps, s.f_wide, slot, kept, mine, oldest)
+            whole = 0.0
+            if slot >= 0 and node < 0:
+                whole = saved_at(reals_before, hi, 0.0)
+            elif slot >= 0:
+                whole = dot(x, counted, lo, hi, reals_before)
+            elif come < 0:
+                whole = reals[sources[source].values, event] * found if found != 0 else 0.0
+            elif link < 0:
+                whole = total(f, row + lo, row + hi)
+            else:
+                whole = dot_reals(f, row, lo, hi, counts)
+            to.f[at] = whole
+        elif kind == SUM:
+            whole_number = 0
+            if slot >= 0 and node < 0:
+                whole_number = saved_at(before, hi, 0)
+            elif slot >= 0:
+                whole_number = dot(x, counted, lo, hi, before)
+            elif come < 0:
+                whole_number = values[sources[source].values, event] * found
+            elif link < 0:
+                whole_number = total(x, row + lo, row + hi)
+            else:
+                whole_number = dot(x, row, lo, hi, counts)
+            to.x[at] = whole_number
+        else:
+            least = NOBODY
+            if slot >= 0 and node < 0:
+                least = saved_at(before, hi, NOBODY)
+            elif slot < 0 and come < 0:
+                least = values[sources[source].values, event] if found != 0 else NOBODY
+            elif link < 0:
+                for place in range(row + lo, row + hi):
+                    least = min(least, x[place])
+            else:
+                least = least_of(x, row, counted, lo, hi, before)
+            to.x[at] = least

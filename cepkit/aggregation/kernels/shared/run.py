@@ -1,0 +1,271 @@
+"""The loop over all operations.
+
+It stops where it needs more room, before it has taken any event of a moment, and goes on from
+there: all that it knows is in the `State`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy import uintp
+
+from cepkit.aggregation.kernels.shared.expiry import due, expire, move_up
+from cepkit.aggregation.kernels.shared.lanes import clear, extend, start
+from cepkit.aggregation.kernels.shared.records import (
+    DONE,
+    FLOAT,
+    MORE_SNAPSHOTS,
+    MORE_STARTS,
+    Before,
+    ForestSteps,
+    Rows,
+    State,
+    Wiring,
+)
+from cepkit.aggregation.kernels.shared.results import (
+    dot,
+    live_matches,
+    saved_at,
+    total,
+    write_lanes,
+)
+from cepkit.aggregation.kernels.shared.snapshots import save_all
+from cepkit.compiling import compiled, lent
+
+
+@compiled
+def run(
+    steps: ForestSteps, w: Wiring, s: State, only_new: bool, expiries: bool, completed: Rows,
+    expired: Rows,
+) -> int:  # fmt: skip
+    """Aggregate all sequences.
+
+    Args:
+        steps: What the events do.
+        w: The forest.
+        s: What is kept of a key.
+        only_new: Whether what is written of triggers is about the matches that they complete
+            instead of the live ones.
+        expiries: Whether moments of expiry are written.
+        completed: What is written of triggers.
+        expired: What is written of expiries.
+
+    Returns:
+        Why it stopped.
+    """
+    ts, slots, starts, lost = steps.ts, steps.slots, steps.starts, steps.lost
+    kinds, keep, cursor = w.kinds, w.keep, s.cursor
+    number = w.queries.size - 1
+    connected = w.links.size > 1
+    for key in range(cursor[0], starts.size - 1):
+        begin, stop = starts[key], starts[key + 1]
+        i = max(begin, cursor[1])
+        if lost[key]:
+            _skip(steps, w, begin, stop)
+            continue
+        if i == begin:
+            _begin(w, s)
+        while i < stop:
+            now = ts[i]
+            end = i + 1
+            while end < stop and ts[end] == now:
+                end += 1
+            if expiries:
+                for each in range(number):
+                    if due(steps, w, s, uintp(each), now):
+                        expire(steps, w, s, expired, uintp(each), now)
+            if keep >= 0 and not _make_room(steps, w, s, now, end - i):
+                cursor[0], cursor[1] = key, i
+                return MORE_STARTS
+            # No START sees what is of its own time: snapshots are taken before that is.
+            if connected and _any_start(steps, w, i, end) and not save_all(steps, w, s, i, end):
+                cursor[0], cursor[1] = key, i
+                return MORE_SNAPSHOTS
+            asked = 0
+            for op in range(i, end):
+                slot = uintp(slots[op])
+                node = uintp(kinds[slot].node)
+                if kinds[slot].absent:
+                    _end(w, s, node)
+                    continue
+                asked += _complete(steps, w, s, node, op, now, only_new, completed)
+                _count(steps, w, s, node, op)
+            # All events of this time are taken: what is live at its triggers.
+            if asked > 0:
+                _write_live(steps, w, s, i, end, only_new, completed)
+            i = end
+        if expiries and keep >= 0 and stop > begin:
+            for each in range(number):
+                expire(steps, w, s, expired, uintp(each), ts[stop - 1] + 2 * (keep + 1))
+    return DONE
+
+
+@lent
+def _skip(steps: ForestSteps, w: Wiring, begin: int, stop: int) -> None:
+    """Pass over triggers without a key, which complete nothing."""
+    for op in range(begin, stop):
+        slot = uintp(steps.slots[op])
+        node = uintp(w.kinds[slot].node)
+        if not w.kinds[slot].absent:
+            for entry in range(w.nodes[node].ending, w.nodes[node + uintp(1)].ending):
+                w.queries[uintp(w.ending[entry])].done += 1
+
+
+@lent
+def _begin(w: Wiring, s: State) -> None:
+    """Forget the key before."""
+    s.cursor[2] = 0
+    for t in range(s.trees.size):
+        s.trees[t].lo = 0
+        s.trees[t].hi = 0
+        s.trees[t].moved = 0
+        s.trees[t].staged = 0
+    for each in range(w.queries.size - 1):
+        w.queries[each].oldest = 0
+
+
+@lent
+def _make_room(steps: ForestSteps, w: Wiring, s: State, now: int, events: int) -> bool:
+    """Let STARTs expire for good; return whether there is room for those of so many events."""
+    trees, room = s.trees, s.room
+    for t in range(trees.size):
+        live_from, known, births = trees[t].lo, trees[t].hi, uintp(t) * uintp(room)
+        while live_from < known:
+            if now - steps.ts[s.born[births + uintp(live_from)]] <= w.keep:
+                break
+            live_from += 1
+        trees[t].lo = live_from
+        if known + events > room:
+            if live_from < room >> 1 or known - live_from + events > room:
+                return False
+            move_up(w, s, t)
+    return True
+
+
+@lent
+def _any_start(steps: ForestSteps, w: Wiring, i: int, end: int) -> bool:
+    """Return whether a piece begins with any of some operations."""
+    starting = False
+    for op in range(i, end):
+        starting = starting or w.nodes[w.kinds[uintp(steps.slots[op])].node].parent < 0
+    return starting
+
+
+@lent
+def _end(w: Wiring, s: State, node: np.uintp) -> None:
+    """Take an event that must be absent after a node."""
+    tree, size = uintp(w.nodes[node].tree), uintp(s.room)
+    lo, hi = uintp(s.trees[tree].lo), uintp(s.trees[tree].hi)
+    for at in range(node * size + lo, node * size + hi):
+        s.x[at] = 0
+    for c in range(w.nodes[node].legs, w.nodes[node + uintp(1)].legs):
+        clear(w.legs[c].kind, uintp(w.legs[c].row) * size, lo, hi, s.x, s.f)
+
+
+@lent
+def _complete(
+    steps: ForestSteps, w: Wiring, s: State, node: np.uintp, op: int, now: int, only_new: bool,
+    to: Rows,
+) -> int:  # fmt: skip
+    """Write how many matches an event completes of the sequences that end with its node.
+
+    Returns:
+        How many sequences these are.
+    """
+    nodes, queries, chains, trees = w.nodes, w.queries, w.chains, s.trees
+    size, above = uintp(s.room), nodes[node].parent
+    tree = uintp(nodes[node].tree)
+    lo, hi = uintp(trees[tree].lo), uintp(trees[tree].hi)
+    for entry in range(nodes[node].ending, nodes[node + uintp(1)].ending):
+        q = uintp(w.ending[uintp(entry)])
+        chain = uintp(queries[q].chain)
+        link, first = chains[chain].link, uintp(chains[chain].tree)
+        place = max(trees[first].lo, queries[q].oldest - trees[first].moved)
+        if w.keep >= 0:
+            births = first * size
+            while place < trees[first].hi:
+                if now - steps.ts[s.born[births + uintp(place)]] <= queries[q].window:
+                    break
+                place += 1
+            queries[q].oldest = place + trees[first].moved
+        before = Before(s.snaps, s.wide, 0, s.kept, uintp(max(0, link)) * size, queries[q].oldest)
+        found = 1
+        if above >= 0 and link < 0:
+            come = uintp(above) * size
+            found = total(s.x, come + uintp(place), come + hi)
+        elif above >= 0:
+            found = dot(s.x, uintp(above) * size, lo, hi, before)
+        elif link >= 0:
+            found = saved_at(before, hi, 0)
+        nth = queries[q].done
+        to.at[queries[q].triggers + nth] = found
+        if only_new:
+            to.counts[queries[q].triggers + nth] = found
+            write_lanes(w, s, to, q, above, steps.rows[op], found, nth, False)
+        queries[q].done += 1
+        queries[q].waiting += 1
+    return int(nodes[node + uintp(1)].ending - nodes[node].ending)
+
+
+@lent
+def _count(steps: ForestSteps, w: Wiring, s: State, node: np.uintp, op: int) -> None:
+    """Let an event extend the prefixes before its node, or begin one."""
+    one, size = uintp(1), uintp(s.room)
+    nodes, trees = w.nodes, s.trees
+    tree, above = uintp(nodes[node].tree), nodes[node].parent
+    lo, hi = uintp(trees[tree].lo), uintp(trees[tree].hi)
+    row = node * size
+    carries = nodes[node].legs < nodes[node + one].legs
+    if above >= 0:
+        come = uintp(above) * size
+        if carries:
+            extend(w, s, node, come, steps.rows[op], lo, hi)
+        for at in range(lo, hi):
+            s.x[row + at] += s.x[come + at]
+        return
+    if w.keep >= 0 or hi == lo:  # without a window all STARTs share one place
+        s.born[tree * size + hi] = op
+        for v in range(nodes.size - 1):
+            if uintp(nodes[v].tree) == tree:
+                s.x[uintp(v) * size + hi] = 0
+        for c in range(w.legs.size):
+            if uintp(w.legs[c].tree) == tree:
+                clear(w.legs[c].kind, uintp(w.legs[c].row) * size, hi, hi + one, s.x, s.f)
+        hi += one
+        trees[tree].hi += 1
+        trees[tree].staged -= trees[tree].staged > 0
+    s.x[row + hi - one] += 1
+    if carries:
+        start(w, s, node, hi - one, steps.rows[op])
+
+
+@lent
+def _write_live(
+    steps: ForestSteps, w: Wiring, s: State, i: int, end: int, only_new: bool, to: Rows
+) -> None:
+    """Write what is live at the triggers of a moment."""
+    queries, one = w.queries, uintp(1)
+    for op in range(i, end):
+        slot = uintp(steps.slots[op])
+        if w.kinds[slot].absent:
+            continue
+        node = uintp(w.kinds[slot].node)
+        for entry in range(w.nodes[node].ending, w.nodes[node + one].ending):
+            q = uintp(w.ending[uintp(entry)])
+            waiting = queries[q].waiting
+            queries[q].waiting = 0
+            if waiting == 0 or only_new:
+                continue
+            done = queries[q].done
+            found = live_matches(w, s, q)
+            for nth in range(done - waiting, done):
+                to.counts[queries[q].triggers + nth] = found
+            if queries[q].sources < queries[q + one].sources:
+                write_lanes(w, s, to, q, w.kinds[slot].node, -1, found, done - waiting, False)
+                for source in range(queries[q].sources, queries[q + one].sources):
+                    first = w.sources[source].out + done - waiting
+                    for at in range(first + 1, w.sources[source].out + done):
+                        if w.sources[source].kind == FLOAT:
+                            to.f[at] = to.f[first]
+                        else:
+                            to.x[at] = to.x[first]

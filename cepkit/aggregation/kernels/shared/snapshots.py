@@ -1,0 +1,189 @@
+"""Snapshots: what comes before a piece, as it is at each of its STARTs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy import uintp
+
+from cepkit.aggregation.kernels.records import NOBODY, Floats, Wide
+from cepkit.aggregation.kernels.shared.records import (
+    FLOAT,
+    SUM,
+    Before,
+    ForestSteps,
+    State,
+    Table,
+    Wiring,
+)
+from cepkit.compiling import called, compiled
+
+
+@called
+def save_all(steps: ForestSteps, w: Wiring, s: State, begin: int, end: int) -> bool:
+    """Take the snapshots of all STARTs of a moment; return whether there was room for them."""
+    slots, kinds, nodes, chains, links = steps.slots, w.kinds, w.nodes, w.chains, w.links
+    trees, cursor, size = s.trees, s.cursor, uintp(s.room)
+    for op in range(begin, end):
+        slot = uintp(slots[op])
+        node = uintp(kinds[slot].node)
+        if nodes[node].parent >= 0 or kinds[slot].absent:
+            continue
+        tree = uintp(nodes[node].tree)
+        place = uintp(trees[tree].hi + trees[tree].staged)
+        trees[tree].staged += 1
+        for link in range(links.size - 1):
+            if uintp(links[link].tree) != tree:
+                continue
+            first = chains[links[link].chain].tree
+            live = trees[first].hi - trees[first].lo
+            if (cursor[2] + live) * s.wide > s.snaps.size:
+                for other in range(trees.size):
+                    trees[other].staged = 0
+                cursor[3] = live
+                return False
+            _save(w, s, link, uintp(link) * size + place, cursor[2], live)
+            cursor[2] += live
+    return True
+
+
+@called
+def _save(w: Wiring, s: State, link: int, mine: np.uintp, top: int, live: int) -> None:
+    """Write what the chain before a link has for each live START and those after it.
+
+    Args:
+        w: The forest.
+        s: What is kept of the key.
+        link: The link.
+        mine: Where it is noted.
+        top: Where the snapshot begins.
+        live: How many live STARTs of the whole there are.
+    """
+    chains, links, sources, trees = w.chains, w.links, w.sources, s.trees
+    x, f, kept, size = s.x, s.f, s.kept, uintp(s.room)
+    snaps, wide, f_snaps, f_wide = s.snaps, s.wide, s.f_snaps, s.f_wide
+    chain = links[link].chain
+    first, before, last = chains[chain].tree, chains[chain].link, chains[chain].last
+    lo = uintp(trees[first].lo)
+    row = uintp(chains[chain].end) * size
+    oldest = trees[first].lo + trees[first].moved
+    kept[mine].at = top
+    kept[mine].base = oldest
+    kept[mine].size = live
+    older = uintp(max(0, before)) * size
+    begin, end = uintp(trees[last].lo), uintp(trees[last].hi)
+    to = top * wide
+    counts = Before(snaps, wide, 0, kept, older, oldest)
+    if before < 0:
+        _suffix_sums(x, row + lo, snaps, to, live)
+    else:
+        _connect(x, row, begin, end, counts, snaps, to, live)
+    for source in range(links[link].sources, links[link + 1].sources):
+        kind, slot = sources[source].kind, sources[source].slot
+        leg = uintp(max(0, sources[source].row)) * size
+        if kind == FLOAT:
+            to = top * f_wide + sources[source].out * live
+            if before < 0:
+                _suffix_sums(f, leg + lo, f_snaps, to, live)
+            elif slot < 0:
+                _connect(f, leg, begin, end, counts, f_snaps, to, live)
+            else:
+                reals = Before(f_snaps, f_wide, slot, kept, older, oldest)
+                _connect(x, row, begin, end, reals, f_snaps, to, live)
+            continue
+        to = top * wide + sources[source].out * live
+        if kind == SUM and before < 0:
+            _suffix_sums(x, leg + lo, snaps, to, live)
+        elif kind == SUM and slot < 0:
+            _connect(x, leg, begin, end, counts, snaps, to, live)
+        elif kind == SUM:
+            slots = Before(snaps, wide, slot, kept, older, oldest)
+            _connect(x, row, begin, end, slots, snaps, to, live)
+        elif before < 0:
+            least = NOBODY
+            for nth in range(live - 1, -1, -1):
+                least = min(least, x[leg + lo + uintp(nth)])
+                snaps[to + nth] = least
+        else:
+            leasts = Before(snaps, wide, max(0, slot), kept, older, oldest)
+            _connect_leasts(x, leg, row, begin, end, leasts, to, live)
+
+
+@called
+def _suffix_sums(
+    rows: npt.NDArray[Any], begin: np.uintp, snaps: npt.NDArray[Any], to: int, live: int
+) -> None:
+    """Write what a row holds from each live START on."""
+    whole = rows.dtype.type(0)
+    for nth in range(live - 1, -1, -1):
+        whole += rows[begin + uintp(nth)]
+        snaps[to + nth] = whole
+
+
+@called
+def _connect(
+    rows: npt.NDArray[Any], row: np.uintp, begin: np.uintp, end: np.uintp, before: Before,
+    snaps: npt.NDArray[Any], to: int, live: int,
+) -> None:  # fmt: skip
+    """Write what a piece holds times what its own snapshots have, from each live START on."""
+    older, wide, slot, kept, mine, oldest = before
+    for nth in range(live):
+        snaps[to + nth] = 0
+    for place in range(begin, end):
+        value = rows[row + place]
+        if value == 0:
+            continue
+        some, at = kept[mine + place].size, kept[mine + place].at
+        skip = oldest - kept[mine + place].base  # it may begin with STARTs that have expired
+        for nth in range(max(0, -skip), min(live, some - skip)):
+            known = older[at * wide + slot * some + skip + nth]
+            if known != 0:
+                snaps[to + nth] += value * known
+
+
+@called
+def _connect_leasts(
+    x: Wide, leg: np.uintp, row: np.uintp, begin: np.uintp, end: np.uintp, before: Before,
+    to: int, live: int,
+) -> None:  # fmt: skip
+    """Write the least of a piece (slot 0) or of those before it, from each live START on."""
+    snaps, wide, slot, kept, mine, oldest = before
+    for nth in range(live):
+        snaps[to + nth] = NOBODY
+    for place in range(begin, end):
+        if slot > 0 and x[row + place] == 0:
+            continue
+        some, at = kept[mine + place].size, kept[mine + place].at
+        skip = oldest - kept[mine + place].base
+        for nth in range(max(0, -skip), min(live, some - skip)):
+            come = at * wide + skip + nth
+            if slot > 0:
+                snaps[to + nth] = min(snaps[to + nth], snaps[come + slot * some])
+            elif snaps[come] != 0:
+                snaps[to + nth] = min(snaps[to + nth], x[leg + place])
+
+
+@compiled
+def pack(links: Table, s: State, snaps: Wide, f_snaps: Floats) -> int:
+    """Copy the snapshots of live STARTs, one behind the other; return where they end.
+
+    Without arrays to copy to (of size 0) nothing is changed: it says how much room they need.
+    """
+    trees, room, kept, old, f_old = s.trees, s.room, s.kept, s.snaps, s.f_snaps
+    wide, f_wide = s.wide, s.f_wide
+    top = 0
+    for link in range(links.size - 1):
+        tree = links[link].tree
+        for place in range(trees[tree].lo, trees[tree].hi):
+            at = link * room + place
+            some, come = kept[at].size, kept[at].at
+            if snaps.size > 0:
+                for nth in range(some * wide):
+                    snaps[top * wide + nth] = old[come * wide + nth]
+                for nth in range(some * f_wide):
+                    f_snaps[top * f_wide + nth] = f_old[come * f_wide + nth]
+                kept[at].at = top
+            top += some
+    return top

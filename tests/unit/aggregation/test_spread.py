@@ -1,0 +1,108 @@
+"""VARIANCE and STDDEV: of samples, exact of whole numbers, and not lost far away from zero."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from statistics import stdev, variance
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import cepkit as ck
+from cepkit.aggregation.methods import running
+from cepkit.pattern.builder import event, fn, kl, seq, var
+from cepkit.pattern.parser import parse
+from tests.cells import Cut, aggregate_in_cells
+from tests.unit.aggregation.cases import METHODS, stream, values
+
+TEXT = "PATTERN SEQ(A a, B b) AGG VARIANCE(a.w), STDDEV(a.w), COUNT(a.w)"
+EMITS = ("trigger", "new", "changes", "total")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_it_is_that_of_a_sample(method: str) -> None:
+    events = stream("a a b a b", w=[2, 4, 0, 9, 0])
+    assert values(events, TEXT, method=method) == [
+        (3, 2.0, sqrt(2), 2, 2),
+        (5, pytest.approx(variance([2, 4, 2, 4, 9])), pytest.approx(stdev([2, 4, 2, 4, 9])), 5, 3),
+    ]
+
+
+@pytest.mark.parametrize("emit", EMITS)
+@pytest.mark.parametrize("method", METHODS)
+def test_it_is_missing_of_fewer_than_two_values(method: str, emit: str) -> None:
+    events = stream("a a b", w=[np.nan, 3.5, 0.0])
+    (row,) = values(events, TEXT, method=method, emit=emit)
+    assert row[-4:-1] == (None, None, 1) if emit != "total" else (None, None, 1)
+
+
+@pytest.mark.parametrize("offset", [1_700_000_000, 2**62, -(2**62), 1e9])
+@pytest.mark.parametrize("method", METHODS)
+def test_it_is_exact_far_away_from_zero(method: str, offset: float) -> None:
+    events = stream("a a a b", w=[offset + 1, offset + 3, offset + 8, offset])
+    ((_, found, root, _, _),) = values(events, TEXT, method=method)
+    assert (found, root) == (13.0, sqrt(13.0))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_whole_numbers_of_any_spread_are_exact(method: str) -> None:
+    w = [-(2**62), 2**62, 5, 0]
+    ((_, found, _, _, _),) = values(stream("a a a b", w=w), TEXT, method=method)
+    assert found == float(variance(w[:3]))
+
+
+def test_products_beyond_64_bits_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    w = [2**30, -(2**30), 7, 0]
+    expected = float(variance(w[:3]))
+    events = stream("a a a b", w=w)
+    assert values(events, TEXT, method="a-seq")[0][1] == expected
+    monkeypatch.setattr(running, "SAFE", 0.0)  # by remainders
+    assert values(events, TEXT, method="a-seq")[0][1] == expected
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_infinity_has_no_variance(method: str) -> None:
+    frame = ck.aggregate(stream("a a b", w=[inf, 1.0, 0.0]), TEXT, method=method).to_pandas()
+    assert frame["variance(a.w)"].isna().all()
+
+
+def test_several_queries_have_what_they_have_alone() -> None:
+    events = stream("a c b a c b d", w=[5, 1, 0, 7, 2, 4, 3])
+    texts = [
+        "PATTERN SEQ(A a, C c, B b) WITHIN 5 s AGG STDDEV(a.w), AVG(a.w)",
+        "PATTERN SEQ(A p, C q, B r, D s) WITHIN 6 s AGG VARIANCE(p.w), SUM(p.w), MIN(q.w)",
+    ]
+    together = ck.aggregate(events, texts, sharing="prefix")
+    for text, found in zip(texts, together, strict=True):
+        alone = ck.aggregate(events, text, method="detect").to_pandas()
+        pd.testing.assert_frame_equal(found.to_pandas(), alone)
+
+
+def test_cells_far_from_each_other_give_one_total() -> None:
+    text = "PATTERN SEQ(A a, B b) WITHIN 2 s AGG VARIANCE(a.w)"
+    w = [1e9 + 0.25, 0.0, 4e9, 1.0, 4e9 + 0.5, 0.0]
+    events = stream("a@1 b@2 a@11 b@12 a@21 b@22", w=w)
+    table = pa.Table.from_pandas(events.source)
+    (rows,) = aggregate_in_cells(
+        table, events.schema, [parse(text)], "total", Cut(4, 0, 1), method="a-seq"
+    )
+    ((_, _, found, _),) = rows
+    assert found == variance(w[::2])
+
+
+@pytest.mark.parametrize("text", ["stddev(b.w) = 2", "variance(b.w) = 4"])
+def test_sets_have_it_in_conditions(text: str) -> None:
+    events = stream("a b b b b", w=[0, 1, 3, 5, 5])
+    pattern = f"PATTERN SEQ(A a, KL(B b)) WHERE {text}"
+    # {1, 3, 5} twice, of which either 5 may be the last.
+    assert ck.detect(events, pattern).count() == 2
+    assert len(ck.simulate(events, pattern, "eager-nfa").matches) == 2
+
+
+def test_the_builder_names_it() -> None:
+    a, b = var("a"), var("b")
+    pattern = seq(event("a", "A"), kl(event("b", "B"))).where(fn("STDDEV", b.w) > a.w)
+    assert "stddev(b.w) > a.w" in str(pattern)
+    assert "AGG STDDEV(a.w)" in str(pattern.agg(fn("stddev", a.w)))
