@@ -1,15 +1,15 @@
-"""Aggregates on Spark without Spark: the cells of a stream, one after the other in this process.
+"""Passes over a Spark stream without Spark: its cells, one after the other in this process.
 
-Events are dealt out by the code that Spark's tasks run (`worker.split`), and their cells are
-aggregated by it (`aggregated`, `joining`). What Spark itself does is done here in few lines: it
-leaves out the types that nobody names, numbers events in the order of arrival, and brings the
-pieces of a cell together, in any order.
+Events are dealt out by the code that Spark's tasks run (`dealing.split`), and their cells go into
+sinks by it (`run_sink`, `TotalsSink.joined`). What Spark itself does is done here in few
+lines: it leaves out the types that nobody names, numbers events in the order of arrival, and
+brings the pieces of a cell together, in any order.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
@@ -26,12 +26,16 @@ from cepkit.routes.aggregates import way_of
 from cepkit.routes.asked import functions_of
 from cepkit.routes.several import Shared, attributes_read, plan_sharing, shareable
 from cepkit.spark.aggregates.aggregate import passes_of
-from cepkit.spark.aggregates.one_pass import pass_of, setting_of
-from cepkit.spark.aggregates.prepared import prepare
-from cepkit.spark.aggregates.worker import aggregated, joining
-from cepkit.spark.cells import worker
-from cepkit.spark.cells.delivery import Setting
+from cepkit.spark.aggregates.one_pass import scan_for, sink_for
+from cepkit.spark.aggregates.query import prepare
+from cepkit.spark.aggregates.sinks import TotalsSink
+from cepkit.spark.cells import dealing
 from cepkit.spark.cells.layout import Extent, Layout
+from cepkit.spark.cells.sending import NUMBERS
+from cepkit.spark.passes.delivery import layout_of
+from cepkit.spark.passes.one_pass import Sink, run_sink
+from cepkit.spark.passes.reports import TaskReport
+from cepkit.spark.passes.scan import Scan
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
 from tests.aggregates import Row, plain, rows_in
@@ -73,13 +77,10 @@ def aggregate_in_cells(
         method: As for `cepkit.aggregate`.
         sharing: What the queries share; as for `aggregate_several`.
     """
-    conf: Mapping[str, str] = {}
-    session = SimpleNamespace(conf=conf, sparkContext=SimpleNamespace(defaultParallelism=2))
-    frame: Any = SimpleNamespace(schema=from_arrow_schema(table.schema), sparkSession=session)
-    stream = Stream(frame, schema, tuple(table.column_names))
+    stream = stream_of(table, schema)
     asked = [functions_of(query, {}) for query in queries]
     prepared = {
-        q: prepare(stream, frame, query, asked[q], way_of(query, method), emit)
+        q: prepare(stream, query, asked[q], way_of(query, method), emit)
         for q, query in enumerate(queries)
     }
     sequences, reasons = shareable(queries, asked, method)
@@ -90,57 +91,74 @@ def aggregate_in_cells(
     for members in passes_of(prepared, plan):
         own = {q: prepared[q] for q in members}
         clusters = [each for each in plan.clusters if members.issuperset(each.queries)]
-        setting = setting_of(stream, frame, own, None, None)
-        work, _, between = pass_of(own, clusters)
-        job = setting.job(_layout(setting, table, cut))
-        # Two tasks, each with every other cell.
-        packed = _packed(job, table)
-        numbers = [packed.column(0).to_numpy() // job.layout.buckets % 2 == i for i in range(2)]
-        batches = [packed.filter(pa.array(mine)) for mine in numbers]
-        rows = [
-            row
-            for batch in batches
-            for row in aggregated(work, job, worker.unpacked(job, iter([batch])))
-        ]
-        if between is not None:
-            rows = list(joining(work)(iter(rows)))
+        sink, _, _ = sink_for(own, clusters)
+        rows, _ = in_cells(scan_for(stream, own), sink, table, cut)
+        if isinstance(sink, TotalsSink):
+            rows = list(sink.joined(iter(rows)))
         for batch in rows:
-            for q, part in work.rows.parted(batch):
+            for q, part in sink.aggregation.rows.parted(batch):
                 found[q] += rows_in(pa.Table.from_batches([part]), queries[q])
     return list(found.values())
 
 
-def _layout(setting: Setting, table: pa.Table, cut: Cut) -> Layout:
+def stream_of(table: pa.Table, schema: Schema) -> Stream:
+    """Return a stream of Spark as far as it is asked without any job."""
+    conf: Mapping[str, str] = {}
+    session = SimpleNamespace(conf=conf, sparkContext=SimpleNamespace(defaultParallelism=2))
+    frame: Any = SimpleNamespace(schema=from_arrow_schema(table.schema), sparkSession=session)
+    return Stream(frame, schema, tuple(table.column_names))
+
+
+def in_cells(
+    scan: Scan, sink: Sink, table: pa.Table, cut: Cut
+) -> tuple[list[pa.RecordBatch], list[TaskReport]]:
+    """Return what a sink makes of a stream in two tasks, each with every other cell."""
+    layout = _layout(scan, table, cut)
+    packed = _packed(scan, layout, table)
+    numbers = packed.column(0).to_numpy() // layout.buckets % 2
+    rows, reports = [], []
+
+    def task(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        cells = dealing.unpacked(scan.sending, iter([batch]))
+        reports.append((yield from run_sink(sink, scan.sending, layout, cells)))
+
+    for i in range(2):
+        rows += task(packed.filter(pa.array(numbers == i)))
+    return rows, reports
+
+
+def _layout(scan: Scan, table: pa.Table, cut: Cut) -> Layout:
     """Return the cells that Spark's driver would choose if it were told the length of a slice."""
-    if setting.clock == "time":
-        times = table.column(setting.stream.schema.time).cast(pa.int64()).to_numpy()
-        unit, setting = 1e6, replace(setting, slice_seconds=cut.length)
-    else:
-        times = np.arange(len(table))
-        unit, setting = 1, replace(setting, slice_events=cut.length)
+    unit, times = 1.0, np.arange(len(table))
+    if scan.cut.clock == "time":
+        unit, times = 1e6, table.column(scan.stream.schema.time).cast(pa.int64()).to_numpy()
     first, last = int(times.min(initial=0)), int(times.max(initial=0))
-    layout = setting._layout(Extent(len(table), first, last, len(table)), setting.key)
-    buckets = cut.buckets if layout.key is not None else 1
+    wanted = replace(scan.cut, length=cut.length)
+    layout = layout_of(scan, Extent(len(table), first, last, len(table)), wanted)
+    buckets = cut.buckets if layout.cut.key is not None else 1
     return replace(layout, buckets=buckets, origin=layout.origin + round(cut.origin * unit))
 
 
-def _packed(job: worker.Job, table: pa.Table) -> pa.RecordBatch:
+def _packed(scan: Scan, layout: Layout, table: pa.Table) -> pa.RecordBatch:
     """Return the pieces of all cells, those of a cell side by side."""
-    sent = table.select(job.columns.names).cast(job.columns)
-    for clock in job.numbers:
+    sending = scan.sending
+    sent = table.select(sending.columns.names).cast(sending.columns)
+    for clock in sending.numbers:
         numbers = np.arange(len(table))
         if clock == "place":
-            numbers = _places(table, job.programs[0].partition_by)
-        sent = sent.append_column(worker.NUMBERS[clock], pa.array(numbers, pa.int64()))
-    if job.types is not None:
-        named = np.isin(table.column(job.schema.type).to_numpy(), list(job.types))
+            numbers = _places(table, scan.partition_by)
+        sent = sent.append_column(NUMBERS[clock], pa.array(numbers, pa.int64()))
+    if sending.types is not None:
+        named = np.isin(table.column(sending.schema.type).to_numpy(), list(sending.types))
         sent = sent.filter(pa.array(named))
     # In two batches, the later events before the earlier ones: nothing goes by where a row lies.
     half = len(sent) // 2
     parts = [sent.slice(half), sent.slice(0, half)]
-    pieces = [batch for part in parts for batch in worker.split(job, part.to_batches())]
+    pieces = [
+        batch for part in parts for batch in dealing.split(sending, layout, part.to_batches())
+    ]
     if not pieces:
-        return pa.RecordBatch.from_pydict({"cell": [], "packed": []}, worker._PACKED)
+        return pa.RecordBatch.from_pydict({"cell": [], "packed": []}, dealing._FIELDS)
     together = pa.Table.from_batches(pieces).combine_chunks()
     order = np.argsort(together.column("cell").to_numpy(), kind="stable")
     (batch,) = together.take(pa.array(order)).combine_chunks().to_batches()

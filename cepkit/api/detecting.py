@@ -16,7 +16,7 @@ from cepkit.stream.stream import Stream
 if TYPE_CHECKING:
     from cepkit.columnar.results.matches import Matches
     from cepkit.plan.nodes import OrderPlan, Plan
-    from cepkit.spark.results.matches import SparkMatches
+    from cepkit.spark.matches.result import SparkMatches
 
 
 @typed
@@ -75,7 +75,7 @@ def detect(
         # Of events side by side there are so few that their order does not matter.
         plan_to_run = as_plan(plan, query)
     if stream.place == "spark":
-        from cepkit.spark.batch import detect as detect_on_spark
+        from cepkit.spark.matches.detect import detect as detect_on_spark
 
         return detect_on_spark(
             stream,

@@ -12,8 +12,8 @@ from cepkit.diagnosis.question import check_names, ids
 from cepkit.errors import LimitError, StreamError, UnsupportedError
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
-from cepkit.spark.batch import batch_frame
-from cepkit.spark.cells.extent import has_type, seconds_of, types_of
+from cepkit.spark.cells.sending import types_of
+from cepkit.spark.passes.rows import batch_frame, has_type, seconds_of
 from cepkit.spark.session.failures import plain_errors
 from cepkit.stream.stream import Stream
 

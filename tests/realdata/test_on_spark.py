@@ -11,7 +11,7 @@ from benchmarks.datasets import absent, intrusion, trades
 from benchmarks.stock_patterns import ASEQ_2, TRADES
 from cepkit.api import detect, events
 from cepkit.columnar.results.matches import Matches
-from cepkit.spark.results.matches import SparkMatches
+from cepkit.spark.matches.result import SparkMatches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,7 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.nodes import OrderPlan, Plan
-from cepkit.spark.batch import SparkMatches, detect
+from cepkit.spark.matches.detect import SparkMatches, detect
 from cepkit.stream.stream import events
 from tests.properties.test_engine import plans, tree_plans
 from tests.strategies import FEW, ConditionKind, as_table, cases, orders, result_of

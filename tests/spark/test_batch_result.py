@@ -17,7 +17,7 @@ from cepkit.errors import LimitError, PatternError, StreamError, UnsupportedErro
 from cepkit.pattern.evaluation.functions.registered import register_function
 from cepkit.pattern.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
-from cepkit.spark.batch import detect
+from cepkit.spark.matches.detect import detect
 from cepkit.statistics.estimate import estimate
 from cepkit.stream.columns import Dropped
 from cepkit.stream.generators import zipf_events

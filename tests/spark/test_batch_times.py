@@ -13,7 +13,7 @@ import pytest
 
 from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.parser import parse
-from cepkit.spark.batch import detect
+from cepkit.spark.matches.detect import detect
 from cepkit.stream.stream import events
 from tests.spark.test_batch_matches import plan_of
 

@@ -8,7 +8,7 @@ import pytest
 import cepkit as ck
 from cepkit.aggregation.semirings.functions import Count
 from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
-from cepkit.spark.results.matches import SparkMatches
+from cepkit.spark.matches.result import SparkMatches
 from tests.unit.figures.hostile import EVIL, quoted
 from tests.unit.figures.test_hostile_texts import check_output, classes
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,7 +12,10 @@ import pytest
 from cepkit.columnar.results.matches import Matches
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.parser import parse
-from cepkit.spark.cells.numbering import Source, numbered
+from cepkit.spark.cells.layout import Cut
+from cepkit.spark.cells.sending import sending_for
+from cepkit.spark.passes.numbering import numbered
+from cepkit.spark.passes.scan import Scan
 from cepkit.stream.columns import Dropped
 from cepkit.stream.stream import events
 from tests.spark.test_batch_matches import found, plan_of
@@ -70,10 +75,10 @@ def test_numbers_are_those_of_all_events_in_ranges_of_any_sizes(spark):
         "id AS ts", "if(id % 50 = 7, 'A', 'X') AS kind", "pow(id, 3) AS came", "id AS number"
     )
     stream = events(frame, time="ts", type="kind", unit="s", arrival="came")
-    wanted = ("ts", "kind", "number")
-    types = frozenset({"A"})
-    source = Source(frame, stream.column_names, stream.schema, wanted, types, None, ())
-    made = numbered(source, ("arrival",), "arrival")
+    query = parse("PATTERN SEQ(A a, A b) WITHIN 9 EVENTS")
+    read = replace(stream, schema=replace(stream.schema, columns=()))
+    sending = sending_for(read, (query,), ("number",), numbers=("arrival",))
+    made = numbered(Scan(stream, (query,), sending, Cut(8, "arrival")))
     rows = made.rows.toPandas()
     assert len(rows) == made.extent.events == 400
     assert made.extent.last == 19_999

@@ -9,8 +9,8 @@ import pytest
 
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.parser import parse
-from cepkit.spark.batch import detect
-from cepkit.spark.cells.parquet import scanned_files
+from cepkit.spark.matches.detect import detect
+from cepkit.spark.passes.parquet import scanned_files
 from cepkit.stream.columns import Dropped
 from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events

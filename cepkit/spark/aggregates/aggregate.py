@@ -1,6 +1,6 @@
 """Aggregates over a Spark DataFrame, as Spark DataFrames: each cell as a local stream would be.
 
-Source: ASEQ; how a stream may be cut for that, `prepared.py` says.
+Source: ASEQ; how a stream may be cut for that, `query.py` says.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.routes.aggregates import way_of
 from cepkit.routes.several import Shared, SharingPlan, plan_sharing, shareable
-from cepkit.spark.aggregates.one_pass import StartedPass, start
-from cepkit.spark.aggregates.prepared import Prepared, prepare
+from cepkit.spark.aggregates.one_pass import AggregationPass, start
+from cepkit.spark.aggregates.query import AggregateQuery, prepare
 from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
-from cepkit.spark.batch import batch_frame
-from cepkit.spark.cells.delivery import Route
+from cepkit.spark.passes.delivery import Route
+from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.profile.rates import sampled_rates, unknown_rates
 from cepkit.stream.stream import Stream
 
@@ -53,18 +53,13 @@ def aggregate(
         UnsupportedError: The method is not for such a query; a function does not say what type
             its values have.
     """
-    frame = batch_frame(stream)
-    prepared = prepare(stream, frame, query, functions, way_of(query, method), emit, plan)
+    batch_frame(stream)
+    prepared = prepare(stream, query, functions, way_of(query, method), emit, plan)
     statistics = None if plan is None else plan.statistics
-    started = start(
-        stream,
-        frame,
-        {0: prepared},
-        statistics=statistics,
-        slice_seconds=slice_seconds,
-        route=route,
+    aggregates = start(
+        stream, {0: prepared}, statistics=statistics, slice_seconds=slice_seconds, route=route
     )
-    return SparkAggregates.of(started, 0)
+    return SparkAggregates(aggregates, 0)
 
 
 def aggregate_several(
@@ -107,41 +102,40 @@ def aggregate_several(
     frame = batch_frame(stream)
     plans = plans or {}
     prepared = {
-        q: prepare(stream, frame, query, each, way_of(query, method), emit, plans.get(q))
+        q: prepare(stream, query, each, way_of(query, method), emit, plans.get(q))
         for q, (query, each) in enumerate(zip(queries, functions, strict=True))
     }
     sequences, reasons = shareable(queries, functions, method)
     rates = sampled_rates(stream, frame) if sharing in ("auto", "chop-connect") else unknown_rates
     plan = plan_sharing(sequences, functions, reasons, rates, sharing)
-    passes: list[StartedPass] = []
+    passes: list[AggregationPass] = []
     for members in passes_of(prepared, plan):
         known = plans.get(min(members))
         passes.append(
             start(
                 stream,
-                frame,
                 {q: prepared[q] for q in members},
                 [cluster for cluster in plan.clusters if members.issuperset(cluster.queries)],
                 statistics=None if known is None else known.statistics,
                 slice_seconds=slice_seconds,
                 route=route,
-                told=any(started.telling.told for started in passes),
+                told=any(each.pass_.reports.told for each in passes),
             )
         )
     return SeveralSparkAggregates.of(passes, plan)
 
 
-def passes_of(prepared: Mapping[int, Prepared], plan: SharingPlan) -> list[set[int]]:
+def passes_of(prepared: Mapping[int, AggregateQuery], plan: SharingPlan) -> list[set[int]]:
     """Return which queries go together, in the order of the first of each."""
-    keys = {q: one.key for q, one in prepared.items()}
+    keys = {q: one.cut.key for q, one in prepared.items()}
     for cluster in plan.clusters:
         if len({keys[q] for q in cluster.queries}) > 1:
             keys.update(dict.fromkeys(cluster.queries))
     together: dict[object, set[int]] = {}
     for q, one in prepared.items():
-        if one.way.sequence is None:
+        if one.request.way.sequence is None:
             name: object = q
         else:
-            name = "windows" if one.window is not None else ("no window", keys[q])
+            name = "windows" if one.cut.window is not None else ("no window", keys[q])
         together.setdefault(name, set()).add(q)
     return list(together.values())

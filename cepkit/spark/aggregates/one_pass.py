@@ -1,10 +1,10 @@
-"""One pass over a Spark stream for all queries that can be aggregated in the same cells.
+"""Queries that are aggregated in one pass over a Spark stream, in the same cells.
 
 The rows of all come out as one DataFrame with the number of the query; what one query gets is a
 part of it. For `emit="total"` each cell adds up the matches that are its own, and the sums of a
 group, few and small, are joined in a second round.
 
-Source: ASEQ; the cells are those of detection (`cells/delivery.py`).
+Source: ASEQ.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ from pyspark.sql import types as t
 
 from cepkit.routes.several import Cluster
 from cepkit.spark.aggregates.one_table import QUERY, OneTable, one_table
-from cepkit.spark.aggregates.prepared import Prepared, route_for
+from cepkit.spark.aggregates.query import AggregateQuery, route_for, sending_for_aggregates
+from cepkit.spark.aggregates.sinks import AggregatesSink, Aggregation, TotalsSink
 from cepkit.spark.aggregates.totals import ELEMENT
-from cepkit.spark.aggregates.worker import Pass, joining, working
-from cepkit.spark.cells.counters import new_reports
-from cepkit.spark.cells.delivery import Route, Setting
-from cepkit.spark.cells.schemas import arrow_columns
-from cepkit.spark.results.frame import Telling
+from cepkit.spark.cells.layout import NO_WINDOW
+from cepkit.spark.passes.delivery import Route
+from cepkit.spark.passes.one_pass import Pass, start_pass
+from cepkit.spark.passes.scan import Scan
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
-from cepkit.stream.warnings import warn_of_dropped
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class StartedPass:
-    """A pass that an action will run.
+class AggregationPass:
+    """Aggregates of some queries that an action will compute.
 
     Attributes:
-        queries: What is asked, by number.
-        clusters: What the queries share.
-        frame: The rows of all, with the columns of `rows`.
-        rows: Which of them are whose.
-        route: How the events reach the workers, and how they are cut, as a sentence.
-        telling: Tells of rows that are no events.
+        queries: The queries, by number.
+        aggregation: What workers know of them.
+        pass_: The pass over the stream.
+        frame: The rows of all queries.
     """
 
-    queries: Mapping[int, Prepared]
-    clusters: tuple[Cluster, ...]
+    queries: Mapping[int, AggregateQuery]
+    aggregation: Aggregation
+    pass_: Pass
     frame: DataFrame
-    rows: OneTable
-    route: str
-    telling: Telling
+
+    @property
+    def columns(self) -> OneTable:
+        """Which columns of `frame` are whose."""
+        return self.aggregation.rows
 
     def rows_of(self, query: int) -> DataFrame:
         """Return the rows of a query, with its own columns."""
-        columns = zip(self.rows.of[query].names, self.rows.places[query], strict=True)
-        chosen = [F.col(self.rows.schema.names[at]).alias(name) for name, at in columns]
-        return self.frame.where(F.col(QUERY) == query).select(*chosen)
+        columns = zip(self.columns.of[query].names, self.columns.places[query], strict=True)
+        own = [F.col(self.columns.schema.names[at]).alias(name) for name, at in columns]
+        return self.frame.where(F.col(QUERY) == query).select(*own)
 
     def way_of(self, query: int) -> tuple[str, str]:
         """Return how a query is aggregated, and why."""
-        for cluster in self.clusters:
+        for cluster in self.aggregation.clusters:
             if query in cluster.queries:
                 return "shared-counters", cluster.reason
         return self.queries[query].method, self.queries[query].reason
@@ -67,105 +67,96 @@ class StartedPass:
 
 def start(
     stream: Stream,
-    frame: DataFrame,
-    queries: Mapping[int, Prepared],
+    queries: Mapping[int, AggregateQuery],
     clusters: Iterable[Cluster] = (),
     *,
     statistics: Statistics | None = None,
     slice_seconds: float | None = None,
     route: Route | None = None,
     told: bool = False,
-) -> StartedPass:
+) -> AggregationPass:
     """Return a pass over a stream; where nothing says how much there is, a job counts it now.
 
     Args:
-        stream: The stream.
-        frame: Its DataFrame; it is read anew for each action.
-        queries: What is asked, by number: sequences, or one query whose matches are detected.
+        stream: The stream; its DataFrame is read anew for each action.
+        queries: The queries, by number: sequences, or one whose matches are detected.
         clusters: What they share.
         statistics: What is known of the stream.
         slice_seconds: The length of a time slice; None: chosen.
         route: How the events reach the workers; None: chosen.
         told: Whether the user has been told of rows that are no events.
     """
-    setting = setting_of(stream, frame, queries, statistics, slice_seconds)
-    work, output, between = pass_of(queries, clusters)
-    asked, sums = work.asked, work.sums
-    emit = next(iter(asked.values())).emit
-    chosen = setting.choose(route_for(emit, setting.window, setting.key, route))
-    reports = new_reports(frame.sparkSession.sparkContext)
-    if sums is not None and between is not None:
-        summed = chosen.source.mapInArrow(working(work, chosen, reports), between)
-        # Where there are no events at all Spark may run no task, and yet there is a total.
-        zeros = [
-            sums.widened(q, work.totals(q).packed()) for q in asked if not asked[q].query.group_by
-        ]
-        if zeros:
-            nothing = pa.Table.from_batches(zeros)
-            summed = summed.unionAll(frame.sparkSession.createDataFrame(nothing, between))
-        places = sorted({place for of_query in sums.places.values() for place in of_query[:-1]})
-        groups = [sums.schema.names[place] for place in places]
-        parts = summed.repartition(chosen.tasks, QUERY, *groups)
-        found = parts.mapInArrow(joining(work), output)
-    else:
-        found = chosen.source.mapInArrow(working(work, chosen, reports), output)
-    known = told or chosen.dropped is not None
-    patterns = tuple(one.asked.query for one in queries.values())
-    if chosen.dropped is not None and not told:
-        warn_of_dropped(chosen.dropped, *patterns)
-    telling = Telling(reports, chosen.tasks, patterns, told=known)
-    return StartedPass(queries, work.clusters, found, work.rows, chosen.text, telling)
+    scan = scan_for(stream, queries, statistics, slice_seconds)
+    emit = next(iter(queries.values())).request.emit
+    pass_ = start_pass(scan, route_for(emit, scan.cut, route), told=told)
+    sink, output, between = sink_for(queries, clusters)
+    match sink:
+        case TotalsSink():
+            frame = _totals(pass_, sink, between, output)
+        case AggregatesSink():
+            frame = pass_.rows(sink, output)
+    return AggregationPass(queries, sink.aggregation, pass_, frame)
 
 
-def setting_of(
+def scan_for(
     stream: Stream,
-    frame: DataFrame,
-    queries: Mapping[int, Prepared],
-    statistics: Statistics | None,
-    slice_seconds: float | None,
-) -> Setting:
-    """Return what cells for some queries must hold, and how the stream may be cut into them."""
-    each = list(queries.values())
-    first, names = each[0], stream.column_names
-    attributes = tuple(sorted({name for one in each for name in one.asked.attributes}))
-    schema = replace(stream.schema, columns=attributes)
-    needed = schema.without_arrival().needed(names, ())
-    windows = [one.window for one in each if one.window is not None]
-    return Setting(
-        Stream(frame, schema, names),
-        frame,
-        first.bare,
-        statistics,
-        first.programs if first.way.sequence is None else (),
-        arrow_columns(frame, names, needed),
-        attributes,
-        frame.sparkSession.sparkContext.defaultParallelism,
-        first.clock,
-        max(windows) if len(windows) == len(each) else None,
-        first.ahead,
-        first.key if all(one.key == first.key for one in each) else None,
-        first.numbers,
-        slice_seconds,
-        beside=tuple(one.bare for one in each[1:]),
-        every_type=any(one.every_type for one in each),
+    queries: Mapping[int, AggregateQuery],
+    statistics: Statistics | None = None,
+    slice_seconds: float | None = None,
+) -> Scan:
+    """Return what is read of a stream for some queries, and how it may be cut for all of them."""
+    requests, cuts = zip(*((each.request, each.cut) for each in queries.values()), strict=True)
+    first = requests[0]
+    windows = [cut.window for cut in cuts if cut.window is not None]
+    cut = replace(
+        cuts[0],
+        window=max(windows) if len(windows) == len(cuts) else None,
+        key=cuts[0].key if all(each.key == cuts[0].key for each in cuts) else None,
+        uncut=next((cut.uncut for cut in cuts if cut.uncut != NO_WINDOW), NO_WINDOW),
+        length=slice_seconds if cuts[0].clock == "time" else None,
     )
+    read = tuple(request.query for request in requests)
+    sending = sending_for_aggregates(
+        stream,
+        read,
+        {name for request in requests for name in request.sending.attributes},
+        first.sending.numbers,
+        every_type=any(request.sending.types is None for request in requests),
+    )
+    return Scan(stream, read, sending, cut, statistics, first.compiled.programs[0].partition_by)
 
 
-def pass_of(
-    queries: Mapping[int, Prepared], clusters: Iterable[Cluster]
-) -> tuple[Pass, t.StructType, t.StructType | None]:
-    """Return what workers must know, and for Spark the columns of rows, and of sums if any."""
+def sink_for(
+    queries: Mapping[int, AggregateQuery], clusters: Iterable[Cluster]
+) -> tuple[AggregatesSink | TotalsSink, t.StructType, t.StructType]:
+    """Return what tasks do, and for Spark the columns of rows, and of what tasks yield."""
     rows, output = one_table({q: (one.promised, one.output.fields) for q, one in queries.items()})
-    asked = {q: one.asked for q, one in queries.items()}
-    if any(one.emit != "total" for one in asked.values()):
-        return Pass(asked, tuple(clusters), rows, None), output, None
+    requests = {q: one.request for q, one in queries.items()}
+    aggregation = Aggregation(requests, tuple(clusters), rows)
+    if any(request.emit != "total" for request in requests.values()):
+        return AggregatesSink(aggregation), output, output
     sums, between = one_table({q: _sums(one) for q, one in queries.items()})
-    return Pass(asked, tuple(clusters), rows, sums), output, between
+    return TotalsSink(aggregation, sums), output, between
 
 
-def _sums(prepared: Prepared) -> tuple[pa.Schema, Sequence[t.StructField]]:
+def _totals(
+    pass_: Pass, sink: TotalsSink, between: t.StructType, output: t.StructType
+) -> DataFrame:
+    """Return totals: the sums of cells, joined in a second round."""
+    sums = pass_.rows(sink, between)
+    # Where there are no events at all Spark may run no task, and yet there is a total.
+    if zeros := sink.zeros():
+        nothing = pa.Table.from_batches(zeros)
+        sums = sums.unionAll(sums.sparkSession.createDataFrame(nothing, between))
+    places = sorted({place for own in sink.sums.places.values() for place in own[:-1]})
+    groups = [sink.sums.schema.names[place] for place in places]
+    parts = sums.repartition(pass_.delivery.tasks, QUERY, *groups)
+    return parts.mapInArrow(sink.joined, output)
+
+
+def _sums(prepared: AggregateQuery) -> tuple[pa.Schema, Sequence[t.StructField]]:
     """Return the columns of a query's sums, in Arrow and in Spark: those of its groups, the sum."""
-    groups = prepared.asked.query.group_by
+    groups = prepared.request.query.group_by
     schema = pa.schema([*(prepared.promised.field(name) for name in groups), ELEMENT])
     fields = [field for field in prepared.output.fields if field.name in groups]
     return schema, [*fields, t.StructField(ELEMENT.name, t.BinaryType())]

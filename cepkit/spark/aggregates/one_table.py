@@ -35,11 +35,11 @@ class OneTable:
     def widened(self, query: int, columns: Sequence[pa.Array]) -> pa.RecordBatch:
         """Return rows of a query as rows of all."""
         size = len(columns[0])
-        found = [pa.nulls(size, field.type) for field in self.schema]
-        found[0] = pa.array(np.full(size, query, np.int32))
+        widened = [pa.nulls(size, field.type) for field in self.schema]
+        widened[0] = pa.array(np.full(size, query, np.int32))
         for place, values in zip(self.places[query], columns, strict=True):
-            found[place] = values
-        return pa.RecordBatch.from_arrays(found, schema=self.schema)
+            widened[place] = values
+        return pa.RecordBatch.from_arrays(widened, schema=self.schema)
 
     def parted(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
         """Return the rows of each query among rows of all, with their own columns."""

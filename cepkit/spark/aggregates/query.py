@@ -1,90 +1,198 @@
-"""What workers must know of an aggregation."""
+"""What must be known of a query before a Spark stream is cut for its aggregates.
+
+A live match has all its events within a window, so that a time slice with a halo of one window
+knows what is live at any moment of its own. Two things look back further: an expiry is told a
+microsecond after the window, and what must be absent before a match is looked for up to a window
+before it. Where groups share no match, buckets of their keys need no halo.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import types as t
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from cepkit.aggregation.rows.moments import Moments
-from cepkit.aggregation.rows.tables import Values, columns_of
-from cepkit.aggregation.semirings.functions import Function
-from cepkit.aggregation.sequence.definition import EventSequence
-from cepkit.aggregation.sequence.elements import Emit, Method
-from cepkit.columnar.compile.program import Program
-from cepkit.columnar.slices.blocks import Block
+from cepkit.aggregation.rows.tables import check_names
+from cepkit.aggregation.semirings.functions import Function, LanguageFunction
+from cepkit.aggregation.sequence.elements import Emit
+from cepkit.columnar.compile.program import Clock
+from cepkit.columnar.compile.query import CompiledQuery, compile_query
+from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
+from cepkit.errors import UnsupportedError
+from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
-from cepkit.routes.aggregates import aggregate_sequence
-from cepkit.routes.detected import aggregate_blocks
-from cepkit.stream.columns import EventColumns
-from cepkit.stream.ingest import event_columns
-from cepkit.stream.schema import Schema
+from cepkit.plan.checks import as_plan
+from cepkit.plan.nodes import Plan
+from cepkit.routes.aggregates import Way
+from cepkit.routes.asked import attributes_of
+from cepkit.routes.detected import without_aggregates
+from cepkit.spark.aggregates.request import Request
+from cepkit.spark.cells.keys import Key, common_key
+from cepkit.spark.cells.layout import IN_TURN, Cut
+from cepkit.spark.cells.schemas import nullable
+from cepkit.spark.cells.sending import Sending, numbers_for, sending_for
+from cepkit.spark.passes.delivery import Route
+from cepkit.stream.stream import Stream
+
+_EACH = "each cell takes prefix counters or a window product"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What workers must know of an aggregation.
+class AggregateQuery:
+    """A query whose aggregates are wanted, and how a stream may be cut for it.
 
     Attributes:
-        query: What is asked.
-        functions: The columns of aggregates, by name.
-        sequence: The query as A-Seq takes it; None: matches are detected.
-        method: The method of A-Seq; None: chosen in each cell.
-        emit: Which rows.
-        schema: Which column is what.
-        columns: The columns that are sent, in Arrow.
-        attributes: Those that are read.
+        request: What workers must know.
+        cut: How the stream may be cut.
+        promised: The columns of the output, in Arrow.
+        output: The same, in Spark.
     """
 
-    query: Query
-    functions: dict[str, Function]
-    sequence: EventSequence | None
-    method: Method | None
-    emit: Emit
-    schema: Schema
-    columns: pa.Schema
-    attributes: tuple[str, ...]
+    request: Request
+    cut: Cut
+    promised: pa.Schema
+    output: t.StructType
 
     @property
-    def rows_of_cells(self) -> Emit:
-        """Which rows a cell gives: of a slice not all that its events complete is its own."""
-        return "new" if self.emit == "total" else self.emit
+    def method(self) -> str:
+        """How it is aggregated, in a word."""
+        way = self.request.way
+        return "detect" if way.sequence is None else way.method or "a-seq"
 
     @property
-    def nothing(self) -> EventColumns:
-        """A stream without events."""
-        return event_columns(self.columns.empty_table(), self.schema, self.attributes)
+    def reason(self) -> str:
+        """Why in this way."""
+        way = self.request.way
+        return _EACH if way.sequence is not None and way.method is None else way.reason
 
-    def moments(
-        self,
-        columns: EventColumns,
-        blocks: Callable[[], Iterator[tuple[Program, Block]]],
-        *,
-        interpreted: bool = False,
-    ) -> tuple[Moments, npt.NDArray[np.int32]]:
-        """Return the rows that the events of a cell give, and an event of each group."""
-        if self.sequence is None:
-            return aggregate_blocks(
-                columns, blocks, self.query, self.functions, self.emit, interpreted=interpreted
+
+def prepare(
+    stream: Stream,
+    query: Query,
+    functions: Mapping[str, Function],
+    way: Way,
+    emit: Emit,
+    plan: Plan | None = None,
+) -> AggregateQuery:
+    """Return what must be known of a query, refusing what cannot be computed.
+
+    Args:
+        stream: The stream.
+        query: The query.
+        functions: The columns of aggregates, by name.
+        way: How it is aggregated.
+        emit: Which rows.
+        plan: How the matches are detected where they have to be; None: in pattern order.
+
+    Raises:
+        PatternError: An aggregate cannot take the column that it is of.
+        UnsupportedError: A function does not say what type its values have.
+    """
+    check_names(query.group_by, tuple(functions))
+    bare = without_aggregates(query)
+    compiled = compile_query(bare, plan or as_plan(None, bare))
+    attributes = {*attributes_of(functions), *bare.partition_by, *compiled.attributes}
+    if way.sequence is not None:
+        attributes |= way.sequence.attributes
+    numbers = numbers_for(compiled.programs, in_turn=compiled.in_turn)
+    detects = way.sequence is None
+    if detects and emit != "total" and "arrival" not in numbers and _ties_matter(compiled):
+        numbers = ("arrival", *numbers)
+    sending = sending_for_aggregates(
+        stream, (query,), attributes, numbers, every_type=_every_type(query, emit)
+    )
+    request = Request(query, dict(functions), way, emit, sending, compiled)
+    check_kinds(query, sending.nothing.kinds)
+    return AggregateQuery(request, _cut(request), *_output(request, stream.source))
+
+
+def sending_for_aggregates(
+    stream: Stream,
+    queries: Sequence[Query],
+    attributes: Collection[str],
+    numbers: tuple[Clock, ...],
+    *,
+    every_type: bool,
+) -> Sending:
+    """Return what workers are sent for aggregates: no more than they read."""
+    schema = replace(stream.schema, columns=tuple(sorted(attributes)))
+    read = Stream(stream.source, schema, stream.column_names)
+    return sending_for(read, queries, attributes, numbers=numbers, every_type=every_type)
+
+
+def _every_type(query: Query, emit: Emit) -> bool:
+    return emit in ("trigger", "changes") and isinstance(query.window, CountWindow)
+
+
+def route_for(emit: Emit, cut: Cut, route: Route | None) -> Route | None:
+    """Return how the events reach the workers, None where both routes would do.
+
+    Files have no slices after the last event, where expiries are told, and no buckets.
+    """
+    if emit == "changes" or (cut.window is None and cut.key is not None):
+        return route or "rows"
+    return route
+
+
+def _cut(request: Request) -> Cut:
+    """Return how a stream may be cut for an aggregation."""
+    compiled, emit, group_by = request.compiled, request.emit, request.query.group_by
+    detects, key = request.way.sequence is None, common_key(compiled.programs)
+    clock, window = ("time", None) if compiled.in_turn else cutting_clock(compiled.programs)
+    if emit != "total" and clock != "time":
+        clock, window = "time", None  # rows are about moments
+    absent = detects and any(branch.negated for branch in compiled.branches)
+    # What ends after a cell's own moments is not what its rows are about.
+    ahead = detects and looks_ahead(compiled.programs, clock) if emit == "total" else absent
+    if emit in ("trigger", "changes"):
+        if window is not None:
+            window = max(window, 0) * (1 + absent) + (emit == "changes")
+        key = Key(group_by, missing_agree=True) if group_by else None
+    elif key is not None:
+        key = replace(key, missing_agree=True)  # a trigger without a key has its row
+    cut = Cut(window, clock, ahead, key)
+    if compiled.in_turn:
+        return replace(cut, uncut=IN_TURN)
+    if _every_type(request.query, emit):
+        return replace(cut, uncut="what is live depends on all events before")
+    return cut
+
+
+def _ties_matter(compiled: CompiledQuery) -> bool:
+    """Return whether of events of one time that end a match only arrival says which is the last."""
+    for branch in compiled.branches:
+        last = [v for v in branch.variables if not branch.after(v) & set(branch.variables)]
+        if len(last) > 1 or any(variable in last for variable, _, _ in branch.repeated):
+            return True
+    return False
+
+
+def _output(request: Request, frame: DataFrame) -> tuple[pa.Schema, t.StructType]:
+    """Return the columns of the output, which Spark must be promised, in Arrow and in Spark."""
+    nothing = request.sending.nothing
+    moments, group_rows = request.moments(nothing, lambda: iter(()), interpreted=True)
+    table = request.table(nothing, moments.take(np.zeros(0, np.int64)), group_rows)
+    kinds = {name: values.type for name, values in table.items() if isinstance(values, pa.Array)}
+    for name, function in request.functions.items():
+        if isinstance(function, LanguageFunction):
+            continue
+        kinds[name] = getattr(function, "arrow_type", None)
+        if not isinstance(kinds[name], pa.DataType):
+            raise UnsupportedError(
+                f"the aggregate '{name}' does not say what type its values have on Spark",
+                expected="an attribute arrow_type, as pyarrow.float64()",
             )
-        moments, group_rows, _, _ = aggregate_sequence(
-            columns,
-            self.sequence,
-            self.method,
-            self.functions,
-            self.rows_of_cells,
-            interpreted=interpreted,
-        )
-        return moments, group_rows
-
-    def table(
-        self, columns: EventColumns, moments: Moments, group_rows: npt.NDArray[np.int32]
-    ) -> dict[str, Values]:
-        """Return rows as columns with names and types."""
-        return columns_of(
-            moments, self.functions, columns, self.schema, self.query.group_by, group_rows,
-            self.emit,
-        )  # fmt: skip
+    promised = pa.schema(list(kinds.items()))
+    by_name = {field.name: field for field in nullable(frame.schema).fields}
+    # Groups keep the types of the source.
+    fields = [
+        by_name[field.name] if field.name in request.query.group_by else field
+        for field in from_arrow_schema(promised).fields
+    ]
+    return promised, t.StructType(fields)

@@ -14,9 +14,9 @@ from cepkit.aggregation.sequence.elements import Emit
 from cepkit.errors import PatternError
 from cepkit.pattern.query import Query
 from cepkit.routes.several import Several, SharingPlan
-from cepkit.spark.aggregates.one_pass import StartedPass
+from cepkit.spark.aggregates.one_pass import AggregationPass
 from cepkit.spark.aggregates.one_table import QUERY
-from cepkit.spark.results.frame import ResultFrame, Telling
+from cepkit.spark.passes.frame import ResultFrame
 from cepkit.stream.sessions import check_session
 
 _QUERY = "query"
@@ -36,37 +36,16 @@ class SparkAggregates(ResultFrame):
         route: How the events reach the workers, and how they are cut, as a sentence.
     """
 
-    def __init__(
-        self,
-        found: DataFrame,
-        *,
-        query: Query,
-        emit: Emit,
-        method: str,
-        reason: str,
-        route: str,
-        telling: Telling,
-    ) -> None:
-        title = f"Aggregates by {method} ({reason})"
-        super().__init__(found, title=title, route=route, telling=telling)
-        self.query = query
-        self.emit = emit
-        self.method = method
-        self.reason = reason
-
-    @classmethod
-    def of(cls, started: StartedPass, query: int) -> SparkAggregates:
-        """Return the aggregates of a query of a pass."""
-        method, reason = started.way_of(query)
-        asked = started.queries[query].asked
-        return cls(
-            started.rows_of(query),
-            query=asked.query,
-            emit=asked.emit,
-            method=method,
-            reason=reason,
-            route=started.route,
-            telling=started.telling,
+    def __init__(self, aggregates: AggregationPass, number: int) -> None:
+        request = aggregates.queries[number].request
+        self.query: Query = request.query
+        self.emit: Emit = request.emit
+        self.method, self.reason = aggregates.way_of(number)
+        super().__init__(
+            aggregates.rows_of(number),
+            title=f"Aggregates by {self.method} ({self.reason})",
+            route=aggregates.pass_.delivery.route,
+            reports=aggregates.pass_.reports,
         )
 
 
@@ -84,17 +63,17 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
         passes: The passes over the stream that they need.
     """
 
-    passes: tuple[StartedPass, ...]
+    passes: tuple[AggregationPass, ...]
 
     @classmethod
-    def of(cls, passes: Sequence[StartedPass], plan: SharingPlan) -> SeveralSparkAggregates:
+    def of(cls, passes: Sequence[AggregationPass], plan: SharingPlan) -> SeveralSparkAggregates:
         """Return the aggregates of all queries of some passes."""
-        found = {
-            query: SparkAggregates.of(started, query)
-            for started in passes
-            for query in started.queries
+        results = {
+            query: SparkAggregates(aggregates, query)
+            for aggregates in passes
+            for query in aggregates.queries
         }
-        return cls(tuple(found[query] for query in sorted(found)), plan, tuple(passes))
+        return cls(tuple(results[query] for query in sorted(results)), plan, tuple(passes))
 
     @property
     def together(self) -> ResultFrame:
@@ -107,8 +86,8 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
             PatternError: Two queries have columns of one name that are of different types, or one
                 groups by a column called `query`; or there is no query.
         """
-        for started in self.passes:
-            check_session(started.frame)
+        for aggregates in self.passes:
+            check_session(aggregates.frame)
         known: dict[str, str] = {_QUERY: "int"}
         for result in self.results:
             for name, kind in result.dtypes:
@@ -119,13 +98,13 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
                     )
         if not self.passes:
             raise PatternError("there are no queries whose rows could be taken together")
-        parts = [_named(started) for started in self.passes]
+        parts = [_named(aggregates) for aggregates in self.passes]
         whole = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
         return ResultFrame(
             whole,
             title=f"Aggregates of {len(self)} queries together",
-            route="; ".join(dict.fromkeys(started.route for started in self.passes)),
-            telling=self.passes[0].telling,
+            route="; ".join(dict.fromkeys(each.pass_.delivery.route for each in self.passes)),
+            reports=self.passes[0].pass_.reports,
         )
 
     def persist(self, level: StorageLevel = _KEPT) -> SeveralSparkAggregates:
@@ -138,22 +117,22 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
             The same aggregates. Its results take what is kept; so do those of this object that
             have not been asked for anything yet.
         """
-        for started in self.passes:
-            started.frame.persist(level)
+        for aggregates in self.passes:
+            aggregates.frame.persist(level)
         return SeveralSparkAggregates.of(self.passes, self.plan)
 
     def unpersist(self) -> None:
         """Let go of what `persist` has kept."""
-        for started in self.passes:
-            started.frame.unpersist()
+        for aggregates in self.passes:
+            aggregates.frame.unpersist()
 
 
-def _named(started: StartedPass) -> DataFrame:
+def _named(aggregates: AggregationPass) -> DataFrame:
     """Return the rows of a pass with the names that users know."""
     names = {
         at: name
-        for query, places in started.rows.places.items()
-        for at, name in zip(places, started.rows.of[query].names, strict=True)
+        for query, places in aggregates.columns.places.items()
+        for at, name in zip(places, aggregates.columns.of[query].names, strict=True)
     }
     columns = [F.col(f"c{at - 1}").alias(name) for at, name in sorted(names.items())]
-    return started.frame.select((F.col(QUERY) + 1).alias(_QUERY), *columns)
+    return aggregates.frame.select((F.col(QUERY) + 1).alias(_QUERY), *columns)

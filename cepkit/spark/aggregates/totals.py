@@ -19,7 +19,7 @@ from cepkit.aggregation.rows.tables import Values, typed
 from cepkit.aggregation.semirings.functions import Element
 from cepkit.aggregation.sequence.elements import Together
 from cepkit.errors import LimitError
-from cepkit.spark.aggregates.query import Asked
+from cepkit.spark.aggregates.request import Request
 from cepkit.stream.columns import EventColumns
 
 Rows = npt.NDArray[np.int32]
@@ -31,29 +31,29 @@ ELEMENT = pa.field("element", pa.binary())
 class Totals:
     """What all cells of a task hold together, for each group of a query."""
 
-    def __init__(self, asked: Asked, promised: pa.Schema) -> None:
-        self._asked = asked
-        self._together = Together(list(asked.functions.values()))
-        self._groups = pa.schema([promised.field(name) for name in asked.query.group_by])
+    def __init__(self, request: Request, promised: pa.Schema) -> None:
+        self._request = request
+        self._together = Together(list(request.functions.values()))
+        self._groups = pa.schema([promised.field(name) for name in request.query.group_by])
         self._sums: dict[tuple[Any, ...], Element] = {}
-        if not asked.query.group_by:
+        if not request.query.group_by:
             self._sums[()] = self._together.zero
 
     def add_number(self, number: int) -> None:
         """Add so many matches, of which nothing else is asked and which are in no group."""
-        self._plus((), (number,) * (1 + len(self._asked.functions)))
+        self._plus((), (number,) * (1 + len(self._request.functions)))
 
     def add(self, columns: EventColumns, moments: Moments, group_rows: Rows) -> None:
         """Add what matches among some events give, with an event of each group."""
-        found = summed(moments, self._together)
+        sums = summed(moments, self._together)
         if names := self._groups.names:
             # A group of triggers alone has no row.
-            found = {group: element for group, element in found.items() if element[0]}
-        rows = columns.source_rows(group_rows[np.fromiter(found, np.int64, len(found))])
+            sums = {group: element for group, element in sums.items() if element[0]}
+        rows = columns.source_rows(group_rows[np.fromiter(sums, np.int64, len(sums))])
         keys = columns.source.select(names).take(pa.array(rows))
         values = [[_normal(v) for v in keys.column(name).to_pylist()] for name in names]
-        groups = zip(*values, strict=True) if names else [()] * len(found)
-        for group, element in zip(groups, found.values(), strict=True):
+        groups = zip(*values, strict=True) if names else [()] * len(sums)
+        for group, element in zip(groups, sums.values(), strict=True):
             self._plus(group, element)
 
     def merge(self, batch: pa.RecordBatch) -> None:
@@ -71,11 +71,11 @@ class Totals:
 
     def results(self, promised: pa.Schema) -> list[pa.Array]:
         """Return the columns that are shown."""
-        nothing = self._asked.nothing
+        sending = self._request.sending
         columns = self._keys()
-        for place, (name, function) in enumerate(self._asked.functions.items(), 1):
+        for place, (name, function) in enumerate(self._request.functions.items(), 1):
             results = [function.result(element[place]) for element in self._sums.values()]
-            values = typed(results, function, nothing, self._asked.schema)
+            values = typed(results, function, sending.nothing, sending.schema)
             columns.append(as_promised(values, promised.field(name)))
         return columns
 

@@ -1,1 +1,1 @@
-"""How the events of a Spark stream reach the workers: cut into cells."""
+"""Cells of a Spark stream: how it is cut, what is sent, and what workers make cells of."""

@@ -21,7 +21,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from cepkit.spark.cells.extent import key_value
+from cepkit.spark.passes.rows import key_value
 from cepkit.spark.profile.source import Source
 from cepkit.statistics.keys import Frequent, KeyCounts, key_counts, most_frequent
 from cepkit.statistics.links import KeySource, Link, key_sources, links_in

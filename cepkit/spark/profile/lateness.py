@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from cepkit.spark.cells.numbering import fixed, is_shuffled
+from cepkit.spark.passes.numbering import fixed, is_shuffled
 from cepkit.spark.profile.source import Source
 from cepkit.statistics.lateness import LateCounts, Lateness
 from cepkit.stream.columns import MISSING_INTEGER
@@ -46,7 +46,7 @@ def lateness(source: Source, events: int) -> Lateness | None:
     times = source.rows.where(source.is_event)
     if schema.arrival is not None:
         times = _sorted(source, times, events)
-    elif is_shuffled(source.frame):
+    elif is_shuffled(source.stream.source):
         return None
     times = times.select(F.col(time))
     parts = _counted(times, schema, {})

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from cepkit.spark.cells.extent import types_of
+from cepkit.spark.cells.sending import types_of
 from cepkit.spark.profile.source import Source
 from cepkit.statistics.over_time import Buckets, OverTime
 from cepkit.statistics.stream_counts import StreamCounts

@@ -17,9 +17,10 @@ from cepkit.aggregation.sequence.definition import EventSequence
 from cepkit.aggregation.sharing import together as shared
 from cepkit.aggregation.sharing.planner import Rates
 from cepkit.routes.several import RatesOf
-from cepkit.spark.cells.extent import has_type, measured_extent, positional
-from cepkit.spark.cells.parquet import rows_in_files
 from cepkit.spark.cells.schemas import arrow_columns
+from cepkit.spark.passes.extent import measured_extent
+from cepkit.spark.passes.parquet import rows_in_files
+from cepkit.spark.passes.rows import StreamRows
 from cepkit.stream.stream import Stream
 
 SAMPLE = 100_000
@@ -48,15 +49,12 @@ def sampled_rates(stream: Stream, frame: DataFrame) -> RatesOf:
         wanted = frozenset().union(*types) if len(types) == len(kinds) else None
         size = rows_in_files(frame)
         if size is None:
-            size = measured_extent(frame, names, stream.schema, wanted, None)[0].events
+            size = measured_extent(stream, wanted, None)[0].events
         fraction = min(1.0, SAMPLE / max(1, size))
         schema = replace(stream.schema, arrival=None, columns=tuple(sorted(read)))
         needed = schema.needed(names, ())
-        rows = positional(frame)
-        at = names.index(schema.type)
-        fitting = has_type(rows[f"c{at}"], frame.schema.fields[at].dataType, wanted)
-        rows = rows if fitting is None else rows.where(fitting)
-        rows = rows.select(*(f"c{names.index(name)}" for name in needed))
+        source = StreamRows(stream)
+        rows = source.rows.where(source.may_have(wanted)).select(*map(source.place, needed))
         rows = rows if fraction == 1 else rows.sample(fraction=fraction, seed=0)
         table = rows.toArrow().rename_columns(list(needed))
         local = Stream(table.cast(arrow_columns(frame, names, needed)), schema, needed)

@@ -1,7 +1,4 @@
-"""What a Spark stream is to those who count it: columns by their roles, and which rows are events.
-
-Columns are called by position, so that whatever they are called Spark finds them.
-"""
+"""What a Spark stream is to those who count it: which rows have a type, and which a value."""
 
 from __future__ import annotations
 
@@ -13,78 +10,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from cepkit.pattern.query import Query
-from cepkit.spark.cells.extent import has_type, positional, without_time, without_type
+from cepkit.spark.passes.rows import StreamRows
 from cepkit.stream.columns import MISSING_INTEGER
-from cepkit.stream.schema import Schema
-from cepkit.stream.stream import Stream
 from cepkit.stream.times import microseconds
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Source(StreamRows):
     """A stream in Spark, and what a query reads of it.
 
     Attributes:
-        stream: The stream.
-        frame: Its DataFrame.
         query: The pattern.
         columns: Time, type and the attributes that the query reads, in Arrow.
     """
 
-    stream: Stream
-    frame: DataFrame
     query: Query
     columns: pa.Schema
-
-    @property
-    def schema(self) -> Schema:
-        """Which column is what."""
-        return self.stream.schema
-
-    @property
-    def rows(self) -> DataFrame:
-        """All rows, their columns called by position."""
-        return positional(self.frame)
-
-    @property
-    def cores(self) -> int:
-        """How many tasks run at once."""
-        return self.frame.sparkSession.sparkContext.defaultParallelism
-
-    def place(self, name: str) -> str:
-        """Return what a column is called among `rows`."""
-        return f"c{self.stream.column_names.index(name)}"
-
-    def kind(self, name: str) -> t.DataType:
-        """Return the type of a column."""
-        place = self.stream.column_names.index(name)
-        kind: t.DataType = self.frame.schema.fields[place].dataType
-        return kind
-
-    @property
-    def no_time(self) -> Column:
-        """Whether a row has no time."""
-        return without_time(F.col(self.place(self.schema.time)), self.kind(self.schema.time))
-
-    @property
-    def no_type(self) -> Column:
-        """Whether a row has no type."""
-        return without_type(F.col(self.place(self.schema.type)), self.kind(self.schema.type))
-
-    @property
-    def is_event(self) -> Column:
-        """Whether a row is an event."""
-        return ~self.no_time & ~self.no_type
-
-    def may_have(self, types: frozenset[str] | None) -> Column:
-        """Return whether a row may have one of the types, None for any; workers look again."""
-        fitting = has_type(F.col(self.place(self.schema.type)), self.kind(self.schema.type), types)
-        return F.lit(True) if fitting is None else fitting
 
     def has(self, types: frozenset[str] | None, written: Mapping[str, Sequence[Any]]) -> Column:
         """Return whether a row has one of the types, None for any, exactly.
@@ -98,11 +44,11 @@ class Source:
         values = [value for name in sorted(types) for value in written.get(name, ())]
         if not values:
             return F.lit(False)
-        return F.coalesce(F.col(self.place(self.schema.type)).isin(*values), F.lit(False))
+        return F.coalesce(self.column(self.schema.type).isin(*values), F.lit(False))
 
     def is_missing(self, name: str) -> Column:
         """Return whether an attribute has no value: null, NaN, or a list without all numbers."""
-        column, kind = F.col(self.place(name)), self.kind(name)
+        column, kind = self.column(name), self.kind(name)
         absent = column.isNull()
         match kind:
             case t.FloatType() | t.DoubleType():

@@ -13,13 +13,13 @@ events of one time are brought into an order of their own before they are drawn 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
@@ -27,12 +27,11 @@ from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.progress import Progress
-from cepkit.spark.batch import batch_frame
-from cepkit.spark.cells import worker
-from cepkit.spark.cells.delivery import dealt_out, functions_of, splitting
-from cepkit.spark.cells.extent import seconds_of, types_of
-from cepkit.spark.cells.layout import Layout
+from cepkit.spark.cells.dealing import Batches, dealt_out, unpacked
+from cepkit.spark.cells.layout import Cut, Layout
 from cepkit.spark.cells.schemas import arrow_columns
+from cepkit.spark.cells.sending import Sending, functions_of, types_of
+from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.profile.source import Source
 from cepkit.spark.profile.stream_counts import count, detailed
 from cepkit.spark.session.progress import run_with_progress
@@ -90,7 +89,7 @@ def profile(
     schema = stream.schema.without_output()
     nothing = event_columns(columns.empty_table(), schema, attributes_read(query))
     check_kinds(query, nothing.kinds)
-    source = Source(stream, frame, query, columns)
+    source = Source(stream, query, columns)
     first = run_with_progress(
         lambda: count(source, details=details), "counting events", progress=progress
     )
@@ -126,22 +125,23 @@ class _Measuring:
         window = source.query.window
         share = min(1.0, self.sample_events / max(relevant, 1))
         if not isinstance(window, TimeWindow):
-            layout, slices = Layout(None), 1
+            layout, slices = Layout(), 1
             if share < 1:
                 drawn = F.pmod(F.xxhash64(F.lit(self.seed), *rows.columns), F.lit(_SHARES))
                 rows = rows.where(drawn < int(share * _SHARES))
         else:
             layout, share = self._drawn(counts, relevant, min(window.microseconds, 2**60), share)
-            slices = len(layout.chosen or (0,))
-            if layout.chosen is not None:
-                rows = rows.where(self._near(rows, layout))
+            slices = len(layout.sample or (0,))
+            if layout.sample is not None:
+                rows = rows.where(self._near(layout))
         kept = rows.select(*map(source.place, source.columns.names))
         schema, functions = source.schema.without_output(), functions_of(source.query)
-        job = worker.Job(schema, source.columns, (), (), types, layout, functions)
+        read = attributes_read(source.query)
+        sending = Sending(schema, source.columns, tuple(read), types, functions)
         tasks = max(1, min(slices, 4 * source.cores))
-        packed = dealt_out(kept.mapInArrow(splitting(job), worker.PACKED), tasks)
+        packed = dealt_out(kept, sending, layout, tasks)
         sample = SAMPLE if slices == 1 else max(1000, 2 * SAMPLE // slices)
-        work = _tallying(job, source.query, self.seed, sample)
+        work = _tallying(sending, layout, source.query, self.seed, sample)
         found = packed.mapInArrow(work, _TALLIES).collect()
         ordered = sorted(found, key=lambda row: (row.cell, sorted(row.variables)))
         return [Tally(frozenset(row[1]), *row[2:]) for row in ordered], share < 1
@@ -158,46 +158,42 @@ class _Measuring:
         there = -(-span // length)
         wanted = max(1, min(there, round(share * there)))
         if share >= 1 or wanted >= there:
-            return Layout(window), 1.0
+            return Layout(Cut(window)), 1.0
         rng = np.random.default_rng(self.seed)
-        chosen = sorted(rng.choice(there, size=wanted, replace=False).tolist())
-        layout = Layout(
-            window, length, counts.first, cells=wanted, ahead=window, chosen=tuple(chosen)
-        )
-        return layout, wanted / there
+        drawn = sorted(rng.choice(there, size=wanted, replace=False).tolist())
+        cut = Cut(window, ahead=True)
+        return Layout(cut, length, counts.first, cells=wanted, sample=tuple(drawn)), wanted / there
 
-    def _near(self, rows: DataFrame, layout: Layout) -> Column:
+    def _near(self, layout: Layout) -> Column:
         """Return whether a row may lie in a chosen slice: the workers look more closely."""
         schema = self.source.schema
-        column, kind = rows[self.source.place(schema.time)], self.source.kind(schema.time)
-        seconds = seconds_of(column, kind, schema.unit)
+        kind, seconds = self.source.kind(schema.time), self.source.seconds
         naive = isinstance(kind, t.TimestampNTZType | t.DateType | t.StringType)
         margin = 2.0 if not naive else 100_000.0  # a day, and the widest difference of zones
         if isinstance(kind, t.DateType) and is_utc(schema.timezone):
             margin = 2.0
         inside = F.lit(False)
-        for number in layout.chosen or ():
+        for number in layout.sample or ():
             begin = (layout.origin + number * (layout.slice or 0)) / 1e6
-            wide = (layout.window or 0) / 1e6 + margin
+            wide = layout.halo / 1e6 + margin
             inside |= seconds.between(begin - wide, begin + (layout.slice or 0) / 1e6 + wide)
         # What Spark cannot read as a time, the workers must see.
         return inside | seconds.isNull()
 
 
 def _tallying(
-    job: worker.Job, query: Query, seed: int, sample: int
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        job.register()
-        for item in worker.unpacked(job, batches):
+    sending: Sending, layout: Layout, query: Query, seed: int, sample: int
+) -> Callable[[Batches], Batches]:
+    def run(batches: Batches) -> Batches:
+        sending.register()
+        for item in unpacked(sending, batches):
             if isinstance(item, Dropped):
                 continue
             cell, table = item
-            columns = event_columns(_in_one_order(table), job.schema, attributes_read(query))
-            begin = job.layout.begin(cell)
+            columns, own = sending.events(_in_one_order(table)), layout.owned(cell)
             owned = None
-            if begin is not None and job.layout.slice is not None:
-                owned = (begin, begin + job.layout.slice - 1)
+            if own.since is not None and own.until is not None:
+                owned = (own.since, own.until - 1)
             found = tally_slice(columns, query, seed=seed, sample=sample, owned=owned)
             yield _as_batch(cell, found)
 

@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from cepkit.spark.cells import worker
-from cepkit.spark.cells.extent import key_value
+from cepkit.spark.cells.sending import Integers
+from cepkit.spark.passes.rows import key_value
 from cepkit.spark.profile.key_counts import count_keys
 from cepkit.spark.profile.lateness import lateness
 from cepkit.spark.profile.over_time import over_time
@@ -132,7 +132,7 @@ def _ends(source: Source, table: pa.Table, named: Any) -> tuple[int | None, int 
     return _ends_of(firsts)[0], _ends_of(lasts)[1]
 
 
-def _ends_of(ts: worker.Integers) -> tuple[int | None, int | None]:
+def _ends_of(ts: Integers) -> tuple[int | None, int | None]:
     """Return the least and the greatest of times, None where there are none."""
     known = ts[ts != MISSING_INTEGER]
     return (int(known.min()), int(known.max())) if len(known) else (None, None)

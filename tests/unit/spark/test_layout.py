@@ -12,16 +12,15 @@ from cepkit.errors import StreamError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
+from cepkit.spark.cells.keys import Key, common_key, key_hashes
 from cepkit.spark.cells.layout import (
     LEAST_EVENTS,
     MOST_BYTES,
+    Cut,
     Extent,
-    Key,
     Layout,
     choose_layout,
-    common_key,
 )
-from cepkit.spark.cells.worker import key_hashes
 from cepkit.stream.columns import Column
 
 SECOND = 1_000_000
@@ -33,8 +32,8 @@ def chosen(events: int, window: float | None, key: Key | None = None, **options)
     """Return the cells of a day with so many events."""
     heaviest = options.pop("heaviest", 0)
     microseconds = None if window is None else round(window * SECOND)
-    settings = {"cores": 8, "row_bytes": 64, **options}
-    return choose_layout(Extent(events, 0, DAY, heaviest), microseconds, key, **settings)
+    cut = Cut(microseconds, key=key, **options)
+    return choose_layout(Extent(events, 0, DAY, heaviest), cut, cores=8, row_bytes=64)
 
 
 def test_slices_are_ten_windows_and_enough_events_or_more():
@@ -68,30 +67,29 @@ def test_keys_need_no_slices_unless_one_is_too_heavy():
 
 
 def test_a_given_length_is_taken_but_for_absurd_ones():
-    assert chosen(1000, 10, slice_seconds=0.5).slice == SECOND // 2
-    assert choose_layout(None, 5, None, cores=2, row_bytes=8, slice_seconds=1e300).slice > DAY
+    assert chosen(1000, 10, length=0.5).slice == SECOND // 2
+    assert choose_layout(None, Cut(5, length=1e300), cores=2, row_bytes=8).slice > DAY
     with pytest.raises(StreamError, match="every event would be copied 10,000 times"):
-        chosen(1000, 10, slice_seconds=0.001)
+        chosen(1000, 10, length=0.001)
 
 
 def test_windows_in_events_are_cut_by_numbers():
     layout = choose_layout(
-        Extent(2_000_000, 0, 99_999_999, 0), 500, None, cores=2, row_bytes=64, clock="arrival"
+        Extent(2_000_000, 0, 99_999_999, 0), Cut(500, "arrival"), cores=2, row_bytes=64
     )
     assert str(layout).endswith("events in the order of arrival")
     assert 8 <= layout.cells <= 40
     assert layout.owned(3) == Owned(3 * layout.slice, 4 * layout.slice, "arrival")
-    given = {"cores": 2, "row_bytes": 8, "clock": "arrival"}
-    assert choose_layout(None, 5, None, slice_events=40, **given).slice == 40
+    assert choose_layout(None, Cut(5, "arrival", length=40), cores=2, row_bytes=8).slice == 40
     with pytest.raises(StreamError, match="slices of 2 events are too short for a window of 9000"):
-        choose_layout(None, 9000, None, slice_events=2, **given)
+        choose_layout(None, Cut(9000, "arrival", length=2), cores=2, row_bytes=8)
 
 
 def test_a_key_that_is_too_heavy_is_cut_by_the_numbers_inside_it():
-    settings = {"cores": 2, "row_bytes": 64, "clock": "place"}
-    light = choose_layout(Extent(10_000_000, 0, 9_999, 10_000), 50, KEY, **settings)
+    cut = Cut(50, "place", key=KEY)
+    light = choose_layout(Extent(10_000_000, 0, 9_999, 10_000), cut, cores=2, row_bytes=64)
     assert light.slice is None
-    heavy = choose_layout(Extent(60_000_000, 0, 49_999_999, 40_000_000), 50, KEY, **settings)
+    heavy = choose_layout(Extent(60_000_000, 0, 49_999_999, 40_000_000), cut, cores=2, row_bytes=64)
     assert str(heavy).endswith("events of each partition")
     assert 40_000_000 * heavy.slice / 50_000_000 * 64 <= MOST_BYTES
 
@@ -120,7 +118,7 @@ def test_the_clock_by_which_a_query_can_be_cut(text, clock, window):
 @pytest.mark.parametrize("window", [0, -1, 10**30])
 def test_extreme_windows_and_spans_stay_within_64_bits(window):
     for first, last in ((0, 0), (-(2**61), 2**61)):
-        layout = choose_layout(Extent(3, first, last, 3), window, None, cores=2, row_bytes=8)
+        layout = choose_layout(Extent(3, first, last, 3), Cut(window), cores=2, row_bytes=8)
         assert 0 < layout.slice <= 2**60
         assert abs(layout.origin) <= 2**60
         assert layout.tasks(2) >= 1

@@ -10,22 +10,20 @@ route does not pay and is not taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from cepkit.errors import StreamError
 from cepkit.spark.cells.layout import Extent, Layout
-from cepkit.spark.cells.worker import Job, kept_rows, times_of
+from cepkit.spark.cells.row_groups import Read, RowGroup
+from cepkit.spark.passes.scan import Scan
 from cepkit.stream.arrow import is_text
-from cepkit.stream.columns import MISSING_INTEGER, Dropped
+from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.schema import Schema
 from cepkit.stream.time_zones import is_utc
 from cepkit.stream.times import microseconds
@@ -34,61 +32,21 @@ MOST_FILES = 5000
 MOST_READS = 4.0
 """How many times the tasks may read the files: that is still far cheaper than the other route."""
 
-_BATCH = 1 << 17
-
-
-@dataclass(frozen=True, slots=True)
-class RowGroup:
-    """A row group and when it lies.
-
-    Attributes:
-        path: The file.
-        number: The row group in it.
-        rows: How many it has.
-        first: The earliest time in microseconds; None where no row has a time.
-        last: The latest.
-    """
-
-    path: str
-    number: int
-    rows: int
-    first: int | None
-    last: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What one task reads.
-
-    Attributes:
-        cell: Its slice.
-        groups: The row groups, each with whether this task counts the rows that are no events.
-    """
-
-    cell: int
-    groups: tuple[tuple[RowGroup, bool], ...]
-
 
 def choose(
-    frame: DataFrame,
-    names: Sequence[str],
-    schema: Schema,
-    columns: pa.Schema,
-    layout_for: Callable[[Extent], Layout],
+    scan: Scan, layout_for: Callable[[Extent], Layout]
 ) -> tuple[Layout, tuple[Read, ...], str] | None:
     """Return slices, what the task of each reads, and a sentence; None: not this route.
 
     Args:
-        frame: The source.
-        names: Its columns.
-        schema: Which is what.
-        columns: Those to read, as Spark would hand them to Python.
+        scan: What is read of the stream.
         layout_for: Chooses slices for a stream of that extent.
     """
-    paths = scanned_files(frame)
+    stream = scan.stream
+    paths = scanned_files(stream.source)
     if paths is None:
         return None
-    groups = row_groups(paths, names, schema, columns)
+    groups = row_groups(paths, stream.column_names, stream.schema, scan.sending.columns)
     if groups is None:
         return None
     timed = [group for group in groups if group.first is not None and group.last is not None]
@@ -173,10 +131,10 @@ def row_groups(
                 key.startswith(b"org.apache.spark.legacy") for key in file.metadata.metadata or ()
             ):
                 return None  # ancient times in another calendar
-            found = _of_file(str(path), file.metadata, schema, kind)
-        if found is None:
+            of_file = _of_file(str(path), file.metadata, schema, kind)
+        if of_file is None:
             return None
-        groups += found
+        groups += of_file
     return groups
 
 
@@ -240,7 +198,7 @@ def _reads(groups: Sequence[RowGroup], layout: Layout) -> tuple[tuple[Read, ...]
         first = last = 0
         if group.first is not None and group.last is not None:
             first = (group.first - layout.origin - layout.ahead) // layout.slice
-            last = (group.last - layout.origin + (layout.window or 0)) // layout.slice
+            last = (group.last - layout.origin + layout.halo) // layout.slice
         spans.append((first, last))
     work = sum(
         (last - first + 1) * group.rows for group, (first, last) in zip(groups, spans, strict=True)
@@ -256,57 +214,3 @@ def _reads(groups: Sequence[RowGroup], layout: Layout) -> tuple[tuple[Read, ...]
             cells.setdefault(cell, []).append((group, cell == first))
     reads = tuple(Read(cell, tuple(parts)) for cell, parts in sorted(cells.items()))
     return reads, work / max(total, 1)
-
-
-def cells(
-    job: Job, reads: Sequence[Read], batches: Iterable[pa.RecordBatch]
-) -> Iterator[tuple[int, pa.Table] | Dropped]:
-    """Yield the slices whose numbers in `reads` a task is given, and the dropped rows."""
-    for batch in batches:
-        for number in batch.column(0).to_pylist():
-            if number >= len(reads):  # no rows at all, and yet one task
-                continue
-            read = reads[number]
-            begin = job.layout.begin(read.cell)
-            parts: list[pa.Table] = []
-            for group, counts in read.groups:
-                dropped = Dropped()
-                with pq.ParquetFile(group.path) as file:
-                    for part in file.iter_batches(
-                        _BATCH, [group.number], job.columns.names, use_threads=False
-                    ):
-                        table, more = _wanted(job, part, begin)
-                        dropped += more
-                        if table.num_rows:
-                            parts.append(table)
-                if counts and dropped:
-                    yield dropped
-            if parts:
-                yield read.cell, pa.concat_tables(parts)
-
-
-def _wanted(job: Job, batch: pa.RecordBatch, begin: int | None) -> tuple[pa.Table, Dropped]:
-    """Return the rows that a slice needs, and those that are no events."""
-    table = job.table([batch.select(job.columns.names)])
-    ts = times_of(job, table)
-    kept, dropped = kept_rows(job, table, ts)
-    if job.layout.slice is not None and begin is not None:
-        low = begin - (job.layout.window or 0)
-        high = begin + job.layout.slice + job.layout.ahead
-        inside = (ts >= low) & (ts < high)
-        if not inside.all():
-            kept = inside if kept is None else kept & inside
-    kind = table.schema.field(job.schema.type).type
-    if job.types is not None and is_text(kind):
-        names = pa.array(sorted(job.types), kind)
-        named = pc.is_in(table.column(job.schema.type), value_set=names)
-        mask = named if kept is None else pc.and_(named, pa.array(kept))
-        return table.filter(mask), dropped
-    return (table if kept is None else _filtered(table, kept)), dropped
-
-
-def _filtered(table: pa.Table, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Table:
-    rows = np.flatnonzero(kept)
-    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):  # one stretch, as of sorted files
-        return table.slice(int(rows[0]), len(rows))
-    return table.filter(pa.array(kept))

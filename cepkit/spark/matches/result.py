@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 
+from cepkit.columnar.compile.program import Program
+from cepkit.columnar.detector import Counters
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.frames import frame_of
 from cepkit.columnar.results.shown import timeline
-from cepkit.columnar.slices.counters import StepCounters
 from cepkit.memory import Room
-from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.spark.cells.counters import total
-from cepkit.spark.cells.worker import Job
-from cepkit.spark.results.frame import ResultFrame, Telling
+from cepkit.spark.passes.frame import ResultFrame
+from cepkit.spark.passes.one_pass import Pass
 from cepkit.spark.session.failures import plain_errors
 from cepkit.stream.columns import Dropped
 
@@ -43,30 +43,28 @@ class SparkMatches(ResultFrame):
 
     def __init__(
         self,
-        found: DataFrame,
+        rows: DataFrame,
         counting: DataFrame,
+        pass_: Pass,
         *,
         query: Query,
         plan: Plan,
-        job: Job,
-        telling: Telling,
-        route: str,
+        programs: Sequence[Program],
+        variables: tuple[str, ...],
         limit: int | None,
-        left_out: Dropped,
     ) -> None:
-        wanted = found if limit is None else found.limit(limit)
-        variables = tuple(event.variable for event in bound_events_of(query.structure))
+        wanted = rows if limit is None else rows.limit(limit)
         order = "; ".join(map(str, plan.branches))
         title = f"Matches of {', '.join(variables)} by the plan {order}"
-        super().__init__(wanted, title=title, route=route, telling=telling)
+        super().__init__(wanted, title=title, route=pass_.delivery.route, reports=pass_.reports)
         self.query = query
         self.plan = plan
         self.most = limit
         self.variables = variables
         self._counting = counting
-        self._programs = job.programs
-        self._roles = job.schema
-        self._left_out = left_out
+        self._programs = programs
+        self._roles = pass_.scan.stream.schema
+        self._left_out = pass_.delivery.left_out
 
     def explain(  # type: ignore[override]
         self, extended: bool | str | None = None, mode: str | None = None
@@ -86,7 +84,7 @@ class SparkMatches(ResultFrame):
             super().explain(extended, mode)
             return None
         counters, _ = self._run()
-        self._telling.tell()
+        self._reports.warn()
         return Explanation.of(self.plan, counters)
 
     @property
@@ -99,8 +97,8 @@ class SparkMatches(ResultFrame):
         kept = self.storageLevel
         if kept.useMemory or kept.useDisk:
             return super().count()
-        found: int = sum(steps[-1].survivors for steps in self._run()[0])
-        return found if self.most is None else min(found, self.most)
+        matches: int = sum(steps[-1].survivors for steps in self._run()[0])
+        return matches if self.most is None else min(matches, self.most)
 
     def timeline(self, n: int = 50) -> pd.DataFrame:
         """Return the events of some `n` matches, one row for each event.
@@ -122,10 +120,9 @@ class SparkMatches(ResultFrame):
         some = frame_of(table.to_batches(), table.schema, room)
         return timeline(some, self.variables, self._roles.time, self._roles.type)
 
-    def _run(self) -> tuple[tuple[tuple[StepCounters, ...], ...], Dropped]:
+    def _run(self) -> tuple[Counters, Dropped]:
         """Return the counters and the dropped rows of a whole run; make one if there was none."""
-        if not self._telling.complete:
+        if not self._reports.complete:
             with plain_errors(self):
                 self._counting.count()
-        counters, dropped = total(self._telling.reports.value, self._programs)
-        return counters, dropped + self._left_out
+        return self._reports.counters(self._programs), self._reports.dropped + self._left_out

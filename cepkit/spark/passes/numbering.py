@@ -27,20 +27,13 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from cepkit.columnar.compile.program import Clock
 from cepkit.errors import UnsupportedError
-from cepkit.spark.cells.extent import (
-    KEY_BUCKETS,
-    has_type,
-    key_value,
-    positional,
-    without_time,
-    without_type,
-)
-from cepkit.spark.cells.layout import Extent, Key
+from cepkit.spark.cells.layout import Extent
+from cepkit.spark.passes.extent import KEY_BUCKETS
+from cepkit.spark.passes.rows import StreamRows, key_value
+from cepkit.spark.passes.scan import Scan
 from cepkit.stream.arrival import refuse_missing
 from cepkit.stream.columns import Dropped
-from cepkit.stream.schema import Schema
 
 _RANGE_EVENTS = 500_000
 _MOST_RANGES = 1000
@@ -65,38 +58,6 @@ class Numbered:
     rows: DataFrame
     extent: Extent
     dropped: Dropped
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What is numbered, and for whom.
-
-    Attributes:
-        frame: The rows.
-        names: Their columns.
-        schema: Which column is what.
-        wanted: The columns that are sent.
-        types: Those that the query names, None for any.
-        key: What all events of a match agree on.
-        partition_by: The partition of the query.
-    """
-
-    frame: DataFrame
-    names: tuple[str, ...]
-    schema: Schema
-    wanted: tuple[str, ...]
-    types: frozenset[str] | None
-    key: Key | None
-    partition_by: tuple[str, ...]
-
-    def place(self, name: str) -> str:
-        """Return what a column is called among rows whose columns are called by position."""
-        return f"c{self.names.index(name)}"
-
-    def kind(self, name: str) -> t.DataType:
-        """Return the type of a column."""
-        kind: t.DataType = self.frame.schema.fields[self.names.index(name)].dataType
-        return kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,50 +89,46 @@ class _Census:
         return sum(self.events.values())
 
 
-def numbered(source: Source, clocks: Sequence[Clock], clock: Clock) -> Numbered:
-    """Return the events with their numbers; some jobs count the stream now.
-
-    Args:
-        source: What is numbered.
-        clocks: The numbers that are wanted, "arrival" before "place".
-        clock: By what the stream is cut.
+def numbered(scan: Scan) -> Numbered:
+    """Return the events of a stream with their numbers; some jobs count the stream now.
 
     Raises:
         StreamError: The arrival column has no value for some event.
         UnsupportedError: The partition is by times that are texts, which only workers can read.
     """
-    return _Numbering(source, tuple(clocks)).run(clock)
+    return _Numbering(scan).run()
 
 
 class _Numbering:
     """The steps of `numbered`, over rows whose columns are called by position."""
 
-    def __init__(self, source: Source, clocks: tuple[Clock, ...]) -> None:
-        schema = source.schema
-        needed = {*source.wanted, *schema.roles, *source.partition_by}
-        needed.update(source.key.columns if source.key else ())
-        rows = positional(source.frame)
-        rows = rows.select(*(source.place(name) for name in source.names if name in needed))
-        self._source, self._clocks = source, clocks
+    def __init__(self, scan: Scan) -> None:
+        source, schema = StreamRows(scan.stream), scan.stream.schema
+        self._source, self._key, self._clock = source, scan.cut.key, scan.cut.clock
+        self._sent, self._clocks = scan.sending.columns.names, scan.sending.numbers
+        self._partition_by = scan.partition_by
+        needed = {*self._sent, *schema.roles, *self._partition_by}
+        needed.update(self._key.columns if self._key else ())
+        rows = source.rows.select(
+            *(source.place(name) for name in scan.stream.column_names if name in needed)
+        )
         self._by_row = schema.arrival is None
         self._rows = fixed(rows) if self._by_row else rows
-        time, type_ = F.col(source.place(schema.time)), F.col(source.place(schema.type))
-        self._no_time = without_time(time, source.kind(schema.time))
-        self._no_type = without_type(type_, source.kind(schema.type)) & ~self._no_time
-        self._is_event = ~self._no_time & ~self._no_type
-        fitting = has_type(type_, source.kind(schema.type), source.types)
-        self._fitting = F.lit(True) if fitting is None else F.coalesce(fitting, F.lit(False))
+        self._no_time = source.no_time
+        self._no_type = source.no_type & ~self._no_time
+        self._is_event = source.is_event
+        self._fitting = F.coalesce(source.may_have(scan.sending.types), F.lit(False))
 
-    def run(self, clock: Clock) -> Numbered:
+    def run(self) -> Numbered:
         census = self._census(self._rows)
         if census.dropped:
             # What is no event has no position either.
             self._rows = self._rows.where(self._is_event)
             if self._by_row:
-                census = _with_dropped(self._census(self._rows), census.dropped)
+                census = replace(self._census(self._rows), dropped=census.dropped)
         if self._source.schema.arrival is not None:
             refuse_missing(self._source.schema.arrival, census.missing, census.total)
-        keys = [f"k{i}" for i in range(len(self._source.partition_by))]
+        keys = [f"k{i}" for i in range(len(self._partition_by))]
         rows = self._rows.select(
             *self._carried(), *self._keys(keys), self._fitting.alias("fits"), self._order()
         )
@@ -182,8 +139,8 @@ class _Numbering:
             rows = rows.withColumn("place", _position(keys, order, checked=not self._by_row))
         unknown = [F.col(c).isNull() for c in self._clocks]
         rows = rows.where(reduce(Column.__or__, unknown, F.col("fits")))
-        rows = rows.select(*map(self._source.place, self._source.wanted), *self._clocks)
-        if clock == "place":
+        rows = rows.select(*map(self._source.place, self._sent), *self._clocks)
+        if self._clock == "place":
             last, heaviest = census.heaviest, census.heaviest_fitting
         else:
             last, heaviest = census.total, census.heaviest_fitting
@@ -191,14 +148,14 @@ class _Numbering:
 
     def _carried(self) -> list[Column]:
         """Return the wanted columns, empty where nobody will read them: they may be shuffled."""
-        names = map(self._source.place, self._source.wanted)
+        names = map(self._source.place, self._sent)
         return [F.when(self._fitting, F.col(name)).alias(name) for name in names]
 
     def _keys(self, names: Sequence[str]) -> list[Column]:
         """Return the partition of the query such that equal values are equal for Spark, too."""
         keys = []
-        for name, alias in zip(self._source.partition_by, names, strict=True):
-            column, kind = F.col(self._source.place(name)), self._source.kind(name)
+        for name, alias in zip(self._partition_by, names, strict=True):
+            column, kind = self._source.column(name), self._source.kind(name)
             if name == self._source.schema.time and isinstance(kind, t.StringType):
                 raise UnsupportedError(
                     f"PARTITION BY '{name}' with a window in events, where its times are texts",
@@ -216,7 +173,7 @@ class _Numbering:
     def _came(self) -> Column:
         name = self._source.schema.arrival
         assert name is not None
-        column, kind = F.col(self._source.place(name)), self._source.kind(name)
+        column, kind = self._source.column(name), self._source.kind(name)
         match kind:
             case t.TimestampType():
                 return F.unix_micros(column)
@@ -239,8 +196,8 @@ class _Numbering:
         if by_row:
             rows = rows.withColumn("id", F.monotonically_increasing_id())
             groups.append(F.shiftright("id", _POSITION_BITS).alias("partition"))
-        if self._source.key is not None:
-            names = [F.col(self._source.place(name)) for name in self._source.key.columns]
+        if self._key is not None:
+            names = map(self._source.column, self._key.columns)
             groups.append(F.pmod(F.xxhash64(*names), F.lit(KEY_BUCKETS)).alias("bucket"))
         counts = [
             F.count_if(self._is_event).alias("events"),
@@ -271,8 +228,8 @@ class _Numbering:
             return rows.withColumn("arrival", F.col("came") - F.lit(census.ends[0]))
         ranges = _range_of(self._bounds(census.total))
         counted = self._rows.where(self._is_event).select(self._order())
-        found = counted.groupBy(ranges.alias("range")).count().collect()
-        events: dict[int, int] = {row[0]: row[1] for row in found}
+        sizes = counted.groupBy(ranges.alias("range")).count().collect()
+        events: dict[int, int] = {row[0]: row[1] for row in sizes}
         counts = [events.get(i, 0) for i in range(max(events, default=0) + 1)]
         rows = rows.withColumn("range", ranges)
         position = _position(["range"], "came", checked=True)
@@ -304,28 +261,24 @@ def _census_of(counted: Sequence[Any]) -> _Census:
     events: dict[int, int] = {}
     heaviest: dict[int, int] = {}
     fitting: dict[int, int] = {}
-    found = [row.asDict() for row in counted]
-    for row in found:
+    rows = [row.asDict() for row in counted]
+    for row in rows:
         partition, bucket = row.get("partition", 0), row.get("bucket", 0)
         events[partition] = events.get(partition, 0) + row["events"]
         heaviest[bucket] = heaviest.get(bucket, 0) + row["events"]
         fitting[bucket] = fitting.get(bucket, 0) + row["fitting"]
-    lows = [row["low"] for row in found if row.get("low") is not None]
-    highs = [row["high"] for row in found if row.get("high") is not None]
+    lows = [row["low"] for row in rows if row.get("low") is not None]
+    highs = [row["high"] for row in rows if row.get("high") is not None]
     return _Census(
         events,
         sum(fitting.values()),
         max(heaviest.values(), default=0),
         max(fitting.values(), default=0),
-        sum((Dropped(row["null_time"], row["null_type"]) for row in found), Dropped()),
-        sum(row.get("missing", 0) for row in found),
+        sum((Dropped(row["null_time"], row["null_type"]) for row in rows), Dropped()),
+        sum(row.get("missing", 0) for row in rows),
         (min(lows), max(highs)) if lows else None,
-        reduce(xor, (row.get("hashed") or 0 for row in found), 0),
+        reduce(xor, (row.get("hashed") or 0 for row in rows), 0),
     )
-
-
-def _with_dropped(census: _Census, dropped: Dropped) -> _Census:
-    return replace(census, dropped=dropped)
 
 
 def _position(groups: Sequence[str], order: str, *, checked: bool) -> Column:

@@ -1,0 +1,79 @@
+"""What workers must know of an aggregation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.aggregation.rows.moments import Moments
+from cepkit.aggregation.rows.tables import Values, columns_of
+from cepkit.aggregation.semirings.functions import Function
+from cepkit.aggregation.sequence.elements import Emit
+from cepkit.columnar.compile.program import Program
+from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.columnar.slices.blocks import Block
+from cepkit.pattern.query import Query
+from cepkit.routes.aggregates import Way, aggregate_sequence
+from cepkit.routes.detected import aggregate_blocks
+from cepkit.spark.cells.sending import Sending
+from cepkit.stream.columns import EventColumns
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What workers must know of an aggregation.
+
+    Attributes:
+        query: The query.
+        functions: The columns of aggregates, by name.
+        way: How it is aggregated.
+        emit: Which rows.
+        sending: What of the stream is read for it alone.
+        compiled: What detects its matches.
+    """
+
+    query: Query
+    functions: dict[str, Function]
+    way: Way
+    emit: Emit
+    sending: Sending
+    compiled: CompiledQuery
+
+    @property
+    def rows_of_cells(self) -> Emit:
+        """Which rows a cell gives: of a slice not all that its events complete is its own."""
+        return "new" if self.emit == "total" else self.emit
+
+    def moments(
+        self,
+        columns: EventColumns,
+        blocks: Callable[[], Iterator[tuple[Program, Block]]],
+        *,
+        interpreted: bool = False,
+    ) -> tuple[Moments, npt.NDArray[np.int32]]:
+        """Return the rows that the events of a cell give, and an event of each group."""
+        if self.way.sequence is None:
+            return aggregate_blocks(
+                columns, blocks, self.query, self.functions, self.emit, interpreted=interpreted
+            )
+        moments, group_rows, _, _ = aggregate_sequence(
+            columns,
+            self.way.sequence,
+            self.way.method,
+            self.functions,
+            self.rows_of_cells,
+            interpreted=interpreted,
+        )
+        return moments, group_rows
+
+    def table(
+        self, columns: EventColumns, moments: Moments, group_rows: npt.NDArray[np.int32]
+    ) -> dict[str, Values]:
+        """Return rows as columns with names and types."""
+        return columns_of(
+            moments, self.functions, columns, self.sending.schema, self.query.group_by, group_rows,
+            self.emit,
+        )  # fmt: skip

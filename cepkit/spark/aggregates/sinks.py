@@ -1,0 +1,180 @@
+"""What tasks make of cells when queries are aggregated: rows of their moments, or sums.
+
+Several queries over the same cells are aggregated in one go, and what they share is counted once.
+The sums of a group, few and small, are joined in a second round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepkit.aggregation.rows.moments import Moments
+from cepkit.aggregation.sequence.elements import Emit
+from cepkit.columnar.compile.program import Program
+from cepkit.columnar.detector import Counters, Detector
+from cepkit.columnar.slices.blocks import Block
+from cepkit.columnar.slices.candidates import EVERYTHING, Owned
+from cepkit.routes.detected import only_counts
+from cepkit.routes.several import Cluster, aggregate_cluster
+from cepkit.spark.aggregates.one_table import OneTable
+from cepkit.spark.aggregates.request import Request
+from cepkit.spark.aggregates.totals import Totals, as_promised
+from cepkit.spark.cells.dealing import Batches
+from cepkit.spark.passes.one_pass import Cell
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """Queries that are aggregated in one pass over a stream.
+
+    Attributes:
+        requests: The queries, by number: sequences, or one whose matches are detected.
+        clusters: What they share.
+        rows: The columns of their rows.
+    """
+
+    requests: Mapping[int, Request]
+    clusters: tuple[Cluster, ...]
+    rows: OneTable
+
+    def moments(self, cell: Cell) -> Iterator[tuple[int, Moments, npt.NDArray[np.int32]]]:
+        """Yield query number, moments and an event of each group: of sequences not only its own."""
+        requests = self.requests
+        sequences = {q: r.way.sequence for q, r in requests.items() if r.way.sequence is not None}
+        functions = {q: request.functions for q, request in requests.items()}
+        shared: set[int] = set()
+        for cluster in self.clusters:
+            emit = requests[cluster.queries[0]].rows_of_cells
+            counted = aggregate_cluster(cluster, sequences, functions, cell.events, emit)
+            if counted is not None:
+                moments_of, group_rows = counted
+                shared.update(moments_of)
+                for query, moments in moments_of.items():
+                    yield query, moments, group_rows
+        for query, request in requests.items():
+            if query not in shared:
+                yield query, *request.moments(cell.events, _blocks_of(request, cell))
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatesSink:
+    """Yields the rows of the moments that are a cell's own.
+
+    Attributes:
+        aggregation: The queries.
+    """
+
+    aggregation: Aggregation
+
+    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
+        """Yield rows of each cell and query."""
+        rows = self.aggregation.rows
+        for cell in cells:
+            for query, moments, group_rows in self.aggregation.moments(cell):
+                own = moments.take(np.flatnonzero(_within(cell.owned, moments.ts)))
+                if not len(own):
+                    continue
+                table = self.aggregation.requests[query].table(cell.events, own, group_rows)
+                columns = [as_promised(table[field.name], field) for field in rows.of[query]]
+                yield rows.widened(query, columns)
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class TotalsSink:
+    """Adds up the matches that are a cell's own, and yields sums when all cells are done.
+
+    Attributes:
+        aggregation: The queries.
+        sums: The columns of their sums.
+    """
+
+    aggregation: Aggregation
+    sums: OneTable
+
+    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
+        """Yield the sums of a task."""
+        totals = {query: self._totals(query) for query in self.aggregation.requests}
+        for cell in cells:
+            self._add(cell, totals)
+        for query, total in totals.items():
+            yield self.sums.widened(query, total.packed())
+        return ()
+
+    def zeros(self) -> list[pa.RecordBatch]:
+        """Return the sums of no events: without groups there is a total all the same."""
+        return [
+            self.sums.widened(query, self._totals(query).packed())
+            for query, request in self.aggregation.requests.items()
+            if not request.query.group_by
+        ]
+
+    def joined(self, batches: Batches) -> Batches:
+        """Yield rows of sums, all of a group being in one partition."""
+        totals: dict[int, Totals] = {}
+        for batch in batches:
+            for query, part in self.sums.parted(batch):
+                totals.setdefault(query, self._totals(query)).merge(part)
+        rows = self.aggregation.rows
+        for query, total in totals.items():
+            yield rows.widened(query, total.results(rows.of[query]))
+
+    def _totals(self, query: int) -> Totals:
+        return Totals(self.aggregation.requests[query], self.aggregation.rows.of[query])
+
+    def _add(self, cell: Cell, totals: Mapping[int, Totals]) -> None:
+        """Add what is a cell's own to totals."""
+        requests = self.aggregation.requests
+        for query, request in requests.items():
+            ungrouped = not request.query.group_by and not request.compiled.in_turn
+            detects = request.way.sequence is None
+            if detects and ungrouped and only_counts(request.functions.values()):
+                detector = Detector(request.compiled)  # counted without being made
+                for _ in detector.count(cell.events, cell.owned):
+                    pass
+                totals[query].add_number(sum(steps[-1].survivors for steps in detector.counters))
+                return
+        for query, moments, group_rows in self.aggregation.moments(cell):
+            own = moments
+            if requests[query].way.sequence is not None:
+                own = moments.take(np.flatnonzero(_within(cell.owned, moments.ts)))
+            totals[query].add(cell.events, own, group_rows)
+
+
+def _blocks_of(request: Request, cell: Cell) -> Callable[[], Iterator[tuple[Program, Block]]]:
+    """Return what finds the matches that the rows of a cell, or its sums, are about."""
+    wanted = _wanted(request.emit, request.compiled.programs, cell)
+
+    def blocks() -> Iterator[tuple[Program, Block]]:
+        for number, block in Detector(request.compiled).matches(cell.events, wanted):
+            yield request.compiled.programs[number], block
+
+    return blocks
+
+
+def _wanted(emit: Emit, programs: tuple[Program, ...], cell: Cell) -> Owned:
+    """Return matches among which are all that the rows of a cell, or its sums, are about."""
+    owned = cell.owned
+    match emit:
+        case "trigger" | "changes":
+            return EVERYTHING
+        case "new" if owned.since is not None and any(p.followed for p in programs):
+            # A row is about matches that end at its moment; a set may end up to a window after
+            # what says whose a match is.
+            return replace(owned, since=owned.since - cell.halo)
+        case _:
+            return owned
+
+
+def _within(owned: Owned, ts: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    inside = np.ones(len(ts), dtype=np.bool_)
+    if owned.since is not None:
+        inside &= ts >= owned.since
+    if owned.until is not None:
+        inside &= ts < owned.until
+    return inside

@@ -1,0 +1,87 @@
+"""Keys: columns on which all events of a match agree, and their hashes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from cepkit.columnar.compile.program import RUN, Program
+from cepkit.stream.columns import Column
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Columns on which all events of a match agree.
+
+    Attributes:
+        columns: Their names.
+        missing_agree: Whether events without a value agree with each other, as in PARTITION BY;
+            where not, they are in no match.
+    """
+
+    columns: tuple[str, ...]
+    missing_agree: bool
+
+
+def common_key(programs: Sequence[Program]) -> Key | None:
+    """Return what all events of every match agree on: PARTITION BY, or a chain of equalities.
+
+    `a.k = b.k AND b.k = c.k` is a key in fact, where all variables are linked by the same
+    attribute in every branch - those under NOT as well, or an event that breaks a match could
+    be in another bucket.
+    """
+    if programs[0].partition_by:
+        return Key(programs[0].partition_by, missing_agree=True)
+    linked = [
+        {
+            name
+            for members in program.classes[: program.linked]
+            for _, name in members
+            if all((variable, name) in members for variable in program.variables)
+            and all(_is_linked(program, step.variable, name) for step in program.negated)
+        }
+        for program in programs
+    ]
+    names = set.intersection(*linked) - {None, RUN}
+    return Key((min(str(name) for name in names),), missing_agree=False) if names else None
+
+
+def _is_linked(program: Program, negated: str, name: str | None) -> bool:
+    """Whether a negated variable must agree in an attribute with a variable of the match."""
+    return any(
+        (negated, name) in members
+        and any((variable, name) in members for variable in program.variables)
+        for members in program.classes[program.linked :]
+    )
+
+
+def key_hashes(columns: Sequence[Column]) -> npt.NDArray[np.uint64]:
+    """Return a number for each event that is equal where its keys are, in every process.
+
+    Missing values (null and NaN) give one number, as they are one partition.
+    """
+    hashes = np.zeros(len(columns[0].values), dtype=np.uint64)
+    for column in columns:
+        match column.kind:
+            case "text":
+                texts = pd.util.hash_array(np.append(column.dictionary, ""), categorize=False)
+                values = texts[column.values]
+            case "float":
+                values = (column.values.astype(np.float64) + 0.0).view(np.uint64)  # no -0.0
+            case _:
+                values = column.values.astype(np.int64).view(np.uint64)
+        if column.has_missing:
+            values = np.where(column.missing(), np.uint64(0x9E3779B97F4A7C15), values)
+        hashes = _mixed(hashes ^ values)
+    return hashes
+
+
+def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return splitmix64's finaliser of the values: neighbours end up far apart."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(values ^ (values >> np.uint64(31)))

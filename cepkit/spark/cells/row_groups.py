@@ -1,0 +1,105 @@
+"""What tasks read of Parquet files by themselves: the row groups that a slice needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from cepkit.spark.cells.dealing import Tables
+from cepkit.spark.cells.layout import Layout
+from cepkit.spark.cells.sending import Sending
+from cepkit.stream.arrow import is_text
+from cepkit.stream.columns import Dropped
+
+_BATCH = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """A row group and when it lies.
+
+    Attributes:
+        path: The file.
+        number: The row group in it.
+        rows: How many it has.
+        first: The earliest time in microseconds; None where no row has a time.
+        last: The latest.
+    """
+
+    path: str
+    number: int
+    rows: int
+    first: int | None
+    last: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What one task reads.
+
+    Attributes:
+        cell: Its slice.
+        groups: The row groups, each with whether this task counts the rows that are no events.
+    """
+
+    cell: int
+    groups: tuple[tuple[RowGroup, bool], ...]
+
+
+def read_cells(
+    sending: Sending, layout: Layout, reads: Sequence[Read], batches: Iterable[pa.RecordBatch]
+) -> Tables:
+    """Yield the slices whose numbers in `reads` a task is given, and the dropped rows."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            if number >= len(reads):  # no rows at all, and yet one task
+                continue
+            read = reads[number]
+            parts: list[pa.Table] = []
+            for group, counts in read.groups:
+                dropped = Dropped()
+                with pq.ParquetFile(group.path) as file:
+                    for part in file.iter_batches(
+                        _BATCH, [group.number], sending.columns.names, use_threads=False
+                    ):
+                        table, more = _needed(sending, layout, part, read.cell)
+                        dropped += more
+                        if table.num_rows:
+                            parts.append(table)
+                if counts and dropped:
+                    yield dropped
+            if parts:
+                yield read.cell, pa.concat_tables(parts)
+
+
+def _needed(
+    sending: Sending, layout: Layout, batch: pa.RecordBatch, cell: int
+) -> tuple[pa.Table, Dropped]:
+    """Return the rows that a slice needs, and how many are no events."""
+    table = sending.table([batch.select(sending.columns.names)])
+    ts = sending.times(table)
+    kept, dropped = sending.wanted_rows(table, ts)
+    owned = layout.owned(cell)
+    if owned.since is not None and owned.until is not None:
+        inside = (ts >= owned.since - layout.halo) & (ts < owned.until + layout.ahead)
+        if not inside.all():
+            kept = inside if kept is None else kept & inside
+    kind = table.schema.field(sending.schema.type).type
+    if sending.types is not None and is_text(kind):
+        names = pa.array(sorted(sending.types), kind)
+        named = pc.is_in(table.column(sending.schema.type), value_set=names)
+        mask = named if kept is None else pc.and_(named, pa.array(kept))
+        return table.filter(mask), dropped
+    return (table if kept is None else _filtered(table, kept)), dropped
+
+
+def _filtered(table: pa.Table, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Table:
+    rows = np.flatnonzero(kept)
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):  # one stretch, as of sorted files
+        return table.slice(int(rows[0]), len(rows))
+    return table.filter(pa.array(kept))

@@ -1,0 +1,218 @@
+"""What workers are sent of a stream: columns, numbers of its events, and what is read in them.
+
+Numbers, where windows count events, come with the rows: only Spark sees the whole stream.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepkit.columnar.compile.program import Clock, Program
+from cepkit.errors import StreamError
+from cepkit.pattern.conditions import Call, walk
+from cepkit.pattern.evaluation.functions import FUNCTIONS
+from cepkit.pattern.evaluation.functions.registered import (
+    UserFunction,
+    register_function,
+    registered_function,
+)
+from cepkit.pattern.nodes import events_of
+from cepkit.pattern.query import Query
+from cepkit.spark.cells.schemas import arrow_columns
+from cepkit.stream.arrow import is_text, nulls, raw, single
+from cepkit.stream.columns import MISSING_INTEGER, Dropped, EventColumns
+from cepkit.stream.ingest import event_columns
+from cepkit.stream.schema import Schema
+from cepkit.stream.stream import Stream
+from cepkit.stream.texts import type_codes
+from cepkit.stream.times import microseconds
+
+Integers = npt.NDArray[np.int64]
+
+NUMBERS: dict[Clock, str] = {"arrival": "\0arrival", "place": "\0place"}
+"""What columns of numbers are called on the way: no column of a stream has such a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """What workers are sent of a stream.
+
+    Attributes:
+        schema: Which column is what.
+        columns: The columns that are sent, in Arrow.
+        attributes: Those that conditions, keys and aggregates read.
+        types: The types of the events that are sent, None for any.
+        functions: The user's functions that conditions call.
+        numbers: The clocks beside time whose numbers are sent with the rows, after the columns.
+        arrival: The column that they were made of, None for the order of the rows.
+    """
+
+    schema: Schema
+    columns: pa.Schema
+    attributes: tuple[str, ...]
+    types: frozenset[str] | None
+    functions: Mapping[str, UserFunction] = field(default_factory=dict)
+    numbers: tuple[Clock, ...] = ()
+    arrival: str | None = None
+
+    @property
+    def fields(self) -> pa.Schema:
+        """The columns and the numbers."""
+        numbers = [pa.field(NUMBERS[clock], pa.int64()) for clock in self.numbers]
+        return pa.schema([*self.columns, *numbers])
+
+    @property
+    def nothing(self) -> EventColumns:
+        """A stream without events."""
+        return event_columns(self.columns.empty_table(), self.schema, self.attributes)
+
+    def table(self, batches: Iterable[pa.RecordBatch]) -> pa.Table:
+        """Return batches of these columns, whatever Spark called them, as one table."""
+        fields = self.fields
+        table = pa.Table.from_batches([batch.rename_columns(fields.names) for batch in batches])
+        return table if table.schema.equals(fields) else table.cast(fields)
+
+    def events(self, table: pa.Table) -> EventColumns:
+        """Return the rows of a cell as events."""
+        numbers = {clock: numbers_of(table, clock) for clock in self.numbers}
+        return event_columns(
+            table.select(self.columns.names),
+            self.schema,
+            self.attributes,
+            arrivals=numbers.get("arrival"),
+            places=numbers.get("place"),
+        )
+
+    def times(self, table: pa.Table) -> Integers:
+        """Return the times of rows in microseconds.
+
+        Raises:
+            StreamError: A time is no time.
+        """
+        column, schema = table.column(self.schema.time), self.schema
+        try:
+            return microseconds(column, schema.time, unit=schema.unit, timezone=schema.timezone)
+        except StreamError as error:
+            # Which row of which batch it was means nothing to the user.
+            error.found = re.sub(r" in row \d+ \(rows count from 0\)", "", error.found)
+            raise
+
+    def wanted_rows(
+        self, table: pa.Table, ts: Integers
+    ) -> tuple[npt.NDArray[np.bool_] | None, Dropped]:
+        """Return which rows are events of the types (None: all), and how many are no events."""
+        without_time = ts == MISSING_INTEGER
+        column = table.column(self.schema.type)
+        other = None
+        if is_text(column.type):
+            without_type = np.zeros(len(ts), np.bool_)
+            if column.null_count:
+                without_type = np.asarray(nulls(column.combine_chunks()))
+        else:
+            codes, names = type_codes(column, self.schema.type)
+            without_type = codes < 0
+            if self.types is not None:
+                other = ~np.isin(codes, [i for i, name in enumerate(names) if name in self.types])
+        null_time = int(np.count_nonzero(without_time))
+        null_type = int(np.count_nonzero(without_type & ~without_time))
+        unwanted = without_time | without_type
+        if other is not None:
+            unwanted |= other
+        return (~unwanted if unwanted.any() else None), Dropped(null_time, null_type)
+
+    def check_numbers(self, table: pa.Table) -> None:
+        """Refuse rows that Spark could not number.
+
+        Raises:
+            StreamError: The arrival column does not tell rows apart, or rows moved after counting.
+        """
+        for clock in self.numbers:
+            unknown = table.column(NUMBERS[clock]).null_count
+            if unknown and self.arrival is None:
+                raise StreamError(
+                    "the rows of the DataFrame were not in the same order when they were counted"
+                    " and when they were read",
+                    hint="events(..., arrival=column) says in which order they came",
+                )
+            if unknown:
+                raise StreamError(
+                    f"the arrival column '{self.arrival}' holds values more than once: in one part"
+                    f" of the stream {unknown:,} events have the value of another",
+                    expected="a value of its own for each event",
+                )
+
+    def register(self) -> None:
+        """Make the user's functions known to this process."""
+        for name, function in self.functions.items():
+            register_function(name, function)
+
+
+def numbers_of(table: pa.Table, clock: Clock) -> Integers:
+    """Return the numbers that rows were sent with."""
+    return np.asarray(raw(single(table.column(NUMBERS[clock])), np.int64), dtype=np.int64)
+
+
+def sending_for(
+    stream: Stream,
+    queries: Sequence[Query],
+    attributes: Collection[str],
+    *,
+    numbers: tuple[Clock, ...] = (),
+    every_type: bool = False,
+) -> Sending:
+    """Return what workers are sent of a stream in Spark for some queries.
+
+    Args:
+        stream: The stream; its schema says which columns go to the output.
+        queries: The patterns.
+        attributes: The columns that are read.
+        numbers: The clocks beside time whose numbers workers need.
+        every_type: Whether workers need the events of all types, as they arrive.
+
+    Raises:
+        StreamError: There is no such column, or Spark cannot hand it to Python.
+    """
+    names, schema = stream.column_names, stream.schema.without_arrival()
+    stream.schema.check(names, attributes)
+    types = [types_of(query) for query in queries]
+    named = [each for each in types if each is not None]
+    return Sending(
+        schema,
+        arrow_columns(stream.source, names, schema.needed(names, attributes)),
+        tuple(sorted(attributes)),
+        None if every_type or len(named) < len(types) else frozenset().union(*named),
+        functions_of(*queries),
+        numbers,
+        stream.schema.arrival,
+    )
+
+
+def types_of(query: Query) -> frozenset[str] | None:
+    """Return the types that a query names; None where an event of it may have any."""
+    events = events_of(query.structure)
+    if any(event.types is None for event in events):
+        return None
+    return frozenset(name for event in events for name in event.types or ())
+
+
+def functions_of(*queries: Query) -> dict[str, UserFunction]:
+    """Return the user's functions that the conditions of queries call."""
+    conditions = [query.where for query in queries if query.where]
+    calls = [n for where in conditions for n in walk(where) if isinstance(n, Call)]
+    names = {call.function for call in calls} - set(FUNCTIONS)
+    return {name: registered_function(name) for name in names}
+
+
+def numbers_for(programs: Sequence[Program], *, in_turn: bool) -> tuple[Clock, ...]:
+    """Return the clocks beside time that windows count in, or that decide between matches."""
+    read = {clock for program in programs for clock in program.clocks}
+    if in_turn:
+        read.add("arrival")
+    clocks: tuple[Clock, ...] = ("arrival", "place")
+    return tuple(clock for clock in clocks if clock in read)

@@ -1,0 +1,1 @@
+"""Matches of a Spark stream."""

@@ -1,0 +1,115 @@
+"""Detection over a Spark DataFrame, as a Spark DataFrame.
+
+Types that the query does not name and columns that nobody reads are left behind in the JVM. The
+others reach Python workers as rows, or are read there from files (`passes/delivery.py`).
+
+Workers need cepkit installed, as they need pyarrow.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from cepkit.columnar.compile.query import CompiledQuery, compile_query
+from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
+from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.nodes import bound_events_of, repeated_in
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
+from cepkit.spark.cells.keys import common_key
+from cepkit.spark.cells.layout import IN_TURN, Cut
+from cepkit.spark.cells.schemas import match_columns
+from cepkit.spark.cells.sending import numbers_for, sending_for
+from cepkit.spark.matches.result import SparkMatches
+from cepkit.spark.matches.sinks import CountsSink, MatchesSink
+from cepkit.spark.passes.delivery import Route
+from cepkit.spark.passes.one_pass import start_pass
+from cepkit.spark.passes.rows import batch_frame
+from cepkit.spark.passes.scan import Scan
+from cepkit.statistics.model import Statistics
+from cepkit.stream.stream import Stream
+from cepkit.stream.warnings import warn_of_absent
+
+
+def detect(
+    stream: Stream,
+    query: Query,
+    plan: Plan,
+    *,
+    slice_seconds: float | None = None,
+    slice_events: int | None = None,
+    limit: int | None = None,
+    sets: Literal["every", "maximal"] = "every",
+    route: Route | None = None,
+) -> SparkMatches:
+    """Return the matches of a query in a Spark stream, as a Spark DataFrame.
+
+    Nothing is detected before an action asks for it. How the stream is cut follows from the
+    plan's statistics, or from the footers of Parquet files; where there are neither and no
+    `slice_seconds`, one job counts the time and type columns now, which takes a fraction of the
+    detection; where windows count events there is always such a job. A pattern without a window
+    and without a key can only run as one task.
+
+    Args:
+        stream: Events in a Spark DataFrame; it is read anew for each action.
+        query: The pattern.
+        plan: An order for each of its branches.
+        slice_seconds: The length of a time slice; None: chosen.
+        slice_events: The length of a slice where there is no window in time, but one in events,
+            or contiguity.
+        limit: The most matches wanted, None for all.
+        sets: Which sets of Kleene variables make matches.
+        route: How the events reach the workers; None: chosen.
+
+    Raises:
+        PatternError: A condition compares what cannot be compared.
+        StreamError: A missing column, or one that cannot be read; an arrival column without a
+            value for some event.
+        UnsupportedError: The query has a part that the engine cannot detect; the DataFrame is
+            a stream, or one of Spark Connect.
+    """
+    frame = batch_frame(stream)
+    compiled, known = compile_query(query, plan, sets), plan.statistics
+    scan = scan_for(stream, query, compiled, known, slice_seconds, slice_events)
+    check_kinds(query, scan.sending.nothing.kinds)
+    pass_ = start_pass(scan, route, dropped=None if known is None else known.dropped)
+    if known is not None:
+        warn_of_absent(known.never_occurring, (), query)
+    variables = tuple(event.variable for event in bound_events_of(query.structure))
+    schema, repeated = scan.sending.schema, repeated_in(query.structure)
+    columns = match_columns(frame.schema, stream.column_names, variables, schema, repeated)
+    return SparkMatches(
+        pass_.rows(MatchesSink(compiled, variables, schema.time, limit is not None), columns),
+        pass_.rows(CountsSink(compiled), columns),
+        pass_,
+        query=query,
+        plan=plan,
+        programs=compiled.programs,
+        variables=variables,
+        limit=limit,
+    )
+
+
+def scan_for(
+    stream: Stream,
+    query: Query,
+    compiled: CompiledQuery,
+    statistics: Statistics | None = None,
+    slice_seconds: float | None = None,
+    slice_events: int | None = None,
+) -> Scan:
+    """Return what is read of a stream for the matches of a query, and how it may be cut."""
+    numbers = numbers_for(compiled.programs, in_turn=compiled.in_turn)
+    sending = sending_for(stream, (query,), compiled.attributes, numbers=numbers)
+    cut = _cut(compiled, slice_seconds, slice_events)
+    return Scan(stream, (query,), sending, cut, statistics, query.partition_by)
+
+
+def _cut(compiled: CompiledQuery, slice_seconds: float | None, slice_events: int | None) -> Cut:
+    programs = compiled.programs
+    key = common_key(programs)
+    if compiled.in_turn:
+        return Cut(key=key, uncut=IN_TURN)
+    clock, window = cutting_clock(programs)
+    length = slice_seconds if clock == "time" else slice_events
+    return Cut(window, clock, looks_ahead(programs, clock), key, length=length)

@@ -1,0 +1,60 @@
+"""What tasks make of cells when a query is detected: its matches, or their number alone."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.columnar.detector import Counters, Detector
+from cepkit.columnar.results.output import Writer
+from cepkit.spark.passes.one_pass import Cell
+
+
+@dataclass(frozen=True, slots=True)
+class MatchesSink:
+    """Yields the matches of a query.
+
+    Attributes:
+        query: The query.
+        variables: All its variables in pattern order.
+        time: The column of the event time.
+        limited: Whether only some of the matches are wanted.
+    """
+
+    query: CompiledQuery
+    variables: tuple[str, ...]
+    time: str
+    limited: bool
+
+    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
+        """Yield the matches of each cell, some at a time."""
+        detector, programs = Detector(self.query), self.query.programs
+        repeated = {step.variable for program in programs for step in program.listed}
+        for cell in cells:
+            writer = Writer(cell.events, self.variables, self.time, repeated)
+            for branch, block in detector.matches(cell.events, cell.owned, limited=self.limited):
+                yield from writer.batches(block, programs[branch].variables)
+        return detector.counters
+
+
+@dataclass(frozen=True, slots=True)
+class CountsSink:
+    """Counts the matches of a query and makes no rows of them.
+
+    Attributes:
+        query: The query.
+    """
+
+    query: CompiledQuery
+
+    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
+        """Yield nothing; the numbers are in the counters."""
+        detector = Detector(self.query)
+        for cell in cells:
+            for _ in detector.count(cell.events, cell.owned):
+                pass
+        yield from ()
+        return detector.counters

@@ -1,0 +1,1 @@
+"""Passes over a Spark stream: prepared, delivered, run into sinks, reported."""

@@ -1,0 +1,138 @@
+"""How the events of a Spark stream reach the workers: cut into cells, on one of two routes.
+
+- rows: a first round of workers cuts the rows into cells (time slices with a halo of one window,
+  or buckets of keys) and packs them, Spark's shuffle brings the pieces of a cell together, and a
+  second round does the work. It works for every DataFrame;
+- files: where the DataFrame is nothing but Parquet files that this Python can open, tasks are
+  told which row groups their time slice needs and read them themselves. Nothing is shuffled.
+
+Windows in events and contiguity count what no worker sees, the whole stream: there rows are
+numbered first (`numbering.py`), and take the first route.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from pyspark.sql import DataFrame
+
+from cepkit.errors import UnsupportedError
+from cepkit.spark.cells.dealing import Batches, Tables, dealt_out, unpacked
+from cepkit.spark.cells.layout import Cut, Extent, Layout, choose_layout
+from cepkit.spark.cells.row_groups import read_cells
+from cepkit.spark.passes import parquet
+from cepkit.spark.passes.extent import extent_of_statistics, measured_extent, row_bytes
+from cepkit.spark.passes.numbering import numbered
+from cepkit.spark.passes.rows import StreamRows
+from cepkit.spark.passes.scan import Scan
+from cepkit.stream.columns import Dropped
+
+Route: TypeAlias = Literal["rows", "files"]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What the tasks of a pass are given, and how they make cells of it.
+
+    Attributes:
+        source: A DataFrame with one partition for each task.
+        tables: Makes cells, and counts of dropped rows, of what a task is given.
+        layout: How the events are dealt out to cells.
+        tasks: How many tasks there are.
+        route: The route in words.
+        dropped: The rows that are no events, where they are known already.
+        left_out: Those of them that no task is given.
+    """
+
+    source: DataFrame
+    tables: Callable[[Batches], Tables]
+    layout: Layout
+    tasks: int
+    route: str
+    dropped: Dropped | None
+    left_out: Dropped
+
+
+def deliver(scan: Scan, route: Route | None) -> Delivery:
+    """Return how the events reach the workers.
+
+    Args:
+        scan: What is read of the stream.
+        route: How; None: by files where they are there for it.
+
+    Raises:
+        UnsupportedError: The tasks cannot read the files.
+    """
+    numbers = scan.sending.numbers
+    delivery = None if route == "rows" or numbers else _files(scan)
+    if delivery is None and route == "files":
+        raise UnsupportedError(
+            "the DataFrame is not one whose files the tasks can read"
+            if not numbers
+            else "tasks that read files do not know the arrival numbers of the whole stream"
+        )
+    return _rows(scan) if delivery is None else delivery
+
+
+def _rows(scan: Scan) -> Delivery:
+    """Return the route of rows, measuring the stream where nothing is known of it."""
+    sending, cut = scan.sending, scan.cut
+    numbers = numbered(scan) if sending.numbers else None
+    dropped = None if numbers is None else numbers.dropped
+    if numbers is not None and (cut.clock != "time" or cut.window is None):
+        extent: Extent | None = numbers.extent
+    else:
+        extent = extent_of_statistics(scan.statistics, scan.queries[0], cut.key)
+        if extent is None and cut.length is None:
+            extent, dropped = measured_extent(scan.stream, sending.types, cut.key)
+    layout = layout_of(scan, extent, cut)
+    tasks = layout.tasks(StreamRows(scan.stream).cores)
+    rows = _rows_of(scan) if numbers is None else numbers.rows
+    return Delivery(
+        dealt_out(rows, sending, layout, tasks),
+        lambda batches: unpacked(sending, batches),
+        layout,
+        tasks,
+        f"rows through Spark, {layout}, {tasks:,} task{'' if tasks == 1 else 's'}",
+        dropped,
+        Dropped() if numbers is None else numbers.dropped,
+    )
+
+
+def _files(scan: Scan) -> Delivery | None:
+    """Return the route of files; None where it cannot be taken or would not pay."""
+
+    def layout_for(extent: Extent) -> Layout:
+        known = extent_of_statistics(scan.statistics, scan.queries[0], None)
+        return layout_of(scan, known or extent, replace(scan.cut, key=None))
+
+    chosen = parquet.choose(scan, layout_for)
+    if chosen is None:
+        return None
+    layout, reads, text = chosen
+    sending, tasks = scan.sending, max(1, len(reads))
+    return Delivery(
+        scan.stream.source.sparkSession.range(0, tasks, 1, tasks),
+        lambda batches: read_cells(sending, layout, reads, batches),
+        layout,
+        tasks,
+        text,
+        None,
+        Dropped(),
+    )
+
+
+def layout_of(scan: Scan, extent: Extent | None, cut: Cut) -> Layout:
+    """Return the cells of a stream of some extent."""
+    size = row_bytes(scan.sending.columns) + 8 * len(scan.sending.numbers)
+    return choose_layout(extent, cut, cores=StreamRows(scan.stream).cores, row_bytes=size)
+
+
+def _rows_of(scan: Scan) -> DataFrame:
+    """Return the rows that may be events of the queries or none at all, columns pruned."""
+    source = StreamRows(scan.stream)
+    # Rows without a time or a type come along to be counted.
+    rows = source.rows.where(source.may_have(scan.sending.types) | source.no_type | source.no_time)
+    return rows.select(*map(source.place, scan.sending.columns.names))

@@ -1,0 +1,93 @@
+"""How much of a stream a query is about: from the statistics, or by one cheap pass over Spark."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from cepkit.pattern.nodes import events_of
+from cepkit.pattern.query import Query
+from cepkit.spark.cells.keys import Key
+from cepkit.spark.cells.layout import Extent
+from cepkit.spark.cells.sending import types_of
+from cepkit.spark.passes.rows import StreamRows
+from cepkit.statistics.model import Statistics
+from cepkit.stream.columns import Dropped
+from cepkit.stream.stream import Stream
+
+KEY_BUCKETS = 256
+"""Into how many keys are hashed to tell how heavy the heaviest is, at most."""
+
+
+def row_bytes(columns: pa.Schema) -> float:
+    """Return the bytes of a row, about."""
+    return 8.0 + sum(map(_width, columns.types))
+
+
+def _width(kind: pa.DataType) -> float:
+    try:
+        return max(1.0, float(kind.bit_width) / 8)
+    except ValueError:  # no fixed width
+        return 80.0 if pa.types.is_nested(kind) else 24.0
+
+
+def extent_of_statistics(
+    statistics: Statistics | None, query: Query, key: Key | None
+) -> Extent | None:
+    """Return what statistics say of a stream; None where they do not say it."""
+    if statistics is None or statistics.first is None or statistics.last is None:
+        return None
+    events = events_of(query.structure)
+    if any(event.variable not in statistics.rates for event in events):
+        return None
+    total = float(statistics.events)
+    if types_of(query) is not None:
+        # Variables of one set of types share their events; overlapping sets are counted twice.
+        rates = {event.types: statistics.rates[event.variable] for event in events}
+        total = min(total, sum(rates.values()) * max(statistics.span_seconds, 1.0))
+    share = math.sqrt(statistics.same_key) if key is not None and key.missing_agree else 1.0
+    count = math.ceil(total)
+    return Extent(count, statistics.first, statistics.last, math.ceil(total * share))
+
+
+def measured_extent(
+    stream: Stream, types: frozenset[str] | None, key: Key | None
+) -> tuple[Extent, Dropped]:
+    """Count a Spark stream by one job over its time, type and key columns.
+
+    Args:
+        stream: The stream.
+        types: Those that the query names, None for any.
+        key: What all events of a match agree on.
+
+    Returns:
+        The extent, times good to a day (the span is better), and the rows that are no events.
+    """
+    source = StreamRows(stream)
+    wanted = source.is_event & source.may_have(types)
+    seconds = F.when(wanted, source.seconds)
+    buckets = []
+    if key is not None:
+        buckets = [F.pmod(F.xxhash64(*map(source.column, key.columns)), F.lit(KEY_BUCKETS))]
+    counted = (
+        source.rows.groupBy(*buckets)
+        .agg(
+            F.count_if(wanted).alias("events"),
+            F.min(seconds).alias("first"),
+            F.max(seconds).alias("last"),
+            F.count_if(source.no_time).alias("null_time"),
+            F.count_if(source.no_type & ~source.no_time).alias("null_type"),
+        )
+        .collect()
+    )
+    events = [row.events for row in counted]
+    ends = [end for row in counted for end in (row.first, row.last)]
+    times = [end for end in ends if end is not None and math.isfinite(end)]
+    first, last = (math.floor(min(times)), math.ceil(max(times))) if times else (0, 0)
+    dropped = sum((Dropped(row.null_time, row.null_type) for row in counted), Dropped())
+    return (
+        Extent(sum(events), first * 1_000_000, last * 1_000_000, max(events, default=0)),
+        dropped,
+    )

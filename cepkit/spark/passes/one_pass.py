@@ -1,0 +1,122 @@
+"""One pass over a Spark stream: prepared for one or several queries, run into sinks.
+
+A sink says what a task makes of its cells: matches, numbers of matches, aggregates. All else is
+the same for all: how the stream is cut, what is sent, what tasks report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from cepkit.columnar.detector import Counters
+from cepkit.columnar.slices.candidates import Owned
+from cepkit.spark.cells.dealing import Batches, Tables
+from cepkit.spark.cells.layout import Layout
+from cepkit.spark.cells.sending import Sending
+from cepkit.spark.passes.delivery import Delivery, Route, deliver
+from cepkit.spark.passes.reports import Reports, TaskReport
+from cepkit.spark.passes.scan import Scan
+from cepkit.stream.columns import Dropped, EventColumns
+from cepkit.stream.warnings import warn_of_dropped
+
+if TYPE_CHECKING:
+    from pyspark.accumulators import Accumulator
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a task works on at a time.
+
+    Attributes:
+        events: Its events, and those around it that it sees.
+        owned: The matches, or the moments, that are its own.
+        halo: How much before its own it sees.
+    """
+
+    events: EventColumns
+    owned: Owned
+    halo: int
+
+
+class Sink(Protocol):
+    """What a task makes of its cells."""
+
+    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
+        """Yield rows, and return what the steps of detection did, if there are any."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Pass:
+    """A pass over a Spark stream that an action will run.
+
+    Attributes:
+        scan: What is read of the stream.
+        delivery: What tasks are given.
+        reports: What they report.
+    """
+
+    scan: Scan
+    delivery: Delivery
+    reports: Reports
+
+    def rows(self, sink: Sink, columns: StructType) -> DataFrame:
+        """Return what a sink makes of all cells, as a DataFrame with these columns."""
+        # Not this object: tasks are sent what they need, and no DataFrame.
+        sending, layout, tables = self.scan.sending, self.delivery.layout, self.delivery.tables
+        by_task: Accumulator[dict[int, TaskReport]] = self.reports.by_task
+
+        def run(batches: Batches) -> Batches:
+            from pyspark import TaskContext
+
+            report = yield from run_sink(sink, sending, layout, tables(batches))
+            task = TaskContext.get()
+            assert task is not None
+            by_task.add({task.partitionId(): report})
+
+        return self.delivery.source.mapInArrow(run, columns)
+
+
+def start_pass(
+    scan: Scan, route: Route | None, *, dropped: Dropped | None = None, told: bool = False
+) -> Pass:
+    """Return a pass; where nothing says how much there is, a job counts the stream now.
+
+    Args:
+        scan: What is read of the stream.
+        route: How the events reach the workers; None: chosen.
+        dropped: The rows that are no events, where they are known.
+        told: Whether the user has been told of them.
+    """
+    delivery = deliver(scan, route)
+    known = delivery.dropped if dropped is None else dropped
+    if known is not None and not told:
+        warn_of_dropped(known, *scan.queries)
+    context = scan.stream.source.sparkSession.sparkContext
+    reports = Reports(context, delivery.tasks, scan.queries, told=told or bool(known))
+    return Pass(scan, delivery, reports)
+
+
+def run_sink(
+    sink: Sink, sending: Sending, layout: Layout, tables: Tables
+) -> Generator[pa.RecordBatch, None, TaskReport]:
+    """Yield what a sink makes of the cells of a task; return what the task did."""
+    sending.register()
+    dropped = Dropped()
+
+    def cells() -> Iterator[Cell]:
+        nonlocal dropped
+        for item in tables:
+            if isinstance(item, Dropped):
+                dropped += item
+            else:
+                cell, table = item
+                yield Cell(sending.events(table), layout.owned(cell), layout.halo)
+
+    counters = yield from sink(cells())
+    return TaskReport(counters, dropped)

@@ -1,0 +1,99 @@
+"""What tasks report as they finish, gathered on the way: no second pass, and nothing twice.
+
+Each task reports once, when all that it makes has left it, under its number. A task that runs
+again (a retry, a second action) reports under the same number, and the newer report replaces the
+older one. A task that is broken off, as by `show()`, reports nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.accumulators import AccumulatorParam
+
+from cepkit.columnar.compile.program import Program
+from cepkit.columnar.detector import Counters, counters_for
+from cepkit.pattern.query import Query
+from cepkit.stream.columns import Dropped
+from cepkit.stream.warnings import warn_of_dropped
+
+if TYPE_CHECKING:
+    from pyspark.accumulators import Accumulator
+    from pyspark.core.context import SparkContext
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """What one task did.
+
+    Attributes:
+        counters: For each branch its steps, summed over the task's cells; of aggregates none.
+        dropped: The rows that are no events, as far as the task was told of them.
+    """
+
+    counters: Counters
+    dropped: Dropped
+
+
+ByTask = dict[int, TaskReport]
+
+
+class _Latest(AccumulatorParam[ByTask]):
+    """Keeps the last report of each task."""
+
+    def zero(self, value: ByTask) -> ByTask:  # noqa: ARG002 - Spark's signature
+        return {}
+
+    def addInPlace(self, value1: ByTask, value2: ByTask) -> ByTask:  # noqa: N802
+        value1.update(value2)
+        return value1
+
+
+class Reports:
+    """The reports of the tasks of a pass, and a warning of rows that are no events: once.
+
+    Args:
+        context: Spark's.
+        tasks: How many there are.
+        queries: The patterns.
+        told: Whether the user knows of rows that are no events.
+
+    Attributes:
+        by_task: The reports so far, on the driver; tasks add theirs.
+        told: Whether the user knows.
+    """
+
+    def __init__(
+        self, context: SparkContext, tasks: int, queries: Sequence[Query], *, told: bool
+    ) -> None:
+        self.by_task: Accumulator[ByTask] = context.accumulator({}, _Latest())
+        self.told = told
+        self._tasks = tasks
+        self._queries = queries
+
+    @property
+    def complete(self) -> bool:
+        """Whether all tasks have reported."""
+        return len(self.by_task.value) >= self._tasks
+
+    @property
+    def dropped(self) -> Dropped:
+        """The rows that are no events, summed over the tasks."""
+        return sum((report.dropped for report in self.by_task.value.values()), Dropped())
+
+    def counters(self, programs: Sequence[Program]) -> Counters:
+        """Return the counters of each branch, summed over the tasks."""
+        total = counters_for(programs)
+        for report in self.by_task.value.values():
+            for branch, counted in zip(total, report.counters, strict=True):
+                for step, more in zip(branch, counted, strict=True):
+                    step.add(more)
+        return total
+
+    def warn(self) -> None:
+        """Warn of rows that are no events once all tasks have reported, if there are any."""
+        if not self.told and self.complete:
+            self.told = True
+            warn_of_dropped(self.dropped, *self._queries)

@@ -1,0 +1,227 @@
+"""What Spark can say of the rows of a stream before workers see them: its expressions.
+
+Workers look again, as they know how times and types are written.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+from pyspark.sql.classic.dataframe import DataFrame as Classic
+from pyspark.sql.pandas.functions import pandas_udf
+
+from cepkit.errors import UnsupportedError
+from cepkit.stream.columns import MISSING_INTEGER
+from cepkit.stream.schema import UNITS, Schema
+from cepkit.stream.sessions import check_session
+from cepkit.stream.stream import Stream
+from cepkit.stream.time_zones import instants, is_utc
+
+_NO_TIMES = ("", "NAT", "NAN", "NULL", "NONE", "NA", "N/A")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRows:
+    """The rows of a Spark stream, their columns called by position: c0, c1, ...
+
+    Attributes:
+        stream: The stream.
+    """
+
+    stream: Stream
+
+    @property
+    def schema(self) -> Schema:
+        """Which column is what."""
+        return self.stream.schema
+
+    @property
+    def rows(self) -> DataFrame:
+        """All rows: whatever their columns are called, Spark finds them."""
+        frame: DataFrame = self.stream.source
+        return frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
+
+    @property
+    def cores(self) -> int:
+        """How many tasks run at once."""
+        cores: int = self.stream.source.sparkSession.sparkContext.defaultParallelism
+        return cores
+
+    def place(self, name: str) -> str:
+        """Return what a column is called among `rows`."""
+        return f"c{self.stream.column_names.index(name)}"
+
+    def column(self, name: str) -> Column:
+        """Return a column of `rows`."""
+        return F.col(self.place(name))
+
+    def kind(self, name: str) -> t.DataType:
+        """Return the type of a column."""
+        place = self.stream.column_names.index(name)
+        kind: t.DataType = self.stream.source.schema.fields[place].dataType
+        return kind
+
+    @property
+    def no_time(self) -> Column:
+        """Whether a row has no time, as far as Spark can tell."""
+        column, kind = self.column(self.schema.time), self.kind(self.schema.time)
+        absent = column.isNull()
+        if isinstance(kind, t.FloatType | t.DoubleType):
+            absent |= F.isnan(column)
+        if isinstance(kind, t.StringType):
+            trimmed = F.regexp_replace(column, r"(?U)^\s+|\s+$", "")
+            absent |= F.upper(trimmed).isin(*_NO_TIMES)
+        return absent
+
+    @property
+    def no_type(self) -> Column:
+        """Whether a row has no type."""
+        column, kind = self.column(self.schema.type), self.kind(self.schema.type)
+        absent = column.isNull()
+        return absent | F.isnan(column) if isinstance(kind, t.FloatType | t.DoubleType) else absent
+
+    @property
+    def is_event(self) -> Column:
+        """Whether a row is an event."""
+        return ~self.no_time & ~self.no_type
+
+    @property
+    def seconds(self) -> Column:
+        """The time in seconds since 1970; see `seconds_of`."""
+        time = self.schema.time
+        return seconds_of(self.column(time), self.kind(time), self.schema.unit)
+
+    def may_have(self, types: frozenset[str] | None) -> Column:
+        """Return whether a row may have one of the types, None for any."""
+        fitting = has_type(self.column(self.schema.type), self.kind(self.schema.type), types)
+        return F.lit(True) if fitting is None else fitting
+
+
+def batch_frame(stream: Stream) -> DataFrame:
+    """Return the DataFrame of a stream.
+
+    Raises:
+        UnsupportedError: It is a streaming one, or one of Spark Connect.
+        SessionError: Its session has been stopped.
+    """
+    frame = stream.source
+    if not isinstance(frame, Classic):
+        raise UnsupportedError(
+            "this release cannot detect over Spark Connect",
+            hint="use a classic session, or write the events to Parquet and pass the path",
+        )
+    check_session(frame)
+    if frame.isStreaming:
+        raise UnsupportedError("this release cannot detect over a streaming DataFrame yet")
+    return frame
+
+
+def key_value(column: Column, name: str, kind: t.DataType, schema: Schema) -> Column:
+    """Return an attribute such that values that are equal for conditions are so for Spark.
+
+    Not of times that are texts: how they are read only the workers know.
+
+    Args:
+        column: The attribute.
+        name: What it is called.
+        kind: Its type.
+        schema: Knows the time column and the time zone.
+    """
+    if name == schema.time and isinstance(kind, t.NumericType):
+        return _counted(column, isinstance(kind, t.IntegralType), schema.unit or "s")
+    match kind:
+        case t.FloatType() | t.DoubleType() | t.DecimalType():
+            return F.nanvl(column.cast("double"), F.lit(None)) + F.lit(0.0)  # no -0.0
+        case t.LongType():
+            return F.nullif(column, F.lit(MISSING_INTEGER))
+        case t.TimestampType():
+            return F.unix_micros(column)
+        case t.TimestampNTZType():
+            epoch = F.lit("1970-01-01").cast("timestamp_ntz")
+            return _instant(F.timestamp_diff("MICROSECOND", epoch, column), schema)
+        case t.DateType():
+            return _instant(F.unix_date(column).cast("long") * UNITS["d"], schema)
+        case t.DayTimeIntervalType():
+            return F.unix_micros(F.timestamp_micros(F.lit(0)) + column)
+        case _:
+            return column
+
+
+def _counted(column: Column, whole: bool, unit: str) -> Column:
+    """Return a time that is a number in microseconds, rounded as it is when it is read."""
+    if whole and unit == "ns":
+        column = column.cast("long")
+        return F.call_function("div", column - F.pmod(column, F.lit(1000)), F.lit(1000))
+    if whole:
+        return column.cast("long") * UNITS[unit]
+    column = F.nanvl(column.cast("double"), F.lit(None))
+    return F.floor(column / 1000) if unit == "ns" else F.rint(column * UNITS[unit]).cast("long")
+
+
+def _instant(wall: Column, schema: Schema) -> Column:
+    """Return when the clocks of a stream's zone showed a time, in microseconds.
+
+    By Python, as Java has other offsets for times before 1970.
+    """
+    zone = schema.timezone
+    if zone is None or is_utc(zone):
+        return wall
+
+    @pandas_udf("long")  # type: ignore[call-overload]
+    def located(local: pd.Series) -> pd.Series:
+        return pd.Series(instants(local.to_numpy(), zone))
+
+    # pandas would make floats of integers beside null.
+    return F.when(wall.isNotNull(), located(F.coalesce(wall, F.lit(0))))
+
+
+def has_type(column: Column, kind: t.DataType, names: frozenset[str] | None) -> Column | None:
+    """Return whether a row may have one of the types; None where Spark is not asked.
+
+    What this lets through is looked at again in the workers, who know how types are written.
+    """
+    if names is None:
+        return None
+    wanted: list[Any] = sorted(names)
+    match kind:
+        case t.StringType():
+            return column.isin(*wanted)
+        case t.ByteType() | t.ShortType() | t.IntegerType() | t.LongType() | t.BooleanType():
+            return column.cast("string").isin(*wanted)
+        case t.FloatType() | t.DoubleType():
+            numbers = [number for number in map(_number, wanted) if not math.isnan(number)]
+            return column.cast("double").isin(*numbers)
+        case _:
+            return None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def seconds_of(column: Column, kind: t.DataType, unit: str | None) -> Column:
+    """Return a time in seconds since 1970, where it names no zone only good to a day.
+
+    That is enough for choosing cells, not for putting events into them.
+    """
+    match kind:
+        case t.TimestampType():
+            return column.cast("double")
+        case t.DateType():
+            return F.unix_date(column).cast("double") * 86_400
+        case t.TimestampNTZType():
+            return column.cast("timestamp").cast("double")
+        case t.StringType():
+            return column.try_cast("timestamp").cast("double")
+        case _:
+            number = F.nanvl(column.cast("double"), F.lit(None))
+            return number * (1e-9 if unit == "ns" else UNITS[unit or "s"] / 1e6)

@@ -1,0 +1,32 @@
+"""What is read of a Spark stream for one or several queries, and how it may be cut for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cepkit.pattern.query import Query
+from cepkit.spark.cells.layout import Cut
+from cepkit.spark.cells.sending import Sending
+from cepkit.statistics.model import Statistics
+from cepkit.stream.stream import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What is read of a Spark stream in one pass.
+
+    Attributes:
+        stream: The stream.
+        queries: The patterns.
+        sending: What workers are sent.
+        cut: How the stream may be cut.
+        statistics: What is known of the stream.
+        partition_by: The partition in which the places of events are counted.
+    """
+
+    stream: Stream
+    queries: tuple[Query, ...]
+    sending: Sending
+    cut: Cut
+    statistics: Statistics | None = None
+    partition_by: tuple[str, ...] = ()
