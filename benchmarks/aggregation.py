@@ -30,7 +30,7 @@ from cepkit.aggregation.sharing.plan import forest_of, positions_of
 from cepkit.aggregation.sharing.planner import choose
 from cepkit.pattern.parser import parse
 from cepkit.pattern.query import Query
-from cepkit.routes.asked import functions_of
+from cepkit.routes.functions import functions_of
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.ingest import event_columns
 from cepkit.stream.schema import Schema

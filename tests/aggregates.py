@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from cepkit.pattern import conditions as c
 from cepkit.pattern.policies import CountWindow, TimeWindow
-from cepkit.routes.asked import functions_of
+from cepkit.routes.functions import functions_of
 from tests.judge import Event, Match, _choices, _Condition, _conjuncts, _precedes, judge
 from tests.judge_values import known, value
 

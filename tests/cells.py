@@ -23,7 +23,7 @@ from cepkit.aggregation.sequence.elements import Emit
 from cepkit.aggregation.sharing.together import rates_of
 from cepkit.pattern.query import Query
 from cepkit.routes.aggregates import way_of
-from cepkit.routes.asked import functions_of
+from cepkit.routes.functions import functions_of
 from cepkit.routes.several import Shared, attributes_read, plan_sharing, shareable
 from cepkit.spark.aggregates.aggregate import passes_of
 from cepkit.spark.aggregates.one_pass import scan_for, sink_for

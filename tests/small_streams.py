@@ -16,7 +16,7 @@ import pyarrow as pa
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.pattern.parser import parse
 from cepkit.routes.aggregates import aggregate
-from cepkit.routes.asked import functions_of
+from cepkit.routes.functions import functions_of
 from cepkit.stream.stream import events
 from tests.aggregates import Row, rows_in
 

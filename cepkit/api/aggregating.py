@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from cepkit.api.arguments import Pattern, check_stream, checked, measured, order_matters
-from cepkit.api.asked import check_functions, check_list, check_name, check_sharing, telling
+from cepkit.api.checks import check_functions, check_list, check_name, check_sharing, telling
 from cepkit.arguments import typed
 from cepkit.errors import StreamError
 from cepkit.pattern.query import Query
@@ -114,7 +114,7 @@ def aggregate(
     from cepkit.aggregation.rows.tables import check_names
     from cepkit.routes.aggregates import EMITS, METHODS, way_of
     from cepkit.routes.aggregates import aggregate as aggregate_locally
-    from cepkit.routes.asked import functions_of
+    from cepkit.routes.functions import functions_of
     from cepkit.routes.several import aggregate_several
 
     check_name("method", method, METHODS)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cepkit.api.arguments import Pattern, checked, measured, statistics_given
-from cepkit.api.asked import check_list, telling
+from cepkit.api.checks import check_list, telling
 from cepkit.api.detecting import detectable
 from cepkit.arguments import check_range, typed
 from cepkit.costs import COSTS, CostModel

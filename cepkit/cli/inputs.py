@@ -7,7 +7,7 @@ import contextlib
 import sys
 
 import cepkit as ck
-from cepkit.api.asked import telling
+from cepkit.api.checks import telling
 from cepkit.cli.spark_files import read_on_spark
 from cepkit.cli.terminal import working
 from cepkit.errors import CepkitError, StatisticsError

@@ -21,8 +21,8 @@ from cepkit.columnar.results.matches import report
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
-from cepkit.routes.asked import attributes_of, carrying
 from cepkit.routes.detected import aggregate_detected
+from cepkit.routes.functions import attributes_of, carrying
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream

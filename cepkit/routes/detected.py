@@ -37,7 +37,7 @@ from cepkit.pattern.rewrite import without_not
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.planners.compare import compare_plans
-from cepkit.routes.asked import attributes_of
+from cepkit.routes.functions import attributes_of
 from cepkit.routes.lifetimes import Lifetimes
 from cepkit.statistics.estimate import estimate
 from cepkit.statistics.stream_counts import attributes_read

@@ -41,7 +41,7 @@ from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.printing import html_output
 from cepkit.routes.aggregates import aggregate, aggregate_columns, way_of
-from cepkit.routes.asked import attributes_of, carrying
+from cepkit.routes.functions import attributes_of, carrying
 from cepkit.statistics.tables import html_table, number, text_table
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream

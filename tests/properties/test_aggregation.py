@@ -25,7 +25,7 @@ from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
 from cepkit.routes import detected
 from cepkit.routes.aggregates import EMITS, aggregate
-from cepkit.routes.asked import functions_of
+from cepkit.routes.functions import functions_of
 from cepkit.stream.stream import events
 from tests.aggregates import Row, plain, rows_in, rows_of
 from tests.strategies import Case, as_table, cases

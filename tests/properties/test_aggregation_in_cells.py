@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cepkit.pattern.parser import parse
 from cepkit.pattern.query import Query
 from cepkit.routes.aggregates import EMITS, aggregate
-from cepkit.routes.asked import functions_of
+from cepkit.routes.functions import functions_of
 from cepkit.routes.several import SHARINGS, Shared
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import events

@@ -12,7 +12,7 @@ from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.parser import parse
 from cepkit.pattern.query import Query
 from cepkit.routes.aggregates import EMITS, aggregate
-from cepkit.routes.asked import functions_of
+from cepkit.routes.functions import functions_of
 from cepkit.routes.several import SHARINGS, Shared, aggregate_several
 from cepkit.stream.stream import Stream, events
 from tests.strategies import as_table, streams

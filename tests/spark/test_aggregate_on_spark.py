@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import cepkit as ck
 from cepkit.errors import LimitError, PatternError, UnsupportedError
 from cepkit.routes.aggregates import EMITS
-from cepkit.routes.asked import functions_of
+from cepkit.routes.functions import functions_of
 from cepkit.spark.aggregates.aggregate import aggregate
 from cepkit.stream.stream import events
 from tests.aggregates import plain, rows_in

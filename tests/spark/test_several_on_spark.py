@@ -17,7 +17,7 @@ import cepkit as ck
 from cepkit.errors import PatternError, PlanError, StreamError, UnsupportedError
 from cepkit.routes.aggregates import EMITS
 from cepkit.routes.aggregates import aggregate as aggregate_locally
-from cepkit.routes.asked import functions_of
+from cepkit.routes.functions import functions_of
 from cepkit.spark.aggregates.aggregate import aggregate_several
 from cepkit.stream.stream import events
 from tests.aggregates import plain

@@ -83,9 +83,9 @@ def prefix_bounds(
     """Return how great the counters of each node of a forest may get, summed over keys.
 
     Args:
-        ts: With codes and starts the `Operations`.
-        codes: See there; here the number of an event of the forest.
-        starts: See there.
+        ts: int64[operations], the time of each operation.
+        codes: int32[operations], the number of an event of the forest.
+        starts: int64[keys + 1], where the operations of each key begin, and their end.
         node_of: The node of each code.
         absent: Whether a code is of what must be absent.
         parents: The node before each node, -1 for none.

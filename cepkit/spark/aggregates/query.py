@@ -30,8 +30,8 @@ from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.routes.aggregates import Way
-from cepkit.routes.asked import attributes_of
 from cepkit.routes.detected import without_aggregates
+from cepkit.routes.functions import attributes_of
 from cepkit.spark.aggregates.request import Request
 from cepkit.spark.cells.keys import Key, common_key
 from cepkit.spark.cells.layout import IN_TURN, Cut

@@ -1,4 +1,4 @@
-"""What an aggregation is asked for: its functions, by the names of their columns."""
+"""The functions of an aggregation, by the names of their columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `aggregate` is asked for beside its patterns, checked before anything is read."""
+"""Checks of what `aggregate` takes beside its patterns, before anything is read."""
 
 from __future__ import annotations
 
