@@ -134,7 +134,7 @@ from cepkit.cli.spark_files import quiet_session
 session = quiet_session()
 threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
-    session.sparkContext._jvm.java.lang.Thread.sleep(60_000)
+    session.sparkContext._jvm.java.lang.Thread.sleep(10_000)
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -145,7 +145,7 @@ except KeyboardInterrupt:
 def test_ctrl_c_in_the_middle_of_a_call_of_java_says_nothing_else(tmp_path):
     ran = subprocess.run(
         [sys.executable, "-c", _IN_A_CALL],
-        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "interrupted\n", "")
 
