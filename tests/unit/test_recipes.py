@@ -151,6 +151,7 @@ def _aggregates(agg: str, options: str) -> str:
     return f"ck.aggregate({_EVENTS}, {pattern!r}, {options}).to_pandas().iloc[-1].tolist()"
 
 
+@pytest.mark.slow
 def test_add_an_aggregate(project: Path, answers: Answers):
     follow("Add an aggregate", project)
     agg = "MIDRANGE(a.x), MIDRANGE(b.y)"
@@ -213,6 +214,7 @@ def test_add_a_figure(project: Path, answers: Answers):
     assert "| `totals` | the totals of a trace as bars |" in rows("docs/figures.md", project)
 
 
+@pytest.mark.slow
 def test_add_a_condition_function(project: Path, answers: Answers):
     follow("Add a condition function", project)
     text = "PATTERN SEQ(A a, B b) WHERE DEGREES(a.x - b.x) < b.x * a.x"
