@@ -37,7 +37,13 @@ def quiet_session() -> Any:
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)
+    """Return whether a record is about anything but an interrupt, and what fails because of it."""
+    error = record.exc_info[1] if record.exc_info else None
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return False
+        error = error.__context__
+    return True
 
 
 def read_on_spark(name: str) -> Any:

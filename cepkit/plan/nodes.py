@@ -236,9 +236,9 @@ def comparable(plans: Sequence[Plan]) -> list[tuple[BranchPlan, ...]]:
 def _relative_error(statistics: Statistics, variables: Iterable[str]) -> float:
     """Return the standard error of the logarithm of the product of the selectivities."""
     known = set(variables)
-    return math.sqrt(
-        math.fsum(
-            (selectivity.standard_error / selectivity.share) ** 2
+    return math.hypot(
+        *(
+            selectivity.standard_error / selectivity.share
             for names, selectivity in statistics.selectivities.items()
             if names <= known and selectivity.share
         )

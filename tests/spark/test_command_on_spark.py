@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ import pyarrow.dataset as pa_dataset
 import pyarrow.parquet as pq
 import pytest
 
-from cepkit.cli import main
+from cepkit.cli import main, spark_files
 from cepkit.stream.generators import stock_events
 
 STOCKS = Path(__file__).parents[2] / "sample_data" / "stocks.csv"
@@ -148,6 +149,18 @@ def test_ctrl_c_in_the_middle_of_a_call_of_java_says_nothing_else(tmp_path):
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "interrupted\n", "")
+
+
+def test_only_what_an_interrupt_brings_about_is_kept_from_the_log():
+    def record(error: BaseException) -> logging.LogRecord:
+        about = (type(error), error, None)
+        return logging.LogRecord("py4j", logging.ERROR, __file__, 1, "failed", None, about)
+
+    broken = BrokenPipeError("while a connection is shut down")
+    assert spark_files._is_no_interrupt(record(broken))
+    broken.__context__ = KeyboardInterrupt()
+    assert not spark_files._is_no_interrupt(record(broken))
+    assert not spark_files._is_no_interrupt(record(KeyboardInterrupt()))
 
 
 @pytest.mark.spark
