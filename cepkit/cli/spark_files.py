@@ -29,7 +29,9 @@ def quiet_session() -> Any:
     session = ck.get_session()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, on_interrupt)
-    logging.getLogger().addFilter(_is_no_interrupt)
+    # A logger's filter is not asked of what comes from the loggers below it.
+    for name in (None, "py4j.clientserver", "py4j.java_gateway"):
+        logging.getLogger(name).addFilter(_is_no_interrupt)
     session.sparkContext.setLogLevel("OFF")
     # Not INT96, which other readers take for times without a zone.
     session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
