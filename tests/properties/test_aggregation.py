@@ -151,6 +151,7 @@ def test_every_method_gives_the_aggregates_of_the_judges_matches(
     assert found(case, method, emit, interpreted=interpreted) == expected(case, emit)
 
 
+@pytest.mark.slow
 @given(case=SEQUENCES, data=st.data())
 def test_whole_numbers_put_together_from_remainders_are_the_same(
     case: Case, data: st.DataObject

@@ -129,7 +129,6 @@ def test_a_set_that_ends_in_a_later_slice_is_new_there(spark, structure, matches
         assert there["count" if emit == "total" else "new_matches"].sum() == matches
 
 
-@pytest.mark.quick
 def test_keys_and_groups_are_dealt_out_by_bucket(spark, monkeypatch):
     monkeypatch.setattr("cepkit.spark.cells.layout.LEAST_EVENTS", 100)
     pattern = "PATTERN SEQ(A a, B b) WHERE a.user = b.user WITHIN 9 s AGG COUNT, SUM(a.x)"
@@ -251,6 +250,7 @@ def test_a_window_in_events_sees_those_of_every_type(spark, monkeypatch, emit, g
     assert sorted(there["ts"].dt.tz_localize(None)) == sorted(local["ts"].dt.tz_localize(None))
 
 
+@pytest.mark.quick
 def test_a_stream_without_events_has_a_total_of_nothing(spark):
     stream = ck.events(spark.createDataFrame(clicks(30)).where("n < 0"), time="ts", type="kind")
     pattern = "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT, SUM(a.x)"

@@ -65,6 +65,7 @@ def test_the_order_of_arrival(tmp_path: Path) -> None:
     assert all(found_everywhere("arrivals", tmp_path))
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_events_at_one_time(tmp_path: Path) -> None:
     (found,) = found_everywhere("one_time", tmp_path)
     assert len(found) == 100
