@@ -172,7 +172,7 @@ class Statistics(WithPrinter):
         selectivity = self.selectivities.get(frozenset(variables))
         return 1.0 if selectivity is None else selectivity.share
 
-    def of(self, query: Query) -> Statistics:
+    def of(self, pattern: str | Query | Any) -> Statistics:
         """Return the statistics of a pattern by the names of its variables.
 
         Names do not matter where the patterns that were measured are known: an event is the same
@@ -181,11 +181,15 @@ class Statistics(WithPrinter):
         were assumed are by name alone.
 
         Args:
-            query: The pattern.
+            pattern: The query, its text, or what the builder makes.
 
         Raises:
+            PatternError: It is none of these, or means nothing.
             StatisticsError: It has an event or a condition that was not measured.
         """
+        from cepkit.pattern.builder import as_query
+
+        query = as_query(pattern)
         if self.query is None or query == self.query:
             return self
         if self._canonical is None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import cepkit as ck
 from cepkit.errors import PatternError, StatisticsError
+from cepkit.pattern.builder import event, seq
 from cepkit.pattern.normal_form import normal_form
 from cepkit.statistics import Statistics, estimate
 from cepkit.statistics.stream_counts import attributes_read
@@ -208,3 +209,14 @@ def test_queries_in_disguise(case: Case, data: st.DataObject) -> None:
         if len(names) == 2:  # of three some are drawn
             assert bound.selectivities[names] == other.selectivities[names]
     assert len(normal_form(changed)) == len(normal_form(case.query))
+
+
+def test_a_text_and_a_builder_are_patterns_too(stream: Stream) -> None:
+    text = "PATTERN SEQ(Share a, News b) WITHIN 5 seconds"
+    statistics = ck.profile(stream, text)
+    built = seq(event("m", "Share"), event("n", "News")).within("5 seconds")
+    assert statistics.of(text) == statistics
+    assert set(statistics.of("PATTERN SEQ(Share x, News y) WITHIN 5 seconds").rates) == {"x", "y"}
+    assert set(statistics.of(built).rates) == {"m", "n"}
+    with pytest.raises(PatternError, match="a pattern of the type int"):
+        statistics.of(5)
