@@ -189,7 +189,8 @@ class Statistics(WithPrinter):
         """
         from cepkit.pattern.builder import as_query
 
-        query = as_query(pattern)
+        # Verbs hand over the query that they have checked: once is enough.
+        query = pattern if isinstance(pattern, Query) else as_query(pattern)
         if self.query is None or query == self.query:
             return self
         if self._canonical is None:
