@@ -58,7 +58,7 @@ class CanonicalEvent:
     @classmethod
     def of(cls, event: Event, conditions: Iterable[Expression]) -> CanonicalEvent:
         """Return an event with the conditions about it alone."""
-        return cls(event.types, _all_of(conditions, {event.variable: PLACEHOLDER}))
+        return cls(event.types, all_of(conditions, {event.variable: PLACEHOLDER}))
 
     def __str__(self) -> str:
         types = "ANY" if self.types is None else " | ".join(map(name_text, sorted(self.types)))
@@ -145,7 +145,7 @@ class _Part:
             frozenset(at[e.variable] for e in branch.negated if e.variable in at),
             tuple(sorted((at[v], low, high) for v, low, high in branch.repeated if v in at)),
             frozenset((at[x], at[y]) for x, y in branch.order if x in at and y in at),
-            _all_of(self.conditions, {name: f"_{place}" for name, place in at.items()}),
+            all_of(self.conditions, {name: f"_{place}" for name, place in at.items()}),
             _inclusive(branch.window),
             branch.strategy,
             tuple(sorted({*branch.partition_by})),
@@ -186,7 +186,7 @@ class _Part:
         )
         names = {v: f"_{colour}" for v, colour in colours.items()} | {variable: PLACEHOLDER}
         about = [c for c in self.conditions if variable in variables_of(c)]
-        return others, sorted(map(expression_text, _all_of(about, names)))
+        return others, sorted(map(expression_text, all_of(about, names)))
 
 
 def _ranks(keys: Mapping[str, tuple[object, ...]]) -> dict[str, int]:
@@ -208,7 +208,7 @@ def _is_filter(condition: Expression) -> bool:
     return len(variables_of(condition)) == 1 and not has_set_functions(condition)
 
 
-def _all_of(conditions: Iterable[Expression], names: Mapping[str, str]) -> tuple[Expression, ...]:
+def all_of(conditions: Iterable[Expression], names: Mapping[str, str]) -> tuple[Expression, ...]:
     """Return what conditions demand together, over new names, each part once and in one order."""
 
     def renamed(node: Attribute | Aggregate) -> Expression:
