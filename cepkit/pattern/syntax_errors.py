@@ -153,24 +153,33 @@ class _Report:
 
     def _expected(self) -> str | None:
         rest = set(self.accepts)
-        told = []
+        descriptions = []
         for needed, members, words in _GROUPS:
             if needed <= rest:
                 inside = words == "a condition" and self.before and self.before[-1][0] == "("
-                told.append("a condition or a value" if inside else words)
+                descriptions.append("a condition or a value" if inside else words)
                 rest -= members
         # "Quoted" is another way to write a name, worth telling only where names are not.
         if rest & {"TYPE", "VARIABLE", "COLUMN", "ATTRIBUTE", "NAME"}:
             rest -= {"QUOTED", "STRING"}
-        told += [words for terminal, words in _WORDS.items() if terminal in rest]
-        told += sorted(t.strip("_") for t in rest & {"_IN", "_BETWEEN", "_BY", "NULL", "NOT"})
-        told += ["AND"] if "AND" in rest else []
-        told += ["EXCLUSIVE"] if "EXCLUSIVE" in rest else []
+        descriptions += [words for terminal, words in _WORDS.items() if terminal in rest]
+        descriptions += sorted(
+            t.strip("_") for t in rest & {"_IN", "_BETWEEN", "_BY", "NULL", "NOT"}
+        )
+        descriptions += ["AND"] if "AND" in rest else []
+        descriptions += ["EXCLUSIVE"] if "EXCLUSIVE" in rest else []
         if rest.issuperset(_CLAUSES):
-            told.append("a clause such as WITHIN")
+            descriptions.append("a clause such as WITHIN")
         if "$END" in rest:
-            told.append("the end")
-        return " or ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told) or None
+            descriptions.append("the end")
+        return (
+            " or ".join(
+                [", ".join(descriptions[:-1]), descriptions[-1]]
+                if len(descriptions) > 1
+                else descriptions
+            )
+            or None
+        )
 
     # Mistakes that are better told at another place than the parser's
 
@@ -343,8 +352,8 @@ class _Report:
             yield 'an attribute is one name; one with a dot in it stands in double quotes: a."x.y"'
         elif self.found == "." and "_GROUP" in self.accepts:
             yield "an attribute that all events have is named without a variable"
-        named = self.accepts & {"TYPE", "VARIABLE", "COLUMN", "NAME"}
-        if named and is_reserved(self.found) and f"_{self.found.upper()}" not in _CLAUSES[:3]:
+        name_tokens = self.accepts & {"TYPE", "VARIABLE", "COLUMN", "NAME"}
+        if name_tokens and is_reserved(self.found) and f"_{self.found.upper()}" not in _CLAUSES[:3]:
             yield (
                 f"{self.found} is a word of the language; "
                 f'as a name it stands in double quotes: "{self.found}"'

@@ -125,8 +125,8 @@ def pruned(tree: Tree, without: Collection[str]) -> Tree | None:
         case str():
             return None if tree in without else tree
         case Pair(left, right):
-            kept = [side for side in (pruned(left, without), pruned(right, without)) if side]
-            return Pair(*kept) if len(kept) == 2 else kept[0] if kept else None
+            sides = [side for side in (pruned(left, without), pruned(right, without)) if side]
+            return Pair(*sides) if len(sides) == 2 else sides[0] if sides else None
         case _:
             assert_never(tree)
 

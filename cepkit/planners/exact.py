@@ -125,8 +125,8 @@ def _own_cost(cost: BranchCost, plan: BranchPlan) -> float:
     """Return what a plan costs without what it has in common with all plans of its kind."""
     *inner, last = cost.steps(plan)
     joining = cost.step if isinstance(plan, OrderPlan) else cost.join
-    whole = replace(cost, kept=None)
-    of_last = (whole.step if isinstance(plan, OrderPlan) else whole.join)(*last)
+    stepwise = replace(cost, kept=None)
+    of_last = (stepwise.step if isinstance(plan, OrderPlan) else stepwise.join)(*last)
     return log_sum([*(joining(*step) for step in inner), of_last])
 
 

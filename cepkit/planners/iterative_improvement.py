@@ -213,8 +213,8 @@ def _order_cost(
             of_between = _extended(between, of_between, bound, variable)
             least_between = min(least_between, between[2][variable])
             alone = _extended(side, 0.0, 0, variable)
-            looked = _whole(between, of_between, least_between, new) + of_side + alone
-            cost += np.exp(looked - shift)
+            candidates = _whole(between, of_between, least_between, new) + of_side + alone
+            cost += np.exp(candidates - shift)
             of_side = _extended(side, of_side, bound, variable)
         if waits:
             if arrived > 0.0:

@@ -58,7 +58,7 @@ def best_orders(
     """
     kept, between, side, last, held = tables
     for subset in range(begin, end):
-        least, taken = np.inf, -1
+        least, last_of_best = np.inf, -1
         if kept[subset] <= 1.0:
             for variable in range(variables - 1, -1, -1):
                 bit = 1 << variable
@@ -71,10 +71,10 @@ def best_orders(
                 if last.size:
                     cost += last[rest] * held[bit]
                 if cost < least * _EQUAL:
-                    least, taken = cost, variable
+                    least, last_of_best = cost, variable
         least += kept[subset]
         best[subset] = least if least <= 1.0 else np.inf
-        choice[subset] = taken if least <= 1.0 else -1
+        choice[subset] = last_of_best if least <= 1.0 else -1
 
 
 @compiled
@@ -87,14 +87,14 @@ def best_split(subset: int, variables: int, tables: Tables, best: Floats) -> int
         tables: What sets cost.
         best: The least costs, leaves not counted, as `least_trees` fills them in.
     """
-    least, taken = np.inf, -1
+    least, choice = np.inf, -1
     # First the trees that lean left, the last variable first: they win ties.
     for variable in range(variables - 1, -1, -1):
         right = 1 << variable
         if subset & right:
             cost = _joined(subset, right, tables, best)
             if cost < least * _EQUAL:
-                least, taken = cost, right
+                least, choice = cost, right
     # Each split once: the lowest variable is always on the left.
     rest = subset & (subset - 1)
     right = rest
@@ -102,9 +102,9 @@ def best_split(subset: int, variables: int, tables: Tables, best: Floats) -> int
         if best[subset ^ right] + best[right] < least:
             cost = _joined(subset, right, tables, best)
             if cost < least * _EQUAL:
-                least, taken = cost, right
+                least, choice = cost, right
         right = (right - 1) & rest
-    return taken
+    return choice
 
 
 @compiled

@@ -142,8 +142,8 @@ class Buckets:
         """
         if first == last:
             return cls(first, _SECOND, 1)  # one moment has no rate: as if it were a second
-        wanted = min(MOST_BUCKETS, max(1, events // _EVENTS_PER_BUCKET))
-        length = -(-(last - first + 1) // wanted)
+        buckets = min(MOST_BUCKETS, max(1, events // _EVENTS_PER_BUCKET))
+        length = -(-(last - first + 1) // buckets)
         return cls(first, length, -(-(last - first + 1) // length))
 
     def counts(

@@ -98,8 +98,8 @@ class Schema:
         known = tuple(names)
         if self.columns is None:
             return known
-        wanted = {self.time, self.type, *self.columns}
-        return tuple(name for name in known if name in wanted)
+        required = {self.time, self.type, *self.columns}
+        return tuple(name for name in known if name in required)
 
     def needed(self, names: Iterable[str], attributes: Iterable[str]) -> tuple[str, ...]:
         """Return the columns to load: those for the output and those that conditions read.
@@ -109,8 +109,8 @@ class Schema:
             attributes: The columns that conditions read.
         """
         known = tuple(names)
-        wanted = {*self.carried(known), *attributes, self.arrival}
-        return tuple(name for name in known if name in wanted)
+        required = {*self.carried(known), *attributes, self.arrival}
+        return tuple(name for name in known if name in required)
 
     def check(self, names: Iterable[str], attributes: Iterable[str] = ()) -> None:
         """Check that a source has the columns that are asked of it, each once.

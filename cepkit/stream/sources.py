@@ -149,9 +149,9 @@ def _unreadable(rows: Any, error: Exception) -> StreamError:
         except _UNREADABLE as reason:
             what, error = f"the column '{name}' of the DataFrame", reason
             break
-    said = error.args[0] if isinstance(error, pa.ArrowException) and error.args else error
+    detail = error.args[0] if isinstance(error, pa.ArrowException) and error.args else error
     return StreamError(
-        f"{what} cannot be read: {said}",
+        f"{what} cannot be read: {detail}",
         expected="values of one type in each column",
         hint="convert that column, or leave it out by columns=",
     )

@@ -69,7 +69,7 @@ class PrefixCounters:
         return self._sum(self._length)
 
     def _sum(self, position: int) -> Element:
-        whole = self._function.zero
+        total = self._function.zero
         for _, row in self.rows:
-            whole = self._function.plus(whole, row[position])
-        return whole
+            total = self._function.plus(total, row[position])
+        return total

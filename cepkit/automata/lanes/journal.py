@@ -198,10 +198,10 @@ class Journal:
 
 def checks(tests: tuple[Test, ...], binding: Binding) -> tuple[Checked, ...]:
     """Return what came of each test, none after the first that does not hold."""
-    made = []
+    recorded = []
     for test in tests:
         held = test.holds(binding)
-        made.append(Checked(test.clause, test.shown(binding), held))
+        recorded.append(Checked(test.clause, test.shown(binding), held))
         if not held:
             break
-    return tuple(made)
+    return tuple(recorded)

@@ -56,8 +56,8 @@ def counted(explanation: Explanation) -> tuple[Counted, ...]:
             ("candidates", step.candidates, step.expected_candidates),
             ("survivors", step.survivors, step.expected_survivors),
         ):
-            known = None if expected is None or math.isinf(expected) else expected
-            rows.append(Counted(name, what, actual, known))
+            finite = None if expected is None or math.isinf(expected) else expected
+            rows.append(Counted(name, what, actual, finite))
     return tuple(rows)
 
 
@@ -79,17 +79,17 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
     )
     # The two numbers of a step stand close together, the next step apart.
     places = [step * 2.5 + which for step in range(len(rows) // 2) for which in (0, 1)]
-    made = figure(title, round(116 + _ROW * (places[-1] + 1)))
+    chart = figure(title, round(116 + _ROW * (places[-1] + 1)))
     actual = [scale.place(log10(row.actual)) for row in rows]
     expected = [None if r.expected is None else scale.place(log10(r.expected)) for r in rows]
-    _connect(made, places, actual, expected)
+    _connect(chart, places, actual, expected)
     for name, values, marker in (
         ("expected", expected, {"symbol": "diamond-open", "size": 12, "color": ORANGE}),
         ("actual", actual, {"symbol": "circle", "size": 10, "color": BLUE}),
     ):
         if all(value is None for value in values):
             continue
-        made.add_scatter(
+        chart.add_scatter(
             name=name,
             x=values,
             y=places,
@@ -99,7 +99,7 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
             hoverinfo="text",
         )
     ends = [a if e is None else max(a, e) for a, e in zip(actual, expected, strict=True)]
-    made.update_layout(
+    chart.update_layout(
         annotations=[
             {"x": end, "y": place, "text": f"   {_label(row)}", "xanchor": "left",
              "showarrow": False}
@@ -107,16 +107,16 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
         ]
     )  # fmt: skip
     factor = "; factor: actual / expected" if compared else ""
-    made.update_xaxes(**scale.axis(), title_text=f"over the whole stream{factor}")
+    chart.update_xaxes(**scale.axis(), title_text=f"over the whole stream{factor}")
     names = [f"{shown(cut(row.step, _NAME_LENGTH))}  {row.what}" for row in rows]
-    made.update_yaxes(
+    chart.update_yaxes(
         tickvals=places, ticktext=names, range=[places[-1] + 0.7, -0.7], showgrid=False
     )
-    return made
+    return chart
 
 
 def _connect(
-    made: go.Figure, places: list[float], actual: list[float], expected: list[float | None]
+    chart: go.Figure, places: list[float], actual: list[float], expected: list[float | None]
 ) -> None:
     x: list[float | None] = []
     y: list[float | None] = []
@@ -124,7 +124,7 @@ def _connect(
         if e is not None:
             x += [a, e, None]
             y += [place, place, None]
-    made.add_scatter(
+    chart.add_scatter(
         x=x, y=y, mode="lines", line={"color": TEXT, "width": 1.5}, hoverinfo="skip",
         showlegend=False,
     )  # fmt: skip

@@ -45,14 +45,14 @@ class Stage:
 def stages(funnel: Funnel) -> tuple[Stage, ...]:
     """Return what is drawn of a funnel, in its order."""
     several = len({row.branch for row in funnel}) > 1
-    made = []
+    rows = []
     for row in funnel:
         step = row.variable or "NOT"
         step = f"{row.branch}: {step}" if several else step
-        told = [f"{step}: {row.text}", f"before: {row.before:,}", f"after: {row.after:,}"]
+        hover = [f"{step}: {row.text}", f"before: {row.before:,}", f"after: {row.after:,}"]
         if row.alone is not None:
-            told.append(f"removed by this alone: {row.alone:,}")
-        made.append(
+            hover.append(f"removed by this alone: {row.alone:,}")
+        rows.append(
             Stage(
                 step,
                 tuple(wrapped(row.text, SIZE, _NAMES, 2)),
@@ -61,10 +61,10 @@ def stages(funnel: Funnel) -> tuple[Stage, ...]:
                 row.kind in ("type", "filter", "stretch"),
                 row.removed,
                 row.alone,
-                tuple(told),
+                tuple(hover),
             )
         )
-    return tuple(made)
+    return tuple(rows)
 
 
 def draw_funnel(funnel: Funnel, title: str = "what each requirement lets through") -> go.Figure:
@@ -84,8 +84,8 @@ def draw_funnel(funnel: Funnel, title: str = "what each requirement lets through
     numbers = [n for row in rows for n in (row.before, row.after) if n is not None]
     scale = Scale.of(map(log10, numbers), room=0.34)
     places = _places(rows)
-    made = figure(title, round(118 + _ROW * (places[-1] + 1)))
-    made.add_bar(
+    chart = figure(title, round(118 + _ROW * (places[-1] + 1)))
+    chart.add_bar(
         name="came",
         orientation="h",
         y=places,
@@ -98,7 +98,7 @@ def draw_funnel(funnel: Funnel, title: str = "what each requirement lets through
     for name, colour, of_events in (("events", SKY, True), ("partial matches", BLUE, False)):
         some = [(row, place) for row, place in zip(rows, places, strict=True)
                 if row.of_events == of_events]  # fmt: skip
-        made.add_bar(
+        chart.add_bar(
             name=f"{name} that passed",
             orientation="h",
             y=[place for _, place in some],
@@ -109,7 +109,7 @@ def draw_funnel(funnel: Funnel, title: str = "what each requirement lets through
             hovertext=["<br>".join(map(shown, row.told)) for row, _ in some],
             hoverinfo="text",
         )
-    made.update_layout(
+    chart.update_layout(
         barmode="overlay",
         annotations=[
             {"x": scale.place(log10(max(r.after, r.before or 0))), "y": place, "xanchor": "left",
@@ -118,14 +118,14 @@ def draw_funnel(funnel: Funnel, title: str = "what each requirement lets through
             for r, place in zip(rows, places, strict=True)
         ],
     )  # fmt: skip
-    made.update_xaxes(**scale.axis())
-    made.update_yaxes(
+    chart.update_xaxes(**scale.axis())
+    chart.update_yaxes(
         tickvals=places,
         ticktext=[_name(row, before) for row, before in zip(rows, [None, *rows], strict=False)],
         range=[places[-1] + 0.8, -0.8],
         showgrid=False,
     )
-    return made
+    return chart
 
 
 def _places(rows: tuple[Stage, ...]) -> list[float]:

@@ -37,17 +37,17 @@ class Missed:
 
 def missed(misses: NearMisses) -> tuple[Missed, ...]:
     """Return what is drawn of near misses, the nearest first."""
-    made = []
+    rows = []
     for row, miss in zip(misses.to_pandas().to_dict("records"), misses, strict=True):
-        events = ", ".join(f"{seen.variable} = {seen.name}" for seen in miss.events)
+        events = ", ".join(f"{event.variable} = {event.name}" for event in miss.events)
         each = [
-            f"{seen.variable} = {seen.name}: {seen.type}"
-            + "".join(f", {name} = {value}" for name, value in seen.values.items())
-            for seen in miss.events
+            f"{event.variable} = {event.name}: {event.type}"
+            + "".join(f", {name} = {value}" for name, value in event.values.items())
+            for event in miss.events
         ]
-        told = tuple(wrapped(miss.detail, SMALL, _TOLD, 2))
-        made.append(Missed(events, told, row["violated"][0], miss.relative, (*each, miss.detail)))
-    return tuple(made)
+        lines = tuple(wrapped(miss.detail, SMALL, _TOLD, 2))
+        rows.append(Missed(events, lines, row["violated"][0], miss.relative, (*each, miss.detail)))
+    return tuple(rows)
 
 
 def draw_near_misses(misses: NearMisses) -> go.Figure:
@@ -62,8 +62,8 @@ def draw_near_misses(misses: NearMisses) -> go.Figure:
         return message(title, "no near misses")
     scale = Scale.of((log10(row.relative) for row in rows), room=0.12)
     kinds = list(dict.fromkeys(row.kind for row in rows))
-    made = figure(title, 104 + _ROW * len(rows))
-    made.add_bar(
+    chart = figure(title, 104 + _ROW * len(rows))
+    chart.add_bar(
         orientation="h",
         y=list(range(len(rows))),
         base=scale.begin,
@@ -85,12 +85,12 @@ def draw_near_misses(misses: NearMisses) -> go.Figure:
          "text": f"<b>{shown(cut(row.events, 84))}</b><br>" + "<br>".join(map(shown, row.told))}
         for place, row in enumerate(rows)
     ]  # fmt: skip
-    made.update_layout(annotations=[*sizes, *texts])
-    made.update_xaxes(**scale.axis(), title_text="violation, relative to what is usual")
-    made.update_yaxes(
+    chart.update_layout(annotations=[*sizes, *texts])
+    chart.update_xaxes(**scale.axis(), title_text="violation, relative to what is usual")
+    chart.update_yaxes(
         tickvals=list(range(len(rows))),
         ticktext=[str(place + 1) for place in range(len(rows))],
         range=[len(rows) - 0.7, -0.9],
         showgrid=False,
     )
-    return made
+    return chart

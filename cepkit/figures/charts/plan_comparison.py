@@ -55,12 +55,12 @@ class Bar:
 
 def bars(comparison: PlanComparison) -> tuple[Bar, ...]:
     """Return what is drawn of a comparison, in its order."""
-    made = []
+    rows = []
     for row in comparison.rows:
         log = comparison.log_cost(row)
         is_order = all(isinstance(plan, OrderPlan) for plan in row.plan.branches)
         own = row.plan.log_cost if comparison.has_trees and is_order else None
-        made.append(
+        rows.append(
             Bar(
                 row.plan.planner,
                 one_line(row.plan),
@@ -72,7 +72,7 @@ def bars(comparison: PlanComparison) -> tuple[Bar, ...]:
                 row.relative <= 1.0 + _EQUAL,
             )
         )
-    return tuple(made)
+    return tuple(rows)
 
 
 def draw_costs(comparison: PlanComparison) -> go.Figure:
@@ -93,9 +93,9 @@ def draw_costs(comparison: PlanComparison) -> go.Figure:
         top + len(lines) * _LINE + 2 + _BAR / 2 for top, lines in zip(tops, texts, strict=True)
     ]
     title = f"cost of the plans: {shown(comparison.cost_model)}"
-    made = figure(title, round(below + 56 + _AXIS))
-    made.update_layout(margin={"b": _AXIS})
-    made.add_bar(
+    chart = figure(title, round(below + 56 + _AXIS))
+    chart.update_layout(margin={"b": _AXIS})
+    chart.add_bar(
         orientation="h",
         y=places,
         base=scale.begin,
@@ -142,15 +142,15 @@ def draw_costs(comparison: PlanComparison) -> go.Figure:
         }
         for top, row, lines in zip(tops, rows, texts, strict=True)
     ]
-    made.update_layout(annotations=[*costs, *plans])
+    chart.update_layout(annotations=[*costs, *plans])
     as_trees = " as a tree; an order is one that leans left" if comparison.has_trees else ""
-    made.update_xaxes(**scale.axis(), title_text=f"cost{as_trees}")
+    chart.update_xaxes(**scale.axis(), title_text=f"cost{as_trees}")
     names = [shown(cut(row.planner, _NAME_LENGTH)) for row in rows]
-    made.update_yaxes(tickvals=places, ticktext=names, range=[below, 0], showgrid=False)
+    chart.update_yaxes(tickvals=places, ticktext=names, range=[below, 0], showgrid=False)
     refused = [KeyRow(f"{planner} refused", reason) for planner, reason in comparison.refused]
     if refused:
-        add_key(made, refused, axis=_AXIS, left=0)
-    return made
+        add_key(chart, refused, axis=_AXIS, left=0)
+    return chart
 
 
 def _remark(row: Bar) -> str:

@@ -43,8 +43,8 @@ def key_bars(statistics: Statistics) -> tuple[KeyBars, ...]:
 
 def _bars(keys: KeyCounts) -> KeyBars:
     names, numbers = zip(*keys.most_frequent, strict=True)
-    told = f"{keys.distinct:,} keys, top {keys.skew:.3g} x mean"
-    return KeyBars(", ".join(keys.attributes), names, numbers, keys.events / keys.distinct, told)
+    summary = f"{keys.distinct:,} keys, top {keys.skew:.3g} x mean"
+    return KeyBars(", ".join(keys.attributes), names, numbers, keys.events / keys.distinct, summary)
 
 
 def draw_keys(statistics: Statistics) -> go.Figure:
@@ -58,19 +58,19 @@ def draw_keys(statistics: Statistics) -> go.Figure:
     if not panels:
         return message(title, "the pattern compares no keys, or no event has one")
     plot, domains = stacked([_ROW * len(panel.keys) for panel in panels], _GAP)
-    made = figure(f"{title}<br><sub>dashed: the mean of all keys</sub>", plot + _ABOVE + _BELOW)
-    made.update_layout(
+    chart = figure(f"{title}<br><sub>dashed: the mean of all keys</sub>", plot + _ABOVE + _BELOW)
+    chart.update_layout(
         margin={"t": _ABOVE, "b": _BELOW, "r": 40}, title=at_the_top(2), showlegend=False
     )
     for place, (panel, domain) in enumerate(zip(panels, domains, strict=True)):
-        _add_panel(made, place, panel, domain)
-    return made
+        _add_panel(chart, place, panel, domain)
+    return chart
 
 
-def _add_panel(made: go.Figure, place: int, panel: KeyBars, domain: tuple[float, float]) -> None:
+def _add_panel(chart: go.Figure, place: int, panel: KeyBars, domain: tuple[float, float]) -> None:
     suffix = "" if place == 0 else str(place + 1)
     places = list(range(len(panel.keys)))
-    made.add_bar(
+    chart.add_bar(
         orientation="h",
         x=list(panel.numbers),
         y=places,
@@ -88,7 +88,7 @@ def _add_panel(made: go.Figure, place: int, panel: KeyBars, domain: tuple[float,
         xaxis=f"x{suffix}",
         yaxis=f"y{suffix}",
     )
-    made.add_scatter(
+    chart.add_scatter(
         x=[panel.mean, panel.mean],
         y=[-0.5, len(places) - 0.5],
         mode="lines",
@@ -99,7 +99,7 @@ def _add_panel(made: go.Figure, place: int, panel: KeyBars, domain: tuple[float,
     )
     most = max(panel.numbers)
     plain = {"gridcolor": GRID, "linecolor": GRID, "zeroline": False, "automargin": True}
-    made.update_layout(
+    chart.update_layout(
         {
             f"xaxis{suffix}": {
                 **plain,
@@ -121,4 +121,4 @@ def _add_panel(made: go.Figure, place: int, panel: KeyBars, domain: tuple[float,
             },
         }
     )
-    add_heading(made, panel.name, panel.told, domain[1])
+    add_heading(chart, panel.name, panel.told, domain[1])

@@ -75,26 +75,26 @@ def draw_overview(statistics: Statistics) -> go.Figure:
         return message(title, "no variables")
     upper, lower = (1.4 * len(arriving) + 0.4) * _ROW, (len(fitting) + 0.4) * _ROW
     plot = upper + (_GAP + lower if fitting else 0)
-    made = figure(title, round(plot + _ABOVE + _BELOW))
-    made.update_layout(margin={"t": _ABOVE, "b": _BELOW}, title=at_the_top())
-    _add_rates(made, arriving)
-    made.update_yaxes(domain=[1 - upper / plot, 1])
+    chart = figure(title, round(plot + _ABOVE + _BELOW))
+    chart.update_layout(margin={"t": _ABOVE, "b": _BELOW}, title=at_the_top())
+    _add_rates(chart, arriving)
+    chart.update_yaxes(domain=[1 - upper / plot, 1])
     if fitting:
-        _add_shares(made, fitting)
-        made.update_layout(
-            xaxis2={**axis_of(made), "anchor": "y2", "automargin": True},
+        _add_shares(chart, fitting)
+        chart.update_layout(
+            xaxis2={**axis_of(chart), "anchor": "y2", "automargin": True},
             yaxis2={
-                **axis_of(made),
+                **axis_of(chart),
                 "anchor": "x2",
                 "automargin": True,
                 "domain": [0, lower / plot],
             },
         )
-    made.update_yaxes(showgrid=False)
-    return made
+    chart.update_yaxes(showgrid=False)
+    return chart
 
 
-def _add_rates(made: go.Figure, rows: tuple[Rate, ...]) -> None:
+def _add_rates(chart: go.Figure, rows: tuple[Rate, ...]) -> None:
     scale = Scale.of((log10(r) for row in rows for r in (row.before, row.after)), room=0.12)
     places = list(range(len(rows)))
     kinds: tuple[tuple[str, list[float], float, dict[str, str], str], ...] = (
@@ -102,7 +102,7 @@ def _add_rates(made: go.Figure, rows: tuple[Rate, ...]) -> None:
         ("after the variable's own conditions", [row.after for row in rows], 0.19, {}, "/"),
     )
     for name, values, shift, marker, pattern in kinds:
-        made.add_bar(
+        chart.add_bar(
             orientation="h",
             name=name,
             y=[place + shift for place in places],
@@ -121,16 +121,16 @@ def _add_rates(made: go.Figure, rows: tuple[Rate, ...]) -> None:
             ],
             hoverinfo="text",
         )  # fmt: skip
-    made.update_xaxes(**scale.axis(), title_text="events per second")
-    made.update_layout(yaxis=_names([row.variable for row in rows]))
+    chart.update_xaxes(**scale.axis(), title_text="events per second")
+    chart.update_layout(yaxis=_names([row.variable for row in rows]))
 
 
-def _add_shares(made: go.Figure, rows: tuple[Share, ...]) -> None:
+def _add_shares(chart: go.Figure, rows: tuple[Share, ...]) -> None:
     scale = Scale.of((log10(v) for row in rows for v in (row.share, row.high)), room=0.12)
     at = [scale.place(log10(row.share)) for row in rows]
     high = [scale.place(log10(row.high)) for row in rows]
     low = [max(scale.begin, scale.place(log10(row.low))) for row in rows]
-    made.add_scatter(
+    chart.add_scatter(
         name="selectivity, 95 % interval",
         x=at,
         y=list(range(len(rows))),
@@ -157,7 +157,7 @@ def _add_shares(made: go.Figure, rows: tuple[Share, ...]) -> None:
         }
         for place, (row, end) in enumerate(zip(rows, high, strict=True))
     ]  # fmt: skip
-    made.update_layout(
+    chart.update_layout(
         annotations=notes,
         xaxis2={
             **scale.axis(),

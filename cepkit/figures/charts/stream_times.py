@@ -41,14 +41,21 @@ class Series:
 
 def series(statistics: Statistics) -> tuple[Series, ...]:
     """Return what is drawn of statistics; nothing where nothing was counted over time."""
-    found = statistics.over_time
-    if found is None:
+    over_time = statistics.over_time
+    if over_time is None:
         return ()
-    length = found.bucket_seconds * 1e6
-    begins = tuple(round(found.begin + i * length) for i in range(found.buckets + 1))
+    length = over_time.bucket_seconds * 1e6
+    begins = tuple(round(over_time.begin + i * length) for i in range(over_time.buckets + 1))
     return tuple(
-        Series(v, begins, found.rates(v), found.mean_rate(v), found.drift(v), found.burst(v))
-        for v in found.counts
+        Series(
+            v,
+            begins,
+            over_time.rates(v),
+            over_time.mean_rate(v),
+            over_time.drift(v),
+            over_time.burst(v),
+        )
+        for v in over_time.counts
     )
 
 
@@ -65,21 +72,21 @@ def draw_over_time(statistics: Statistics) -> go.Figure:
     assert statistics.over_time is not None
     plot, domains = stacked([_PANEL] * len(rows), _GAP)
     bucket = f"buckets of {number(statistics.over_time.bucket_seconds)} s"
-    made = figure(f"{title}<br><sub>{bucket}; dashed: the mean</sub>", plot + _ABOVE + _BELOW)
-    made.update_layout(
+    chart = figure(f"{title}<br><sub>{bucket}; dashed: the mean</sub>", plot + _ABOVE + _BELOW)
+    chart.update_layout(
         margin={"t": _ABOVE, "b": _BELOW}, title=at_the_top(2), showlegend=False, hovermode="x"
     )
     for place, (row, domain) in enumerate(zip(rows, domains, strict=True)):
-        _add_panel(made, place, row, domain)
+        _add_panel(chart, place, row, domain)
     below = "y" if len(rows) == 1 else f"y{len(rows)}"
-    made.update_layout(xaxis={"type": "date", "anchor": below, "showgrid": True, "nticks": 5})
-    return made
+    chart.update_layout(xaxis={"type": "date", "anchor": below, "showgrid": True, "nticks": 5})
+    return chart
 
 
-def _add_panel(made: go.Figure, place: int, row: Series, domain: tuple[float, float]) -> None:
+def _add_panel(chart: go.Figure, place: int, row: Series, domain: tuple[float, float]) -> None:
     axis = "y" if place == 0 else f"y{place + 1}"
     moments = [str(np.datetime64(t, "us")) for t in row.begins]
-    made.add_scatter(
+    chart.add_scatter(
         x=moments,
         y=[*row.rates, row.rates[-1]],  # the last step is as long as the others
         mode="lines",
@@ -93,7 +100,7 @@ def _add_panel(made: go.Figure, place: int, row: Series, domain: tuple[float, fl
         ],
         hoverinfo="text+x",
     )
-    made.add_scatter(
+    chart.add_scatter(
         x=[moments[0], moments[-1]],
         y=[row.mean, row.mean],
         mode="lines",
@@ -114,8 +121,8 @@ def _add_panel(made: go.Figure, place: int, row: Series, domain: tuple[float, fl
         "automargin": True,
         "anchor": "x",
     }
-    made.update_layout({"yaxis" if place == 0 else f"yaxis{place + 1}": settings})
-    add_heading(made, row.variable, _told(row), domain[1])
+    chart.update_layout({"yaxis" if place == 0 else f"yaxis{place + 1}": settings})
+    add_heading(chart, row.variable, _told(row), domain[1])
 
 
 def _told(row: Series) -> str:

@@ -82,15 +82,15 @@ def ways(tradeoff: Tradeoff) -> tuple[tuple[Spot, ...], tuple[Way, ...]]:
     together.sort(key=lambda rows: (rows[0].log_partial_matches, rows[0].log_latency))
     planners = list(dict.fromkeys(row.planner for row in tradeoff.rows))
     spots = tuple(_spot(rows, tradeoff) for rows in together)
-    found = []
+    points = []
     for planner in planners:
         visited: list[int] = []
         for row in _of(tradeoff.rows, planner):
             at = next(i for i, rows in enumerate(together) if _alike(rows[0], row))
             if not visited or visited[-1] != at:
                 visited.append(at)
-        found.append(Way(planner, tuple(visited)))
-    return spots, tuple(found)
+        points.append(Way(planner, tuple(visited)))
+    return spots, tuple(points)
 
 
 def _of(rows: Sequence[Weighed], planner: str) -> list[Weighed]:
@@ -106,18 +106,18 @@ def _alike(one: Weighed, other: Weighed) -> bool:
 
 
 def _spot(rows: Sequence[Weighed], tradeoff: Tradeoff) -> Spot:
-    chosen = []
+    choices = []
     for planner in dict.fromkeys(row.planner for row in rows):
         mine = _of(rows, planner)
         all_of_them = [row.alpha for row in _of(tradeoff.rows, planner)]
         plans = tuple(dict.fromkeys(one_line(row.plan) for row in mine))
-        chosen.append(Chosen(planner, _ranges([row.alpha for row in mine], all_of_them), plans))
+        choices.append(Chosen(planner, _ranges([row.alpha for row in mine], all_of_them), plans))
     ten = math.log(10)
     return Spot(
         rows[0].log_partial_matches / ten,
         rows[0].log_latency / ten,
         any(row.best for row in rows),
-        tuple(chosen),
+        tuple(choices),
     )
 
 
@@ -146,15 +146,15 @@ def draw_tradeoff(tradeoff: Tradeoff) -> go.Figure:
     left needs less work, what is nearer to the bottom answers sooner.
     """
     spots, lines = ways(tradeoff)
-    made = figure("throughput against latency", _TITLE + _PLOT + _AXIS)
-    made.update_layout(margin={"t": _TITLE, "l": LEFT, "b": _AXIS})
+    chart = figure("throughput against latency", _TITLE + _PLOT + _AXIS)
+    chart.update_layout(margin={"t": _TITLE, "l": LEFT, "b": _AXIS})
     across = Scale.of_powers((spot.log_partial_matches for spot in spots), room=0.3)
     upwards = Scale.of_powers((spot.log_latency for spot in spots), room=0.06)
     x = [across.place(spot.log_partial_matches) for spot in spots]
     y = [upwards.place(spot.log_latency) for spot in spots]
     for i, way in enumerate(lines):
         mark = mark_of(i)
-        made.add_scatter(
+        chart.add_scatter(
             x=[x[at] for at in way.spots], y=[y[at] for at in way.spots], mode="lines",
             line={"width": 2, "color": mark.colour, "dash": mark.dash},
             hoverinfo="skip", showlegend=False,
@@ -163,7 +163,7 @@ def draw_tradeoff(tradeoff: Tradeoff) -> go.Figure:
         at = [i for i, spot in enumerate(spots) if spot.best is best]
         if not at:
             continue
-        made.add_scatter(
+        chart.add_scatter(
             name=name,
             x=[x[i] for i in at],
             y=[y[i] for i in at],
@@ -184,17 +184,17 @@ def draw_tradeoff(tradeoff: Tradeoff) -> go.Figure:
     ]
     for a, b, shift, text in zip(x, y, shifts(points, _PLOT), labels, strict=True):
         letter, rest = text.split(" ", 1)
-        add_label(made, a, b, shift, f"<b>{letter}</b>{rest}", size=SMALL)
-    made.update_xaxes(**across.axis(), title_text="partial matches")
-    made.update_yaxes(**upwards.axis(), automargin=False)
-    name_axis(made, "latency")
-    add_key(made, _key(spots, lines), axis=_AXIS)
-    return made
+        add_label(chart, a, b, shift, f"<b>{letter}</b>{rest}", size=SMALL)
+    chart.update_xaxes(**across.axis(), title_text="partial matches")
+    chart.update_yaxes(**upwards.axis(), automargin=False)
+    name_axis(chart, "latency")
+    add_key(chart, _key(spots, lines), axis=_AXIS)
+    return chart
 
 
 def _alphas(spot: Spot) -> str:
     """Return the alphas of a point where all who take it agree on them, else those of each."""
-    texts = dict.fromkeys(chosen.alphas for chosen in spot.chosen)
+    texts = dict.fromkeys(choice.alphas for choice in spot.chosen)
     return cut(" | ".join(texts), 24)
 
 
@@ -205,8 +205,8 @@ def _key(spots: Sequence[Spot], lines: Sequence[Way]) -> list[KeyRow]:
         visited = " → ".join(mark_of(at).letter for at in way.spots)
         rows.append(KeyRow(way.planner, f"as alpha grows: {visited}", mark.line, mark.colour))
     for i, spot in enumerate(spots):
-        plans = dict.fromkeys(plan for chosen in spot.chosen for plan in chosen.plans)
-        head = f"{mark_of(i).letter}  {', '.join(chosen.planner for chosen in spot.chosen)}"
+        plans = dict.fromkeys(plan for choice in spot.chosen for plan in choice.plans)
+        head = f"{mark_of(i).letter}  {', '.join(choice.planner for choice in spot.chosen)}"
         rows.append(KeyRow(head, "  or  ".join(plans)))
     return rows
 
@@ -216,7 +216,7 @@ def _told(spot: Spot) -> str:
         log_text(log * math.log(10)) for log in (spot.log_partial_matches, spot.log_latency)
     )
     lines = [f"{kept} partial matches, latency {waited}"]
-    for chosen in spot.chosen:
-        lines.append(f"<b>{shown(cut(chosen.planner, 200))}</b>, alpha {chosen.alphas}")
-        lines += [shown(cut(plan, 400)) for plan in chosen.plans]
+    for choice in spot.chosen:
+        lines.append(f"<b>{shown(cut(choice.planner, 200))}</b>, alpha {choice.alphas}")
+        lines += [shown(cut(plan, 400)) for plan in choice.plans]
     return "<br>".join(lines)

@@ -92,8 +92,8 @@ def told(node: TreeNode) -> str:
 def _title(node: TreeNode, room: float) -> list[str]:
     if isinstance(node, Leaf):
         return wrapped(node.event, SIZE * BOLD, room, _TITLE_LINES)
-    whole = plain(joined_text(node))
-    return [whole if width_of(whole, SIZE * BOLD) <= room else "⋈"]
+    text = plain(joined_text(node))
+    return [text if width_of(text, SIZE * BOLD) <= room else "⋈"]
 
 
 def _lines(node: TreeNode, room: float) -> list[str]:

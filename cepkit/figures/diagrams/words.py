@@ -64,11 +64,11 @@ def order_texts(branch: Branch, left: Collection[str], right: Collection[str]) -
     steps = {tuple(xs): ys for ys, xs in groups.items()}
     texts = []
     for xs in [xs for xs in steps if xs not in steps.values()]:
-        told, here = [xs], xs
+        orders, here = [xs], xs
         while here in steps:
             here = steps[here]
-            told.append(here)
-        texts.append(" before ".join(" and ".join(map(name_text, names)) for names in told))
+            orders.append(here)
+        texts.append(" before ".join(" and ".join(map(name_text, names)) for names in orders))
     return tuple(texts)
 
 

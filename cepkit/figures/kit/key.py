@@ -96,15 +96,15 @@ class KeyRow:
         return [*(f"<b>{shown(line)}</b>" for line in head), *map(shown, text)]
 
 
-def name_axis(made: go.Figure, text: str, above: int = 6) -> None:
+def name_axis(chart: go.Figure, text: str, above: int = 6) -> None:
     """Write what the axis upwards is about above it: beside it long ticks would lie on the name.
 
     Args:
-        made: The figure, with the margin `LEFT`.
+        chart: The figure, with the margin `LEFT`.
         text: Already escaped.
         above: The pixels between the plot and the name.
     """
-    made.add_annotation(
+    chart.add_annotation(
         text=text,
         x=0,
         xref="paper",
@@ -120,12 +120,12 @@ def name_axis(made: go.Figure, text: str, above: int = 6) -> None:
 
 
 def add_key(
-    made: go.Figure, rows: Sequence[KeyRow], *, axis: int = 52, left: int = LEFT - 12
+    chart: go.Figure, rows: Sequence[KeyRow], *, axis: int = 52, left: int = LEFT - 12
 ) -> None:
     """Put rows below the plot; the figure becomes as much higher as they need.
 
     Args:
-        made: The figure, its height set.
+        chart: The figure, its height set.
         rows: What to say, from above.
         axis: The pixels between the plot and the first row: ticks and title of the axis.
         left: How many pixels left of the plot they begin.
@@ -138,7 +138,7 @@ def add_key(
         sign = f'<span style="color:{row.colour}">{row.sign}</span>{_SPACE}' if row.sign else ""
         # Lines below begin where the first one does, as far as spaces can bring them there.
         between = "<br>" + (_SPACE * 5 if row.sign else "")
-        made.add_annotation(
+        chart.add_annotation(
             text=sign + between.join(lines),
             hovertext=shown(cut(f"{row.head} {row.text}", _MOST_HOVER)),
             x=0,
@@ -156,6 +156,6 @@ def add_key(
         )
         below += len(lines) * _LINE + _BETWEEN
     bottom = round(below + 8) if rows else axis
-    made.update_layout(
-        height=made.layout.height - made.layout.margin.b + bottom, margin={"b": bottom}
+    chart.update_layout(
+        height=chart.layout.height - chart.layout.margin.b + bottom, margin={"b": bottom}
     )

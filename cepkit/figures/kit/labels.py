@@ -42,11 +42,11 @@ def shifts(points: Sequence[Point], height: float) -> list[float]:
         height: Of the plot: labels stay within.
     """
     placed: list[tuple[Point, float]] = []
-    found = [0.0] * len(points)
+    result = [0.0] * len(points)
     for i in sorted(range(len(points)), key=lambda i: (points[i].y, points[i].x)):
-        found[i] = _shift(points[i], points, placed, height)
-        placed.append((points[i], points[i].y + found[i]))
-    return found
+        result[i] = _shift(points[i], points, placed, height)
+        placed.append((points[i], points[i].y + result[i]))
+    return result
 
 
 def _shift(
@@ -87,30 +87,30 @@ def spread(places: Sequence[float], height: float, gap: float = HEIGHT) -> list[
         gap: Between the middles of two labels.
     """
     order = sorted(range(len(places)), key=places.__getitem__)
-    found = list(places)
+    result = list(places)
     for before, i in pairwise(order):
-        found[i] = max(found[i], found[before] + gap)
+        result[i] = max(result[i], result[before] + gap)
     beyond = height
     for i in reversed(order):
-        found[i] = min(found[i], beyond)
-        beyond = found[i] - gap
-    return found
+        result[i] = min(result[i], beyond)
+        beyond = result[i] - gap
+    return result
 
 
 def add_label(
-    made: go.Figure, x: float, y: float, shift: float, text: str, size: int = SIZE
+    chart: go.Figure, x: float, y: float, shift: float, text: str, size: int = SIZE
 ) -> None:
     """Put a label beside a point, with a thin line to it where it stands off.
 
     Args:
-        made: The figure.
+        chart: The figure.
         x: Of the point, on the axis.
         y: Of the point.
         shift: From `shifts`.
         text: Already escaped.
         size: Of its font.
     """
-    made.add_annotation(
+    chart.add_annotation(
         x=x,
         y=y,
         ax=GAP,

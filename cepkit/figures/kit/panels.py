@@ -19,25 +19,25 @@ def stacked(heights: Sequence[int], gap: int) -> tuple[int, list[tuple[float, fl
         heights: Of the panels from the top, in pixels.
         gap: Between two, with room for a heading.
     """
-    whole = sum(heights) + gap * (len(heights) - 1)
-    top, found = whole, []
+    total = sum(heights) + gap * (len(heights) - 1)
+    top, domains = total, []
     for height in heights:
-        found.append((max(0.0, (top - height) / whole), top / whole))
+        domains.append((max(0.0, (top - height) / total), top / total))
         top -= height + gap
-    return whole, found
+    return total, domains
 
 
-def add_heading(made: go.Figure, name: str, told: str, top: float) -> None:
+def add_heading(chart: go.Figure, name: str, text: str, top: float) -> None:
     """Write what a panel is about above it.
 
     Args:
-        made: The figure.
+        chart: The figure.
         name: Whose panel it is; not yet escaped.
-        told: What is said of it, in a second line.
+        text: What is said of it, in a second line.
         top: The panel's upper edge, as a share of the figure.
     """
-    made.add_annotation(
-        text=f"<b>{shown(cut(name, _NAME_LENGTH))}</b><br>{told}",
+    chart.add_annotation(
+        text=f"<b>{shown(cut(name, _NAME_LENGTH))}</b><br>{text}",
         align="left",
         x=0,
         xref="paper",
