@@ -103,12 +103,12 @@ class Machine:
             clock.end()
         return self._end()
 
-    def take_found(self) -> list[tuple[int, int, Binding]]:
+    def take_matches(self) -> list[tuple[int, int, Binding]]:
         """Return the matches since this was last asked: instance, branch and binding of each.
 
         None are kept unless `journal` records.
         """
-        matches, self.journal.found = self.journal.found, []
+        matches, self.journal.new_matches = self.journal.new_matches, []
         return matches
 
     def _end(self) -> list[Operation]:

@@ -131,7 +131,7 @@ def simulate(
 
     def keep(step: Sequence[Operation]) -> None:
         nonlocal operations
-        new_matches = machine.take_found()
+        new_matches = machine.take_matches()
         if not journal.recording:
             return
         for instance, branch, binding in new_matches:

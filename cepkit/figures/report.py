@@ -17,7 +17,7 @@ from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.output import END, START
 from cepkit.errors import CepkitError
 from cepkit.figures import page
-from cepkit.figures.charts.explained import Counted, counted
+from cepkit.figures.charts.explained import StepNumber, step_numbers
 from cepkit.figures.charts.matches import tidy_frame
 from cepkit.figures.charts.plan_comparison import bars
 from cepkit.figures.charts.stream_profile import rates, shares
@@ -138,7 +138,7 @@ def _comparison(comparison: PlanComparison) -> str:
 
 
 def _explanation(explanation: Explanation) -> str:
-    numbers = counted(explanation)
+    numbers = step_numbers(explanation)
     rows = [
         (
             candidates.step,
@@ -161,7 +161,7 @@ def _explanation(explanation: Explanation) -> str:
     )
 
 
-def _against(row: Counted) -> tuple[str, str, str]:
+def _against(row: StepNumber) -> tuple[str, str, str]:
     expected = "" if row.expected is None else number(row.expected)
     ratio = "" if row.ratio is None else f"{row.ratio:,.3g}"
     return f"{row.actual:,.0f}", expected, ratio

@@ -59,13 +59,13 @@ class CarriedLanes:
     """The lanes of a forest.
 
     Attributes:
-        wanted: What each sequence asks for: sums, floats, least values, in the order of its lanes.
+        needed: What each sequence needs: sums, floats, least values, in the order of its lanes.
         slots: What the snapshots of each link hold.
         legs: (node, lane): by node.
         values: Of each lane the value at each event.
     """
 
-    wanted: tuple[tuple[PieceLane, ...], ...]
+    needed: tuple[tuple[PieceLane, ...], ...]
     slots: tuple[tuple[PieceLane, ...], ...]
     legs: tuple[tuple[int, ForestLane], ...]
     values: Values
@@ -94,7 +94,7 @@ def carried(forest: Forest, lanes: Sequence[Lanes]) -> CarriedLanes:
     for chain, each in zip(forest.of, lanes, strict=True):
         own: list[PieceLane] = []
         for kind, rows in ((SUM, each.ints), (FLOAT, each.floats), (LEAST, each.leasts)):
-            lanes_needed = _wanted(forest, chain, each, kind)
+            lanes_needed = _lanes_needed(forest, chain, each, kind)
             values |= {piece.lane: row for piece, row in zip(lanes_needed, rows, strict=True)}
             own += lanes_needed
         lanes_of_queries.append(tuple(own))
@@ -121,7 +121,7 @@ def carried(forest: Forest, lanes: Sequence[Lanes]) -> CarriedLanes:
     )
 
 
-def _wanted(forest: Forest, chain: int, lanes: Lanes, kind: int) -> list[PieceLane]:
+def _lanes_needed(forest: Forest, chain: int, lanes: Lanes, kind: int) -> list[PieceLane]:
     """Return what the lanes of a sequence are in the forest, in their order."""
     path = path_of(forest, chain)
     places = {SUM: lanes.int_at, FLOAT: lanes.float_at, LEAST: lanes.least_at}[kind]

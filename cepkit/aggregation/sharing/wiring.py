@@ -144,7 +144,7 @@ class _Tables:
         """Return the sources of each sequence, and then those of the slots of each link."""
         out, left = _Numbers(), _Numbers()
         rows_of_sources: list[Sequence[tuple[int, ...]]] = []
-        for q, needed in enumerate(self.lanes.wanted):
+        for q, needed in enumerate(self.lanes.needed):
             rows = []
             for piece in needed:
                 kind = piece.lane.kind

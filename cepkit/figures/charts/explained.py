@@ -18,7 +18,7 @@ _NAME_LENGTH = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class StepNumber:
     """A number of a step.
 
     Attributes:
@@ -44,7 +44,7 @@ class Counted:
             return None
 
 
-def counted(explanation: Explanation) -> tuple[Counted, ...]:
+def step_numbers(explanation: Explanation) -> tuple[StepNumber, ...]:
     """Return candidates and survivors of each step, in the order of the plan."""
     several = len(explanation.plan.branches) > 1
     rows = []
@@ -57,7 +57,7 @@ def counted(explanation: Explanation) -> tuple[Counted, ...]:
             ("survivors", step.survivors, step.expected_survivors),
         ):
             finite = None if expected is None or math.isinf(expected) else expected
-            rows.append(Counted(name, what, actual, finite))
+            rows.append(StepNumber(name, what, actual, finite))
     return tuple(rows)
 
 
@@ -68,7 +68,7 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
     is the error, its factor stands behind. Plans made by hand expect nothing. The axis is
     logarithmic where numbers differ much.
     """
-    rows = counted(explanation)
+    rows = step_numbers(explanation)
     compared = any(row.expected is not None for row in rows)
     what = "expected and actual" if compared else "the work of each step"
     title = f"{what}, plan: {shown(explanation.plan.planner)}"
@@ -95,7 +95,7 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
             y=places,
             mode="markers",
             marker={**marker, "line": {"width": 2, "color": marker["color"]}},
-            hovertext=[_told(row) for row in rows],
+            hovertext=[_hover(row) for row in rows],
             hoverinfo="text",
         )
     ends = [a if e is None else max(a, e) for a, e in zip(actual, expected, strict=True)]
@@ -130,12 +130,12 @@ def _connect(
     )  # fmt: skip
 
 
-def _label(row: Counted) -> str:
+def _label(row: StepNumber) -> str:
     text = whole(row.actual)
     return text if row.ratio is None else f"{text}  ({row.ratio:,.3g} x)"
 
 
-def _told(row: Counted) -> str:
+def _hover(row: StepNumber) -> str:
     lines = [f"<b>{shown(cut(row.step, 200))}</b>", f"{row.what}: {whole(row.actual)}"]
     if row.expected is not None:
         lines.append(f"expected: {number(row.expected)}")

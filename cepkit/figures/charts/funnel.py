@@ -29,7 +29,7 @@ class Stage:
         of_events: Whether events are counted, not partial matches.
         removed: How many were removed.
         alone: How many fail in this alone; None where not counted.
-        told: All of it, in lines.
+        hover: All of it, in lines.
     """
 
     step: str
@@ -39,7 +39,7 @@ class Stage:
     of_events: bool
     removed: int
     alone: int | None
-    told: tuple[str, ...]
+    hover: tuple[str, ...]
 
 
 def stages(funnel: Funnel) -> tuple[Stage, ...]:
@@ -106,7 +106,7 @@ def draw_funnel(funnel: Funnel, title: str = "what each requirement lets through
             x=[scale.place(log10(row.after)) - scale.begin for row, _ in some],
             width=0.62,
             marker={"color": colour},
-            hovertext=["<br>".join(map(shown, row.told)) for row, _ in some],
+            hovertext=["<br>".join(map(shown, row.hover)) for row, _ in some],
             hoverinfo="text",
         )
     chart.update_layout(

@@ -188,7 +188,7 @@ def _add_points(chart: go.Figure, run: Sequence[tuple[MeasuredPlan, Mark]]) -> N
             "size": 11,
             "line": {"color": TEXT, "width": 1},
         },
-        hovertext=[_told(plan) for plan, _ in run],
+        hovertext=[_hover(plan) for plan, _ in run],
         hoverinfo="text",
         showlegend=False,
     )
@@ -208,7 +208,7 @@ def _key(plan: MeasuredPlan, mark: Mark) -> KeyRow:
     return KeyRow(head, text, "" if plan.not_run else mark.sign, mark.colour)
 
 
-def _told(plan: MeasuredPlan) -> str:
+def _hover(plan: MeasuredPlan) -> str:
     lines = [
         f"<b>{shown(cut(', '.join(plan.planners), 200))}</b>",
         shown(cut(plan.plan, 400)),

@@ -22,14 +22,14 @@ class Missed:
 
     Attributes:
         events: Its events on a line.
-        told: What it violates, in at most two lines.
+        lines: What it violates, in at most two lines.
         kind: The first requirement that it violates, as a text.
         relative: By how much.
         hover: All of it, in lines.
     """
 
     events: str
-    told: tuple[str, ...]
+    lines: tuple[str, ...]
     kind: str
     relative: float
     hover: tuple[str, ...]
@@ -82,7 +82,7 @@ def draw_near_misses(misses: NearMisses) -> go.Figure:
     texts = [
         {"x": 0, "xref": "paper", "y": place - 0.14, "yanchor": "bottom", "xanchor": "left",
          "align": "left", "xshift": 8, "font": {"size": SMALL}, "showarrow": False,
-         "text": f"<b>{shown(cut(row.events, 84))}</b><br>" + "<br>".join(map(shown, row.told))}
+         "text": f"<b>{shown(cut(row.events, 84))}</b><br>" + "<br>".join(map(shown, row.lines))}
         for place, row in enumerate(rows)
     ]  # fmt: skip
     chart.update_layout(annotations=[*sizes, *texts])

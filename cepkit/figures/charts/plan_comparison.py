@@ -110,7 +110,7 @@ def draw_costs(comparison: PlanComparison) -> go.Figure:
                 "fgopacity": 0.35,
             },
         },
-        hovertext=[_told(row) for row in rows],
+        hovertext=[_hover(row) for row in rows],
         hoverinfo="text",
         showlegend=False,
     )
@@ -168,7 +168,7 @@ def _times(relative: float) -> str:
     return f" ({times} x)"
 
 
-def _told(row: Bar) -> str:
+def _hover(row: Bar) -> str:
     return "<br>".join(
         (
             f"<b>{shown(row.planner)}</b>",

@@ -172,7 +172,7 @@ def draw_searches(
         chart.add_scatter(
             x=[across.place(log10(trace.end))], y=[y[-1]], mode="markers", showlegend=False,
             marker={"size": 9, "color": mark.colour, "symbol": mark.symbol},
-            hovertext=_told(trace), hoverinfo="text",
+            hovertext=_hover(trace), hoverinfo="text",
         )  # fmt: skip
         ends.append(y[-1])
     _name_ends(chart, searches, upwards, ends)
@@ -236,7 +236,7 @@ def _cost(trace: Trace) -> str:
     return log_text(trace.log_costs[-1] * math.log(10))
 
 
-def _told(trace: Trace) -> str:
+def _hover(trace: Trace) -> str:
     lines = (
         f"<b>{shown(cut(trace.planner, 200))}</b>",
         shown(cut(trace.plan, 400)),

@@ -26,14 +26,14 @@ class KeyBars:
         keys: The keys, the most frequent first.
         numbers: The events of each.
         mean: The events of a key on average.
-        told: How many keys there are, and how uneven.
+        summary: How many keys there are, and how uneven.
     """
 
     name: str
     keys: tuple[str, ...]
     numbers: tuple[int, ...]
     mean: float
-    told: str
+    summary: str
 
 
 def key_bars(statistics: Statistics) -> tuple[KeyBars, ...]:
@@ -121,4 +121,4 @@ def _add_panel(chart: go.Figure, place: int, panel: KeyBars, domain: tuple[float
             },
         }
     )
-    add_heading(chart, panel.name, panel.told, domain[1])
+    add_heading(chart, panel.name, panel.summary, domain[1])

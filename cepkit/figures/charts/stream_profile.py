@@ -145,7 +145,7 @@ def _add_shares(chart: go.Figure, rows: tuple[Share, ...]) -> None:
             "color": TEXT,
             "thickness": 1.5,
         },
-        hovertext=[_told(row) for row in rows],
+        hovertext=[_hover(row) for row in rows],
         hoverinfo="text",
         xaxis="x2",
         yaxis="y2",
@@ -180,7 +180,7 @@ def _names(names: list[str]) -> dict[str, Any]:
     }
 
 
-def _told(row: Share) -> str:
+def _hover(row: Share) -> str:
     lines = [f"<b>{shown(cut(row.variables, 400))}</b>", f"selectivity {number(row.share)}"]
     if row.low < row.high:
         lines.append(f"95 % interval {number(row.low)} to {number(row.high)}")

@@ -122,8 +122,8 @@ def _add_panel(chart: go.Figure, place: int, row: Series, domain: tuple[float, f
         "anchor": "x",
     }
     chart.update_layout({"yaxis" if place == 0 else f"yaxis{place + 1}": settings})
-    add_heading(chart, row.variable, _told(row), domain[1])
+    add_heading(chart, row.variable, _summary(row), domain[1])
 
 
-def _told(row: Series) -> str:
+def _summary(row: Series) -> str:
     return f"mean {row.mean:.3g}, drift {100 * row.drift:+.0f} %, bursts {row.burst:.3g}"

@@ -38,7 +38,7 @@ class Placed:
     """An event on the line of time.
 
     Attributes:
-        seen: The event.
+        event: The event.
         letter: What stands on its mark.
         number: Of its variable; -1 for one that must not be there.
         role: "given", "found" (chosen for a variable that was not given), "other" (a further
@@ -47,7 +47,7 @@ class Placed:
         lane: Events whose labels would touch have lanes of their own, from 0.
     """
 
-    seen: AnswerEvent
+    event: AnswerEvent
     letter: str
     number: int
     role: str
@@ -108,8 +108,8 @@ def layout(why: WhyNot, width: float = WIDTH) -> Canvas:
     y = axis + _RADIUS + 4
     if marks:
         first, last = marks[0], marks[-1]
-        start = moment_text(pd.Timestamp(first.seen.time, unit="us"))
-        length = duration_text(last.seen.time - first.seen.time)
+        start = moment_text(pd.Timestamp(first.event.time, unit="us"))
+        length = duration_text(last.event.time - first.event.time)
         items.append(Text(first.x - 4, y, (start,), "left", SMALL))
         if last.x - first.x > width_of(start, SMALL) + width_of(length, SMALL) + 20:
             items.append(Text(last.x + 4, y, (f"+ {length}",), "right", SMALL))
@@ -163,8 +163,8 @@ def _window(why: WhyNot, own: list[Placed], y: float, width: float) -> list[Item
     """Return the window as a bar that begins with the first event."""
     window = why.query.window
     assert isinstance(window, TimeWindow)
-    times = [m.seen.time for m in own]
-    place = _scale(why, [m.seen for m in placed(why, width)], width)
+    times = [m.event.time for m in own]
+    place = _scale(why, [m.event for m in placed(why, width)], width)
     end = place(min(times) + window.microseconds)
     ahead = end > width - _RIGHT
     stop = min(end, width - _RIGHT)
@@ -187,7 +187,7 @@ def _label(event: AnswerEvent) -> tuple[str, str]:
 
 def _middle(mark: Placed, width: float) -> tuple[float, float]:
     """Return the middle of a mark's label, inside of the picture, and half its width."""
-    half = max(width_of(line, SMALL) for line in _label(mark.seen)) / 2
+    half = max(width_of(line, SMALL) for line in _label(mark.event)) / 2
     return min(max(mark.x, half + 2), width - half - 2), half
 
 
@@ -204,7 +204,7 @@ def _foot(mark: Placed, marks: tuple[Placed, ...], axis: float, width: float) ->
 
 
 def _mark(mark: Placed, axis: float, foot: float, width: float) -> list[Item]:
-    event = mark.seen
+    event = mark.event
     y = axis - mark.lane * _LANE
     hover = "\n".join(
         [

@@ -26,7 +26,7 @@ _ALPHA = "\N{GREEK SMALL LETTER ALPHA}"
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Choice:
     """What one planner takes at a point, and for which alphas.
 
     Attributes:
@@ -48,13 +48,13 @@ class Spot:
         log_partial_matches: The logarithm to base ten of the one cost.
         log_latency: That of the other, -infinity for 0.
         best: Whether no plan is as good in both and better in one.
-        chosen: Who takes it, and when.
+        choices: Who takes it, and when.
     """
 
     log_partial_matches: float
     log_latency: float
     best: bool
-    chosen: tuple[Chosen, ...]
+    choices: tuple[Choice, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _spot(rows: Sequence[Weighed], tradeoff: Tradeoff) -> Spot:
         mine = _of(rows, planner)
         all_of_them = [row.alpha for row in _of(tradeoff.rows, planner)]
         plans = tuple(dict.fromkeys(one_line(row.plan) for row in mine))
-        choices.append(Chosen(planner, _ranges([row.alpha for row in mine], all_of_them), plans))
+        choices.append(Choice(planner, _ranges([row.alpha for row in mine], all_of_them), plans))
     ten = math.log(10)
     return Spot(
         rows[0].log_partial_matches / ten,
@@ -174,7 +174,7 @@ def draw_tradeoff(tradeoff: Tradeoff) -> go.Figure:
                 "color": GREEN if best else TEXT,
                 "line": {"width": 1.5, "color": TEXT},
             },
-            hovertext=[_told(spots[i]) for i in at],
+            hovertext=[_hover(spots[i]) for i in at],
             hoverinfo="text",
         )
     labels = [f"{mark_of(i).letter}  {_ALPHA} {_alphas(spot)}" for i, spot in enumerate(spots)]
@@ -194,7 +194,7 @@ def draw_tradeoff(tradeoff: Tradeoff) -> go.Figure:
 
 def _alphas(spot: Spot) -> str:
     """Return the alphas of a point where all who take it agree on them, else those of each."""
-    texts = dict.fromkeys(choice.alphas for choice in spot.chosen)
+    texts = dict.fromkeys(choice.alphas for choice in spot.choices)
     return cut(" | ".join(texts), 24)
 
 
@@ -205,18 +205,18 @@ def _key(spots: Sequence[Spot], lines: Sequence[Way]) -> list[KeyRow]:
         visited = " → ".join(mark_of(at).letter for at in way.spots)
         rows.append(KeyRow(way.planner, f"as alpha grows: {visited}", mark.line, mark.colour))
     for i, spot in enumerate(spots):
-        plans = dict.fromkeys(plan for choice in spot.chosen for plan in choice.plans)
-        head = f"{mark_of(i).letter}  {', '.join(choice.planner for choice in spot.chosen)}"
+        plans = dict.fromkeys(plan for choice in spot.choices for plan in choice.plans)
+        head = f"{mark_of(i).letter}  {', '.join(choice.planner for choice in spot.choices)}"
         rows.append(KeyRow(head, "  or  ".join(plans)))
     return rows
 
 
-def _told(spot: Spot) -> str:
+def _hover(spot: Spot) -> str:
     kept, waited = (
         log_text(log * math.log(10)) for log in (spot.log_partial_matches, spot.log_latency)
     )
     lines = [f"{kept} partial matches, latency {waited}"]
-    for choice in spot.chosen:
+    for choice in spot.choices:
         lines.append(f"<b>{shown(cut(choice.planner, 200))}</b>, alpha {choice.alphas}")
         lines += [shown(cut(plan, 400)) for plan in choice.plans]
     return "<br>".join(lines)

@@ -113,7 +113,7 @@ def _row(
 
 def _labels(take: Take, x: float, y: float, away: float) -> list[Text]:
     """Return what stands above and below an edge, `away` from where it would at a thin one."""
-    hover = _told(take)
+    hover = _hover(take)
     # The loops of the states at both ends lean over the edge.
     room = _ROOM - 26
     fits = width_of(plain(take.event), SIZE * BOLD) <= room
@@ -138,7 +138,7 @@ def _labels(take: Take, x: float, y: float, away: float) -> list[Text]:
     return [title, below] if lines else [title]
 
 
-def _told(take: Take) -> str:
+def _hover(take: Take) -> str:
     lines = [f"take {take.event}", *([take.scope] if take.scope else []), *take.conditions]
     if take.expected is not None:
         step = take.expected

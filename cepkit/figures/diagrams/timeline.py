@@ -35,14 +35,14 @@ class Mark:
         at: Where on the axis: seconds since the first event of the match, or of all; where times
             are numbers, in their unit.
         lane: Events close to each other have lanes of their own, from 0.
-        told: Its time, type and attributes in lines of text.
+        hover: Its time, type and attributes in lines of text.
     """
 
     match: int
     variable: int
     at: float
     lane: int
-    told: tuple[str, ...]
+    hover: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def timeline(
             lane = next((i for i, end in enumerate(ends) if end + _APART <= place), len(ends))
             ends[lane : lane + 1] = [place]
             marks.append(
-                Mark(row, numbers[event["variable"]], float(event["at"]), lane, _told(event))
+                Mark(row, numbers[event["variable"]], float(event["at"]), lane, _hover(event))
             )
     clock = None if numeric or apart or not len(tidy) else tidy["ts"].min()
     unit = "" if numeric else "s"
@@ -166,7 +166,7 @@ def draw_timeline(content: Timeline, more: bool) -> go.Figure:
             textfont={"size": SMALL, "color": ink(colour)},
             marker={"size": _MARK, "color": colour, "symbol": symbol_of(number),
                     "line": {"color": TEXT, "width": 0.8}},
-            hovertext=["<br>".join(map(shown, content.marks[i].told)) for i in picked],
+            hovertext=["<br>".join(map(shown, content.marks[i].hover)) for i in picked],
             hoverinfo="text",
             cliponaxis=False,
         )  # fmt: skip
@@ -231,7 +231,7 @@ def _axis_title(content: Timeline) -> str:
     return f"time, {shown(content.clock.tz)}" if content.clock.tz is not None else "time"
 
 
-def _told(event: pd.Series[Any]) -> tuple[str, ...]:
+def _hover(event: pd.Series[Any]) -> tuple[str, ...]:
     attributes: Mapping[str, object] = event["attributes"]
     lines = [
         cut(f"{event['variable']}: {event['type']}", 120),

@@ -55,7 +55,7 @@ def sized(node: TreeNode, most: float) -> Sized:
 
 def drawn(card: Sized, x: float, y: float, *, root: bool) -> list[Item]:
     """Return the card with its texts; `x` is its middle, `y` its top."""
-    node, hover = card.node, told(card.node)
+    node, hover = card.node, hover_text(card.node)
     fill = _ROOT if root else _LEAF if isinstance(node, Leaf) else _INNER
     stacked = isinstance(node, Leaf) and node.repeated
     left = x - card.width / 2
@@ -74,7 +74,7 @@ def behind(node: TreeNode) -> float:
     return STACKED if isinstance(node, Leaf) and node.repeated else 0.0
 
 
-def told(node: TreeNode) -> str:
+def hover_text(node: TreeNode) -> str:
     """Return all about a node, line by line."""
     match node:
         case Leaf():

@@ -30,7 +30,7 @@ def to_figure(canvas: Canvas, title: str) -> go.Figure:
     shapes = [shape for item in canvas.items for shape in _shapes(item)]
     annotations = [_annotation(item) for item in canvas.items if isinstance(item, Text)]
     chart.update_layout(shapes=shapes, annotations=annotations)
-    spots = [spot for item in canvas.items for spot in _told(item)]
+    spots = [spot for item in canvas.items for spot in _spots(item)]
     chart.add_trace(
         go.Scatter(
             x=[x for x, _, _, _ in spots],
@@ -50,7 +50,7 @@ def to_figure(canvas: Canvas, title: str) -> go.Figure:
     return chart
 
 
-def _told(item: Item) -> list[tuple[float, float, float, str]]:
+def _spots(item: Item) -> list[tuple[float, float, float, str]]:
     """Return where, how large and about what a mark must be for the pointer to find the item."""
     match item:
         case Circle(hover=text) | Card(hover=text) if text:

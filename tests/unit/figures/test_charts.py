@@ -7,7 +7,7 @@ import pytest
 
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.slices.counters import StepCounters
-from cepkit.figures.charts.explained import counted, draw_explanation
+from cepkit.figures.charts.explained import draw_explanation, step_numbers
 from cepkit.figures.charts.plan_comparison import bars, draw_costs
 from cepkit.figures.charts.stream_profile import draw_overview, rates, shares
 from cepkit.figures.kit.scales import Scale, log10
@@ -121,7 +121,7 @@ def explained(plan, factor=10):
 
 def test_expected_beside_actual():
     plan = choose_plan(THREE, STATISTICS, "given-order")
-    rows = counted(explained(plan))
+    rows = step_numbers(explained(plan))
     assert [(r.step, r.what, r.actual) for r in rows] == [
         ("a", "candidates", 1), ("a", "survivors", 0), ("b", "candidates", 10),
         ("b", "survivors", 3), ("c", "candidates", 100), ("c", "survivors", 33),

@@ -76,7 +76,7 @@ def test_a_verdict_shows_events_what_is_in_the_way_and_words():
 
 def test_other_candidates_are_shown():
     why = asked(a=0, c=2)
-    roles = {mark.seen.id: mark.role for mark in placed(why)}
+    roles = {mark.event.id: mark.role for mark in placed(why)}
     assert roles[0] == roles[2] == "given"
     assert sorted(roles.values()).count("found") == 1
     assert "other" in roles.values()
