@@ -20,7 +20,7 @@ from cepkit.figures import page
 from cepkit.figures.charts.explained import StepNumber, step_numbers
 from cepkit.figures.charts.matches import tidy_frame
 from cepkit.figures.charts.plan_comparison import bars
-from cepkit.figures.charts.stream_profile import rates, shares
+from cepkit.figures.charts.stream_profile import shares
 from cepkit.figures.diagrams import plan_canvas, timeline_canvas
 from cepkit.figures.diagrams.pictures import notes_in_words, pictures, steps_in_words
 from cepkit.figures.diagrams.timeline import timeline
@@ -214,7 +214,7 @@ def _statistics(statistics: Statistics) -> str:
     arriving = page.table(
         f"{statistics.events:,} events in {number(statistics.span_seconds)} s",
         ("variable", "events/s", "after its own conditions, events/s"),
-        [(r.variable, number(r.before), number(r.after)) for r in rates(statistics)],
+        [(v, number(rate), number(statistics.rate(v))) for v, rate in statistics.rates.items()],
         numbers=(1, 2),
     )
     measured = shares(statistics)

@@ -13,9 +13,19 @@ import plotly.graph_objects as go
 
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.errors import CepkitError, LimitError
-from cepkit.figures.kit.panels import stacked
+from cepkit.figures.kit.panels import axis_name, rows_of, stacked
 from cepkit.figures.kit.scales import Scale, TextScale, log10
-from cepkit.figures.kit.style import COLOURS, SIZE, SMALL, TEXT, axis_of, colour_of, figure, message
+from cepkit.figures.kit.style import (
+    COLOURS,
+    SIZE,
+    SMALL,
+    TEXT,
+    axis_of,
+    colour_of,
+    figure,
+    heading,
+    message,
+)
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.tables import value_text
 
@@ -198,7 +208,6 @@ def _over_time(
     chart = figure(shown(title), plot + _ABOVE + _BELOW)
     notes = []
     for place, (domain, (name, some)) in enumerate(zip(domains, panels.items(), strict=True)):
-        suffix = "" if place == 0 else str(place + 1)
         scale = _scale([value for line in some for value in line.values])
         for i, line in enumerate(some):
             chart.add_scatter(
@@ -221,21 +230,15 @@ def _over_time(
                 ],
                 hoverinfo="text+x",
                 xaxis="x",
-                yaxis=f"y{suffix}",
+                yaxis=axis_name("y", place),
             )  # fmt: skip
         empty = all(value is None for line in some for value in line.values)
         axis = {**axis_of(chart), "domain": domain, "automargin": True, "anchor": "x"}
         if scale is not None:
             axis |= scale.axis()
-        chart.update_layout({f"yaxis{suffix}": axis})
-        notes.append(
-            {
-                "x": 0, "y": domain[1], "xref": "paper", "yref": "paper", "xanchor": "left",
-                "yanchor": "bottom", "text": shown(cut(name, 60)) + (": no value" if empty else ""),
-                "showarrow": False,
-                "font": {"size": SIZE, "color": TEXT},
-            }
-        )  # fmt: skip
+        chart.update_layout({f"yaxis{place + 1 if place else ''}": axis})
+        text = shown(cut(name, 60)) + (": no value" if empty else "")
+        notes.append(heading(text, domain[1], font={"size": SIZE, "color": TEXT}))
     chart.update_layout(
         annotations=notes,
         margin={"t": _ABOVE, "b": _BELOW},
@@ -289,7 +292,7 @@ def _bars(result: Aggregates, columns: Sequence[str], title: str) -> go.Figure:
     width = 1 / len(columns)
     notes = []
     for place, name in enumerate(columns):
-        suffix = "" if place == 0 else str(place + 1)
+        left = place * width + (0.03 if place else 0)
         values = [part[name].astype(object).iloc[0] for _, part in parts]
         values = [None if pd.isna(value) else value for value in values]
         plain = [v if isinstance(v, int | float) else None for v in values]
@@ -311,36 +314,21 @@ def _bars(result: Aggregates, columns: Sequence[str], title: str) -> go.Figure:
                        for group, value in zip(names, values, strict=True)],
             hoverinfo="text",
             showlegend=False,
-            xaxis=f"x{suffix}",
+            xaxis=axis_name("x", place),
             yaxis="y",
         )  # fmt: skip
         axis = {
             **axis_of(chart),
-            "domain": [place * width + (0.03 if place else 0), min(1.0, (place + 1) * width)],
+            "domain": [left, min(1.0, (place + 1) * width)],
             "anchor": "y",
         }
         if not logs:
             axis["visible"] = False  # texts have no length
         axis |= scale.axis() if scale is not None else {}
-        chart.update_layout({f"xaxis{suffix}": axis})
-        notes.append(
-            {
-                "x": place * width + (0.03 if place else 0), "y": 1, "xref": "paper",
-                "yref": "paper", "xanchor": "left", "yanchor": "bottom",
-                "text": shown(cut(name, _HEAD_LENGTH // len(columns))), "showarrow": False,
-                "font": {"size": SMALL},
-            }
-        )  # fmt: skip
-    chart.update_layout(
-        annotations=notes,
-        margin={"t": _ABOVE, "b": _BELOW},
-        yaxis={
-            "tickvals": list(range(len(parts))),
-            "ticktext": names,
-            "range": [len(parts) - 0.4, -0.6],
-            "showgrid": False,
-        },
-    )
+        chart.update_layout({f"xaxis{place + 1 if place else ''}": axis})
+        text = shown(cut(name, _HEAD_LENGTH // len(columns)))
+        notes.append({**heading(text, 1, font={"size": SMALL}), "x": left})
+    chart.update_layout(annotations=notes, margin={"t": _ABOVE, "b": _BELOW}, yaxis=rows_of(names))
     return chart
 
 

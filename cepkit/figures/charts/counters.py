@@ -20,6 +20,7 @@ from cepkit.figures.kit.style import (
     VERMILLION,
     axis_of,
     figure,
+    heading,
     message,
 )
 from cepkit.figures.kit.texts import cut, shown
@@ -114,13 +115,8 @@ def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> g
         }  # fmt: skip
         if place:
             axes[f"xaxis{number}"]["matches"] = "x"
-        titles.append(
-            {
-                "text": f"<b>{shown(titles_of[name])}</b>", "x": 0, "y": domain[1], "xref": "paper",
-                "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False,
-                "font": {"size": SIZE},
-            }
-        )  # fmt: skip
+        text = f"<b>{shown(titles_of[name])}</b>"
+        titles.append(heading(text, domain[1], font={"size": SIZE}))
     axes[f"xaxis{'' if panels == 1 else panels}"]["title"] = {"text": f"{traces[0].unit} so far"}
     chart.update_layout(annotations=titles, **axes)
     for place, one in enumerate(series):

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import BLUE, ORANGE, TEXT, figure, message
+from cepkit.figures.kit.style import BLUE, ORANGE, TEXT, figure, message, note
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.tables import number, whole
 
@@ -82,7 +82,12 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
     chart = figure(title, round(116 + _ROW * (places[-1] + 1)))
     actual = [scale.place(log10(row.actual)) for row in rows]
     expected = [None if r.expected is None else scale.place(log10(r.expected)) for r in rows]
-    _connect(chart, places, actual, expected)
+    both = [pair for pair in zip(places, actual, expected, strict=True) if pair[2] is not None]
+    chart.add_scatter(
+        x=[x for _, one, other in both for x in (one, other, None)],
+        y=[y for place, _, _ in both for y in (place, place, None)],
+        mode="lines", line={"color": TEXT, "width": 1.5}, hoverinfo="skip", showlegend=False,
+    )  # fmt: skip
     for name, values, marker in (
         ("expected", expected, {"symbol": "diamond-open", "size": 12, "color": ORANGE}),
         ("actual", actual, {"symbol": "circle", "size": 10, "color": BLUE}),
@@ -99,13 +104,11 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
             hoverinfo="text",
         )
     ends = [a if e is None else max(a, e) for a, e in zip(actual, expected, strict=True)]
-    chart.update_layout(
-        annotations=[
-            {"x": end, "y": place, "text": f"   {_label(row)}", "xanchor": "left",
-             "showarrow": False}
-            for end, place, row in zip(ends, places, rows, strict=True)
-        ]
-    )  # fmt: skip
+    notes = [
+        note(end, place, f"   {_label(row)}")
+        for end, place, row in zip(ends, places, rows, strict=True)
+    ]
+    chart.update_layout(annotations=notes)
     factor = "; factor: actual / expected" if compared else ""
     chart.update_xaxes(**scale.axis(), title_text=f"over the whole stream{factor}")
     names = [f"{shown(cut(row.step, _NAME_LENGTH))}  {row.what}" for row in rows]
@@ -113,21 +116,6 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
         tickvals=places, ticktext=names, range=[places[-1] + 0.7, -0.7], showgrid=False
     )
     return chart
-
-
-def _connect(
-    chart: go.Figure, places: list[float], actual: list[float], expected: list[float | None]
-) -> None:
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for place, a, e in zip(places, actual, expected, strict=True):
-        if e is not None:
-            x += [a, e, None]
-            y += [place, place, None]
-    chart.add_scatter(
-        x=x, y=y, mode="lines", line={"color": TEXT, "width": 1.5}, hoverinfo="skip",
-        showlegend=False,
-    )  # fmt: skip
 
 
 def _label(row: StepNumber) -> str:

@@ -14,10 +14,10 @@ import plotly.graph_objects as go
 from cepkit.costs.work import PER_PARTIAL_MATCH
 from cepkit.errors import CepkitError
 from cepkit.figures.kit.key import LEFT, NARROWEST, KeyRow, Mark, add_key, mark_of, name_axis
-from cepkit.figures.kit.labels import Point, add_label, shifts
+from cepkit.figures.kit.labels import add_labels
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import SIZE, TEXT, figure, message
-from cepkit.figures.kit.texts import cut, shown, width_of
+from cepkit.figures.kit.style import TEXT, figure, message
+from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import Plan, TreePlan, as_tree
 from cepkit.plan.printer import one_line
@@ -192,12 +192,8 @@ def _add_points(chart: go.Figure, run: Sequence[tuple[MeasuredPlan, Mark]]) -> N
         hoverinfo="text",
         showlegend=False,
     )
-    points = [
-        Point(across.share(a) * NARROWEST, (1 - upwards.share(b)) * _PLOT, width_of("W", SIZE))
-        for a, b in zip(x, y, strict=True)
-    ]
-    for a, b, shift, (_, mark) in zip(x, y, shifts(points, _PLOT), run, strict=True):
-        add_label(chart, a, b, shift, f"<b>{mark.letter}</b>")
+    points = [(a, b, mark.letter) for a, b, (_, mark) in zip(x, y, run, strict=True)]
+    add_labels(chart, points, (across, upwards), (NARROWEST, _PLOT))
     chart.update_xaxes(**across.axis())
     chart.update_yaxes(**upwards.axis(), automargin=False)
 

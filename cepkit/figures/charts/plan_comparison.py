@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from cepkit.figures.kit.key import KeyRow, add_key
 from cepkit.figures.kit.scales import Scale
-from cepkit.figures.kit.style import BLUE, GREEN, SMALL, figure
+from cepkit.figures.kit.style import BLUE, GREEN, SMALL, figure, note
 from cepkit.figures.kit.texts import cut, shown, wrapped
 from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import OrderPlan
@@ -95,53 +95,26 @@ def draw_costs(comparison: PlanComparison) -> go.Figure:
     title = f"cost of the plans: {shown(comparison.cost_model)}"
     chart = figure(title, round(below + 56 + _AXIS))
     chart.update_layout(margin={"b": _AXIS})
+    hatched = {"shape": ["/" if row.best else "" for row in rows], "fillmode": "overlay",
+               "fgcolor": "#111111", "fgopacity": 0.35}  # fmt: skip
     chart.add_bar(
-        orientation="h",
+        **scale.bars(row.log_cost for row in rows),
         y=places,
-        base=scale.begin,
-        x=[scale.place(row.log_cost) - scale.begin for row in rows],
         width=_BAR,
-        marker={
-            "color": [GREEN if row.best else BLUE for row in rows],
-            "pattern": {
-                "shape": ["/" if row.best else "" for row in rows],
-                "fillmode": "overlay",
-                "fgcolor": "#111111",
-                "fgopacity": 0.35,
-            },
-        },
+        marker={"color": [GREEN if row.best else BLUE for row in rows], "pattern": hatched},
         hovertext=[_hover(row) for row in rows],
         hoverinfo="text",
         showlegend=False,
     )
     costs = [
-        {
-            "x": scale.place(row.log_cost),
-            "y": place,
-            "text": f" {shown(row.cost)}{_remark(row)}",
-            "xanchor": "left",
-            "align": "left",
-            "showarrow": False,
-        }
+        note(scale.place(row.log_cost), place, f" {shown(row.cost)}{_remark(row)}", align="left")
         for place, row in zip(places, rows, strict=True)
     ]
     plans = [
-        {
-            "x": 0,
-            "xref": "paper",
-            "y": top,
-            "yanchor": "top",
-            "text": "<br>".join(map(shown, lines)),
-            "hovertext": shown(row.plan),
-            "align": "left",
-            "xanchor": "left",
-            "xshift": 8,
-            "borderpad": 0,
-            "font": {"size": SMALL},
-            "showarrow": False,
-        }
+        note(0, top, "<br>".join(map(shown, lines)), xref="paper", yanchor="top", align="left",
+             hovertext=shown(row.plan), xshift=8, borderpad=0, font={"size": SMALL})
         for top, row, lines in zip(tops, rows, texts, strict=True)
-    ]
+    ]  # fmt: skip
     chart.update_layout(annotations=[*costs, *plans])
     as_trees = " as a tree; an order is one that leans left" if comparison.has_trees else ""
     chart.update_xaxes(**scale.axis(), title_text=f"cost{as_trees}")

@@ -9,15 +9,15 @@ from itertools import pairwise
 
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.key import LEFT, KeyRow, add_key, mark_of, name_axis
-from cepkit.figures.kit.labels import spread
+from cepkit.figures.kit.key import LEFT, KeyRow, add_key, grouped, mark_of, name_axis
+from cepkit.figures.kit.labels import add_ends
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import SMALL, TEXT, figure
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import TreePlan
 from cepkit.plan.printer import one_line
-from cepkit.planners.what_if import Curve, WhatIf
+from cepkit.planners.what_if import WhatIf
 from cepkit.statistics.tables import number
 
 _PLOT = 320
@@ -62,13 +62,7 @@ class CrossOver:
 
 def rate_curves(what_if: WhatIf) -> tuple[RateCurve, ...]:
     """Return the curves, those that are the same at every rate as one."""
-    together: list[list[Curve]] = []
-    for curve in what_if.curves:
-        same = next((group for group in together if _alike(group[0], curve)), None)
-        if same is None:
-            together.append([curve])
-        else:
-            same.append(curve)
+    together = grouped(what_if.curves, lambda curve: curve.log_costs)
     return tuple(
         RateCurve(
             tuple(curve.plan.planner for curve in group),
@@ -77,11 +71,6 @@ def rate_curves(what_if: WhatIf) -> tuple[RateCurve, ...]:
         )
         for group in together
     )
-
-
-def _alike(one: Curve, other: Curve) -> bool:
-    pairs = zip(one.log_costs, other.log_costs, strict=True)
-    return all(a == b or abs(a - b) <= _SAME for a, b in pairs)
 
 
 def cheapest_at(curves: Sequence[RateCurve], point: int) -> int:
@@ -130,7 +119,9 @@ def draw_what_if(what_if: WhatIf) -> go.Figure:
     for i, curve in enumerate(curves):
         _add_curve(chart, i, curve, what_if, x, [upwards.place(log) for log in curve.log_costs])
     _add_cheapest(chart, curves, crossings, cheapest, x, across, upwards)
-    _name_ends(chart, curves, upwards)
+    ends = [upwards.place(curve.log_costs[-1]) for curve in curves]
+    letters = [(end, mark_of(i).letter, "") for i, end in enumerate(ends)]
+    add_ends(chart, letters, upwards, _PLOT)
     _add_rates(chart, what_if.now, crossings, across)
     chart.update_xaxes(
         **across.axis(), title_text=f"events/s of {shown(cut(what_if.variable, 40))}"
@@ -208,16 +199,6 @@ def _add_cheapest(
         ],
         hoverinfo="text", showlegend=False,
     )  # fmt: skip
-
-
-def _name_ends(chart: go.Figure, curves: Sequence[RateCurve], upwards: Scale) -> None:
-    ends = [upwards.place(curve.log_costs[-1]) for curve in curves]
-    best = [(1 - upwards.share(end)) * _PLOT for end in ends]
-    for i, (end, place, there) in enumerate(zip(ends, best, spread(best, _PLOT), strict=True)):
-        chart.add_annotation(
-            x=1, xref="paper", xanchor="left", xshift=6, y=end, yshift=place - there,
-            text=f"<b>{mark_of(i).letter}</b>", showarrow=False,
-        )  # fmt: skip
 
 
 def _add_rates(chart: go.Figure, now: float, crossings: Sequence[CrossOver], across: Scale) -> None:

@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 
 from cepkit.costs.contract import BranchCost
 from cepkit.errors import CepkitError
-from cepkit.figures.kit.key import LEFT, KeyRow, add_key, mark_of, name_axis
-from cepkit.figures.kit.labels import spread
+from cepkit.figures.kit.key import LEFT, KeyRow, add_key, grouped, mark_of, name_axis, runs_of
+from cepkit.figures.kit.labels import add_ends
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import figure
 from cepkit.figures.kit.texts import cut, shown
@@ -175,7 +175,14 @@ def draw_searches(
             hovertext=_hover(trace), hoverinfo="text",
         )  # fmt: skip
         ends.append(y[-1])
-    _name_ends(chart, searches, upwards, ends)
+    # Lines that end as one share a place.
+    together = grouped(range(len(ends)), lambda i: (ends[i],))
+    letters = [
+        (ends[members[0]], _letters(members),
+         "<br>".join(shown(searches[i].planner) for i in members))
+        for members in together
+    ]  # fmt: skip
+    add_ends(chart, letters, upwards, _PLOT)
     chart.update_xaxes(**across.axis(), title_text=_OVER[over])
     as_trees = ", as trees" if comparison.has_trees else ""
     chart.update_yaxes(**upwards.axis(), automargin=False)
@@ -184,39 +191,10 @@ def draw_searches(
     return chart
 
 
-def _name_ends(
-    chart: go.Figure, searches: Sequence[Trace], upwards: Scale, ends: Sequence[float]
-) -> None:
-    """Put letters beside the right ends of the lines; those that end as one share a place."""
-    together: dict[float, list[int]] = {}
-    for i, end in enumerate(ends):
-        same = next((e for e in together if abs(e - end) <= _SAME), end)
-        together.setdefault(same, []).append(i)
-    places = [(1 - upwards.share(end)) * _PLOT for end in together]
-    for end, best, members in zip(together, spread(places, _PLOT), together.values(), strict=True):
-        chart.add_annotation(
-            x=1,
-            xref="paper",
-            xanchor="left",
-            xshift=6,
-            y=end,
-            yshift=(1 - upwards.share(end)) * _PLOT - best,
-            text=f"<b>{_letters(members)}</b>",
-            hovertext="<br>".join(shown(searches[i].planner) for i in members),
-            showarrow=False,
-        )
-
-
 def _letters(numbers: Sequence[int]) -> str:
     """Return the letters of marks, those of three or more in a row as the first to the last."""
-    runs: list[list[int]] = []
-    for each in numbers:
-        if runs and each == runs[-1][-1] + 1:
-            runs[-1].append(each)
-        else:
-            runs.append([each])
     texts = []
-    for run in runs:
+    for run in runs_of(numbers):
         letters = [mark_of(each).letter for each in run]
         texts += letters if len(run) < _RUN else [f"{letters[0]}{_DASH}{letters[-1]}"]
     return " ".join(texts)

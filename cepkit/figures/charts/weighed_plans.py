@@ -8,11 +8,20 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.key import LEFT, NARROWEST, KeyRow, add_key, mark_of, name_axis
-from cepkit.figures.kit.labels import Point, add_label, shifts
+from cepkit.figures.kit.key import (
+    LEFT,
+    NARROWEST,
+    KeyRow,
+    add_key,
+    grouped,
+    mark_of,
+    name_axis,
+    runs_of,
+)
+from cepkit.figures.kit.labels import add_labels
 from cepkit.figures.kit.scales import Scale
 from cepkit.figures.kit.style import GREEN, SMALL, TEXT, figure
-from cepkit.figures.kit.texts import cut, shown, width_of
+from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.logarithms import log_text
 from cepkit.plan.printer import one_line
 from cepkit.planners.tradeoff import Tradeoff, Weighed
@@ -72,21 +81,15 @@ class Way:
 
 def ways(tradeoff: Tradeoff) -> tuple[tuple[Spot, ...], tuple[Way, ...]]:
     """Return the points, by ascending partial matches, and each planner's way through them."""
-    together: list[list[Weighed]] = []
-    for row in tradeoff.rows:
-        same = next((rows for rows in together if _alike(rows[0], row)), None)
-        if same is None:
-            together.append([row])
-        else:
-            same.append(row)
-    together.sort(key=lambda rows: (rows[0].log_partial_matches, rows[0].log_latency))
+    together = grouped(tradeoff.rows, _costs)
+    together.sort(key=lambda rows: _costs(rows[0]))
     planners = list(dict.fromkeys(row.planner for row in tradeoff.rows))
     spots = tuple(_spot(rows, tradeoff) for rows in together)
     points = []
     for planner in planners:
         visited: list[int] = []
         for row in _of(tradeoff.rows, planner):
-            at = next(i for i, rows in enumerate(together) if _alike(rows[0], row))
+            at = next(i for i, rows in enumerate(together) if row in rows)
             if not visited or visited[-1] != at:
                 visited.append(at)
         points.append(Way(planner, tuple(visited)))
@@ -97,12 +100,8 @@ def _of(rows: Sequence[Weighed], planner: str) -> list[Weighed]:
     return sorted((row for row in rows if row.planner == planner), key=lambda row: row.alpha)
 
 
-def _alike(one: Weighed, other: Weighed) -> bool:
-    costs = (
-        (one.log_partial_matches, other.log_partial_matches),
-        (one.log_latency, other.log_latency),
-    )
-    return all(a == b or abs(a - b) <= _SAME for a, b in costs)
+def _costs(row: Weighed) -> tuple[float, float]:
+    return row.log_partial_matches, row.log_latency
 
 
 def _spot(rows: Sequence[Weighed], tradeoff: Tradeoff) -> Spot:
@@ -124,12 +123,7 @@ def _spot(rows: Sequence[Weighed], tradeoff: Tradeoff) -> Spot:
 def _ranges(alphas: Sequence[float], known: Sequence[float]) -> str:
     """Return alphas as a text, those that follow each other as a range."""
     places = sorted({known.index(alpha) for alpha in alphas})
-    runs: list[list[int]] = []
-    for place in places:
-        if runs and place == runs[-1][-1] + 1:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
+    runs = runs_of(places)
     texts = [
         f"{known[run[0]]:g}" if len(run) == 1 else f"{known[run[0]]:g} to {known[run[-1]]:g}"
         for run in runs
@@ -178,13 +172,8 @@ def draw_tradeoff(tradeoff: Tradeoff) -> go.Figure:
             hoverinfo="text",
         )
     labels = [f"{mark_of(i).letter}  {_ALPHA} {_alphas(spot)}" for i, spot in enumerate(spots)]
-    points = [
-        Point(across.share(a) * NARROWEST, (1 - upwards.share(b)) * _PLOT, width_of(text, SMALL))
-        for a, b, text in zip(x, y, labels, strict=True)
-    ]
-    for a, b, shift, text in zip(x, y, shifts(points, _PLOT), labels, strict=True):
-        letter, rest = text.split(" ", 1)
-        add_label(chart, a, b, shift, f"<b>{letter}</b>{rest}", size=SMALL)
+    points = list(zip(x, y, labels, strict=True))
+    add_labels(chart, points, (across, upwards), (NARROWEST, _PLOT), SMALL)
     chart.update_xaxes(**across.axis(), title_text="partial matches")
     chart.update_yaxes(**upwards.axis(), automargin=False)
     name_axis(chart, "latency")

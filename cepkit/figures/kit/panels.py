@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.style import SMALL
+from cepkit.figures.kit.style import SMALL, heading
 from cepkit.figures.kit.texts import cut, shown
 
 _NAME_LENGTH = 22
@@ -36,15 +37,23 @@ def add_heading(chart: go.Figure, name: str, text: str, top: float) -> None:
         text: What is said of it, in a second line.
         top: The panel's upper edge, as a share of the figure.
     """
-    chart.add_annotation(
-        text=f"<b>{shown(cut(name, _NAME_LENGTH))}</b><br>{text}",
-        align="left",
-        x=0,
-        xref="paper",
-        xanchor="left",
-        y=top,
-        yref="paper",
-        yanchor="bottom",
-        showarrow=False,
-        font={"size": SMALL},
-    )
+    lines = f"<b>{shown(cut(name, _NAME_LENGTH))}</b><br>{text}"
+    chart.add_annotation(heading(lines, top, align="left", font={"size": SMALL}))
+
+
+def axis_name(letter: str, place: int) -> str:
+    """Return what plotly calls an axis of a panel, counted from 0: "x", "x2" ..."""
+    return f"{letter}{place + 1}" if place else letter
+
+
+def rows_of(names: Sequence[str], below: float = 0.4, above: float = 0.6) -> dict[str, Any]:
+    """Return the settings of an axis with a row for each name, from above.
+
+    Args:
+        names: Already escaped.
+        below: How far the axis goes beyond the last row.
+        above: How far it goes beyond the first one.
+    """
+    places = list(range(len(names)))
+    span = [len(names) - 1 + below, -above]
+    return {"tickvals": places, "ticktext": list(names), "range": span, "showgrid": False}

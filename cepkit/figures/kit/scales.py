@@ -86,6 +86,11 @@ class Scale:
             return self.begin
         return min(log, self.end) if self.logarithmic else 10.0**log
 
+    def bars(self, logs: Iterable[float]) -> dict[str, Any]:
+        """Return the settings of horizontal bars from the axis's begin to these numbers."""
+        lengths = [self.place(log) - self.begin for log in logs]
+        return {"orientation": "h", "base": self.begin, "x": lengths}
+
     def share(self, place: float) -> float:
         """Return how far from the axis's lower end a position lies, 0 to 1."""
         low, high = self._range()

@@ -90,6 +90,23 @@ def at_the_top(lines: int = 1) -> dict[str, object]:
     return {"y": 1, "yref": "container", "yanchor": "top", "pad": pad}
 
 
+def note(x: Any, y: Any, text: str, **settings: Any) -> dict[str, Any]:
+    """Return an annotation that begins at a place, without an arrow.
+
+    Args:
+        x: Where on the axis.
+        y: Where on the other.
+        text: Already escaped.
+        **settings: Further ones, by plotly's names.
+    """
+    return {"x": x, "y": y, "text": text, "xanchor": "left", "showarrow": False, **settings}
+
+
+def heading(text: str, top: float, **settings: Any) -> dict[str, Any]:
+    """Return an annotation that stands above a panel whose upper edge is at `top`."""
+    return note(0, top, text, xref="paper", yref="paper", yanchor="bottom", **settings)
+
+
 def message(title: str, text: str) -> go.Figure:
     """Return a figure that says why there is nothing to see; both texts already escaped."""
     chart = figure(title, 160)
