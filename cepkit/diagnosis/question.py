@@ -203,13 +203,7 @@ class Question:
     def near_miss(
         self, number: int, binding: Binding, violated: list[Finding] | tuple[Finding, ...]
     ) -> NearMiss:
-        """Return a combination of a branch as a row of the answer.
-
-        Args:
-            number: Of the branch, from 0.
-            binding: Its events.
-            violated: What it violates.
-        """
+        """Return a combination of a branch as a row of the answer."""
         branch = self.branches[number]
         events = [self.event(branch, v, e) for v in branch.variables for e in binding[v]]
         return NearMiss(

@@ -47,12 +47,7 @@ Match: TypeAlias = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The given events with others for the variables that were not given.
-
-    Attributes:
-        binding: The events of each variable.
-        findings: What came of each requirement.
-    """
+    """The given events with others for the variables that were not given."""
 
     binding: Binding
     findings: tuple[Finding, ...]
@@ -89,15 +84,7 @@ class Verdict:
 def verdict_on(
     inspector: Inspector, bound: Binding, absent: Mapping[str, int], *, most: int, budget: int
 ) -> Verdict:
-    """Return the verdict on given events, consumption aside.
-
-    Args:
-        inspector: Of the branch.
-        bound: The events of positive variables.
-        absent: Those of variables under NOT.
-        most: How many completions are wanted.
-        budget: Of the search.
-    """
+    """Return the verdict on given events, consumption aside."""
     measures, branch = inspector.measures, inspector.measures.branch
     alone = tuple(inspector.findings(bound))
     todo = [v for v in branch.variables if v not in bound]

@@ -62,10 +62,6 @@ def _may_be_all(structure: Structure) -> Event | None:
 def check_attributes(query: Query, known: Iterable[str]) -> None:
     """Check that every attribute that `query` reads is a column of the stream.
 
-    Args:
-        query: The query.
-        known: The columns of the stream.
-
     Raises:
         PatternError: One is not.
     """

@@ -114,10 +114,6 @@ class Events:
 def check_condition(condition: Expression, events: Events) -> None:
     """Check one of the conditions that stand between the ANDs of WHERE.
 
-    Args:
-        condition: The condition.
-        events: Those of the query.
-
     Raises:
         PatternError: It means nothing.
     """

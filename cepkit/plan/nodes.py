@@ -136,10 +136,6 @@ def work_of(plan: BranchPlan, without: Collection[str] = ()) -> tuple[Unit, ...]
 
     Of two joined subtrees the left one is extended, row by row, by the partial matches of the
     right one, which are found first; a single variable on the left changes sides.
-
-    Args:
-        plan: The plan of a branch.
-        without: Variables to leave out.
     """
     match plan:
         case OrderPlan(order):

@@ -49,10 +49,6 @@ class Way:
 def way_of(query: Query, method: str) -> Way:
     """Return how a query is aggregated.
 
-    Args:
-        query: With its aggregates.
-        method: One of `METHODS`.
-
     Raises:
         UnsupportedError: The method cannot; the error says what in the query, and points at it.
     """

@@ -18,10 +18,6 @@ from cepkit.stream.stream import Stream
 def functions_of(query: Query, further: Mapping[str, Function]) -> dict[str, Function]:
     """Return the functions of a query's AGG and some more.
 
-    Args:
-        query: The query.
-        further: More of them.
-
     Raises:
         PatternError: There is none; one is about a variable that matches do not have, or has the
             name of another column.

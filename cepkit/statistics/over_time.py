@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cepkit.errors import StatisticsError
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
+from cepkit.stream.shapes import Time
 
 MOST_BUCKETS = 60
 """As many as a narrow figure shows."""
@@ -31,7 +32,7 @@ class OverTime:
             conditions.
     """
 
-    begin: int
+    begin: Time
     bucket_seconds: float
     counts: Mapping[str, tuple[int, ...]]
 

@@ -120,14 +120,7 @@ class Slice:
 
 
 def sampled(names: frozenset[str], part: Slice, rng: np.random.Generator, sample: int) -> Tally:
-    """Return what draws from one slice say about the conditions on a set of variables.
-
-    Args:
-        names: Two variables or more.
-        part: The slice.
-        rng: Of the draws.
-        sample: How many, at most.
-    """
+    """Return what draws from one slice say about the conditions on a set of variables."""
     order = part.in_order(names)
     first = owned_rows(part.columns, part.members[order[0]], part.owned)
     scope = Ranges(part.columns, part.branch, dict.fromkeys(names, part.keys))

@@ -17,10 +17,6 @@ _SHOWN = 200
 def path_of(path: str | os.PathLike[str], kind: type[CepkitError] = CepkitError) -> Path:
     """Return the path that a user gave, ``~`` expanded; there need not be anything.
 
-    Args:
-        path: The path.
-        kind: The error to raise.
-
     Raises:
         CepkitError: No file can have that path.
     """

@@ -16,10 +16,10 @@ import pandas as pd
 from cepkit.arguments import typed
 from cepkit.errors import TraceError
 from cepkit.printing import WithPrinter
+from cepkit.stream.codec import keyed
 from cepkit.stream.shapes import ShapeError, check_below, shown
 from cepkit.tracing import search
 from cepkit.tracing.clauses import Clause
-from cepkit.tracing.codec import keyed
 from cepkit.tracing.comparison import TraceComparison, compare
 from cepkit.tracing.diagram import Diagram, check_trees
 from cepkit.tracing.operations import Create, Operation, OperationName, Reason, checked_in

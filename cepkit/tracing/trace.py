@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 from cepkit.arguments import typed
 from cepkit.printing import WithPrinter
+from cepkit.stream.codec import decode, encode, keyed
 from cepkit.stream.json_text import read_json, write_json
 from cepkit.stream.shapes import ShapeError, check_below, check_even
 from cepkit.tracing.clauses import Clause
-from cepkit.tracing.codec import decode, encode, keyed
 from cepkit.tracing.events import EventTable
 from cepkit.tracing.records import Truncated
 

@@ -15,13 +15,7 @@ from cepkit.aggregation.semirings.functions import Element, Semiring
 
 
 class PrefixCounters:
-    """The counters of one key over elements of any function.
-
-    Args:
-        function: The aggregate.
-        length: The positions of the sequence.
-        window: As in `EventSequence`.
-    """
+    """The counters of one key over elements of any function."""
 
     def __init__(self, function: Semiring, length: int, window: int | None) -> None:
         self._function = function

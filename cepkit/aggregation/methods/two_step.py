@@ -16,13 +16,7 @@ from cepkit.aggregation.semirings.functions import Element, Semiring
 
 
 class TwoStep:
-    """The stacks and the matches of one key over elements of any function.
-
-    Args:
-        function: The aggregate.
-        length: The positions of the sequence.
-        window: As in `EventSequence`.
-    """
+    """The stacks and the matches of one key over elements of any function."""
 
     def __init__(self, function: Semiring, length: int, window: int | None) -> None:
         self._f = function

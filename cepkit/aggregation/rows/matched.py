@@ -207,10 +207,6 @@ def merged(several: Sequence[Matched], function: Semiring) -> Matched:
     """Return the matches of several batches, those with the same last event and end as one row.
 
     No row of the output can tell them apart.
-
-    Args:
-        several: The batches.
-        function: As in `aggregate`.
     """
     result = joined(several)
     order = np.lexsort((result.ends, result.last))
@@ -274,14 +270,7 @@ class _Sweep(NamedTuple):
 
 @compiled
 def _sweep(sweep: _Sweep, values: Tracks, tree: Tracks, out: Tracks) -> None:
-    """Write what is live at each question: matches go into the tree as they are complete.
-
-    Args:
-        sweep: The matches and the questions.
-        values: What each match holds.
-        tree: A place for each end.
-        out: A place for each question.
-    """
+    """Write what is live at each question: matches go into the tree as they are complete."""
     completed, bases, places, groups, ts, of, ends = sweep
     at = 0
     for q in range(ts.size):

@@ -129,12 +129,7 @@ def sorted_keys(sequence: EventSequence) -> list[tuple[Member, ...]]:
 
 
 def forest_of(positions: Sequence[Sequence[Position]], cuts: Sequence[Cuts]) -> Forest:
-    """Return what sequences share when they are cut in some way.
-
-    Args:
-        positions: The positions of each sequence.
-        cuts: The lengths of its pieces.
-    """
+    """Return what sequences share when they are cut in some way."""
     nodes: dict[tuple[Position, int | None], int] = {}
     tree_nodes: list[Node] = []
     chains: dict[Chain, int] = {}

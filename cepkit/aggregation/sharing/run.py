@@ -81,13 +81,7 @@ def run(
 
 
 def run_alone(operations: Operations, lanes: Lanes, emit: Emit) -> Moments:
-    """Return the rows of one sequence by itself.
-
-    Args:
-        operations: What the events do (`operations_of`).
-        lanes: What it carries.
-        emit: Which rows.
-    """
+    """Return the rows of one sequence by itself."""
     n = operations.length
     # The forest is a path. Its nodes are told apart by their places: what they are of, the
     # operations know already.

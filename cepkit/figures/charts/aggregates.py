@@ -116,13 +116,7 @@ def _size(values: pd.Series[Any]) -> float:
 
 
 def lines(result: Aggregates, name: str, most: int = 8) -> tuple[Line, ...]:
-    """Return an aggregate over time, of the groups with the most matches.
-
-    Args:
-        result: Rows with times.
-        name: The column of the aggregate.
-        most: How many groups.
-    """
+    """Return an aggregate over time, of the groups with the most matches."""
     series = []
     for group, part in list(groups(result).items())[:most]:
         values = part[name].astype(object)

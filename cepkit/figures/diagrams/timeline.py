@@ -127,12 +127,7 @@ def letters(variables: Sequence[str]) -> tuple[str, ...]:
 
 
 def draw_timeline(content: Timeline, more: bool) -> go.Figure:
-    """Return the matches as a figure; it is returned, not shown.
-
-    Args:
-        content: From `timeline`.
-        more: Whether there are further matches.
-    """
+    """Return the matches as a figure; it is returned, not shown."""
     count = len(content.starts)
     if not count:
         return message("timeline of the matches", "no matches")

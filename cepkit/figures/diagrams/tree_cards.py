@@ -22,15 +22,7 @@ _LEAF, _INNER, _ROOT = "rgba(86,180,233,0.16)", "rgba(118,118,118,0.08)", "rgba(
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """A node with its texts broken into lines.
-
-    Attributes:
-        node: The node.
-        title: The lines in bold.
-        lines: Those below.
-        width: In pixels.
-        height: In pixels.
-    """
+    """A node with its texts broken into lines."""
 
     node: TreeNode
     title: tuple[str, ...]

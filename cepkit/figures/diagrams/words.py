@@ -40,11 +40,6 @@ def scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:
 def order_texts(branch: Branch, left: Collection[str], right: Collection[str]) -> tuple[str, ...]:
     """Say in which order the events of two sides are: what neither side knows by itself.
 
-    Args:
-        branch: The branch.
-        left: The variables of one side.
-        right: Those of the other.
-
     Returns:
         Texts as "a and b before c before d", which together imply the rest.
     """

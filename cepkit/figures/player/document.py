@@ -13,8 +13,8 @@ from typing import Any, TypeAlias, assert_never
 
 from cepkit.errors import TraceError
 from cepkit.figures.player.moments import Moment, counts_at, first_of, moments_of
+from cepkit.stream.codec import encode
 from cepkit.tracing import AnyTrace, CounterTrace, MechanismTrace
-from cepkit.tracing.codec import encode
 from cepkit.tracing.operations import REASONS
 
 Traces: TypeAlias = Sequence[AnyTrace]
@@ -163,12 +163,7 @@ def affordable(traces: Sequence[Sequence[Sequence[Any]]], steps: int) -> int:
 
 
 def types_of(clauses: Sequence[Mapping[str, Any]], types: Sequence[str]) -> list[str]:
-    """Return the types that the pattern names, in its order: they get colours.
-
-    Args:
-        clauses: Of the pattern.
-        types: Those of the events.
-    """
+    """Return the types that the pattern names, in its order: they get colours."""
     present = dict.fromkeys(types)
     types_by_name: dict[str, None] = {}
     for clause in clauses:

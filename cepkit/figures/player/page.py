@@ -80,11 +80,7 @@ def page(title: str, body: str) -> str:
 
 
 def embedded(json: str) -> str:
-    """Return JSON as it can stand in a script: no markup, no line breaks of other kinds.
-
-    Args:
-        json: Without spaces between its parts.
-    """
+    """Return JSON as it can stand in a script: no markup, no line breaks of other kinds."""
     # As a property's name in source it would say what the object inherits from.
     safe = re.sub(r'(?<=[{,])"__proto__":', '["__proto__"]:', json)
     # Halves of surrogate pairs are in no file of UTF-8.

@@ -28,11 +28,6 @@ def origin_of(column: Column) -> float:
 def addends(accumulator: Accumulator, column: Column, origin: float = 0) -> npt.NDArray[Any] | None:
     """Return what is added up of each value, 0 where it is missing: integers, or floats.
 
-    Args:
-        accumulator: One that is added up.
-        column: Numbers.
-        origin: What deviations are from.
-
     Returns:
         None where 64 bits do not hold it.
     """
