@@ -161,8 +161,8 @@ class _Part:
         if math.prod(math.factorial(len(group)) for group in groups) > MOST_ARRANGEMENTS:
             yield tuple(chain.from_iterable(groups))
             return
-        for chosen in product(*map(permutations, groups)):
-            yield tuple(chain.from_iterable(chosen))
+        for choice in product(*map(permutations, groups)):
+            yield tuple(chain.from_iterable(choice))
 
     def _colours(self) -> dict[str, int]:
         """Return numbers that differ where variables differ in what is said of them."""
@@ -216,11 +216,11 @@ def all_of(conditions: Iterable[Expression], names: Mapping[str, str]) -> tuple[
 
     parts: set[Expression] = set()
     for condition in conditions:
-        whole = without_not(condition)
+        positive = without_not(condition)
         # A part about fewer variables would be another condition: under NOT, and as a filter.
-        split = conjuncts(whole)
-        alike = all(variables_of(part) == variables_of(whole) for part in split)
-        parts.update(_in_one_form(replaced(p, renamed)) for p in (split if alike else (whole,)))
+        split = conjuncts(positive)
+        alike = all(variables_of(part) == variables_of(positive) for part in split)
+        parts.update(_in_one_form(replaced(p, renamed)) for p in (split if alike else (positive,)))
     return _sorted(parts)
 
 
