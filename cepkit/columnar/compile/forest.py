@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from cepkit.columnar.compile.program import Absence, Bound, Member, Program, Step
-from cepkit.pattern.canonical import all_of
+from cepkit.pattern.canonical import canonical_conditions
 from cepkit.pattern.conditions import Comparison, Expression
 
 LEAST = 2
@@ -211,7 +211,7 @@ def _absence_key(program: Program, absence: Absence, names: Mapping[str, str]) -
 
 def _conditions(step: Step, names: Mapping[str, str]) -> tuple[Expression, ...]:
     bands = (Comparison(band.operator, band.own, band.other) for band in step.bands)
-    return all_of((*step.filters, *bands, *step.residuals), names)
+    return canonical_conditions((*step.filters, *bands, *step.residuals), names)
 
 
 def _classes(program: Program, numbers: Sequence[int], names: Mapping[str, str]) -> Hashable:
