@@ -14,6 +14,7 @@ from cepkit.plan.checks import check_plan
 from cepkit.plan.nodes import Plan, as_tree
 from cepkit.planners import PLANNERS
 from cepkit.planners.contract import Observer, Planner
+from cepkit.planners.deciding import Decisions
 from cepkit.planners.iterative_improvement import MAX_VARIABLES
 from cepkit.statistics.model import Statistics
 
@@ -40,8 +41,10 @@ def choose_plan(
         LimitError: The planner is exact, and the query is too large for it.
     """
     picked = PLANNERS.pick(planner)
-    plans = (picked.plan(branch, statistics, cost, observe) for branch in normal_form(query))
-    return cost_plan(Plan(tuple(plans), picked.name), query, statistics, cost)
+    branches = normal_form(query)
+    plans = tuple(picked.plan(branch, statistics, cost, observe) for branch in branches)
+    decided = Decisions(branches, plans, picked, cost, statistics)
+    return cost_plan(Plan(plans, picked.name, decided=decided), query, statistics, cost)
 
 
 _MOST_FOR_ORDERS, _MOST_FOR_TREES = 18, 10
@@ -84,4 +87,5 @@ def cost_plan(
         query_cost([cost.on(branch, statistics) for branch in branches], plans),
         statistics,
         tuple(map(expected_steps, branches, (statistics,) * len(branches), plans)),
+        plan.decided,
     )
