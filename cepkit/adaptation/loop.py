@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from cepkit.adaptation.decisions import DECISIONS, Decision
 from cepkit.costs.contract import CostModel, query_cost
 from cepkit.costs.work import WORK
+from cepkit.errors import PlanError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan, comparable
@@ -49,12 +50,18 @@ class Adaptation:
         planner: Whom to ask: a name, or a planner with settings.
         cost: What makes one plan better than another, for the planner.
         executed: The cost of what runs the plans, by which they are deployed.
+        history: How many slices, or micro-batches, before the next one its statistics count.
     """
 
     decision: str | Decision = "invariants"
     planner: str | Planner = "greedy"
     cost: CostModel = WORK
     executed: CostModel = WORK
+    history: int = 1
+
+    def __post_init__(self) -> None:
+        if self.history < 1:
+            raise PlanError(f"statistics of {self.history} slices", expected="1 or more")
 
     def start(self, query: Query, statistics: Statistics) -> InForce:
         """Return the plan for what comes next, by the first statistics.

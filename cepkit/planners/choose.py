@@ -47,9 +47,9 @@ def choose_plan(
     return cost_plan(Plan(plans, picked.name, decided=decided), query, statistics, cost)
 
 
-_MOST_FOR_ORDERS, _MOST_FOR_TREES = 18, 10
+_MOST_FOR_ORDERS, MOST_FOR_TREES = 18, 10
 """Variables of a branch for which the best plan is found within some milliseconds."""
-_WORTH = math.log(2)
+WORTH_A_TREE = math.log(2)
 """A tree writes down what its subtrees find; it must promise to halve the work."""
 
 
@@ -63,13 +63,13 @@ def plan_to_run(query: Query, statistics: Statistics) -> Plan:
     exact = most <= _MOST_FOR_ORDERS
     quick = "ii-greedy" if most <= MAX_VARIABLES else "greedy"
     order = choose_plan(query, statistics, "dp-order" if exact else quick, WORK)
-    if not 4 <= most <= _MOST_FOR_TREES:
+    if not 4 <= most <= MOST_FOR_TREES:
         return order
     tree = choose_plan(query, statistics, "dp-tree", WORK)
     assert tree.log_cost is not None
     as_trees = [as_tree(plan) for plan in order.branches]
     work = query_cost([WORK.on(branch, statistics) for branch in branches], as_trees)
-    return tree if tree.log_cost + _WORTH < work else order
+    return tree if tree.log_cost + WORTH_A_TREE < work else order
 
 
 def cost_plan(

@@ -21,7 +21,16 @@ from cepkit.costs.contract import BranchCost, CostModel
 from cepkit.errors import LimitError, PlanError
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import from_log, log, log_sum
-from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, Tree, TreePlan, leaves, tree_text
+from cepkit.plan.nodes import (
+    BranchPlan,
+    OrderPlan,
+    Pair,
+    Tree,
+    TreePlan,
+    as_tree,
+    leaves,
+    tree_text,
+)
 from cepkit.plan.validity import Validity, ValidityRow
 from cepkit.planners.contract import Planner
 from cepkit.statistics.model import Statistics
@@ -284,3 +293,37 @@ def _text(block: Block) -> str:
             return str(block)
         case _:
             assert_never(block)
+
+
+def because(
+    branch: Branch, before: BranchPlan, now: BranchPlan, statistics: Statistics, cost: CostModel
+) -> str:
+    """Return why one plan is given up for another, in words.
+
+    Of orders it is the first step in which they differ, if the new one is cheaper there already;
+    else what the whole plans cost.
+
+    Args:
+        branch: What they are plans of.
+        before: The one that is given up.
+        now: The one that is taken.
+        statistics: Those of now.
+        cost: By which costs.
+    """
+    ready = cost.on(branch, statistics)
+    conditions = [DecidingCondition(0, as_tree(before), as_tree(now))]
+    if isinstance(before, OrderPlan) and isinstance(now, OrderPlan):
+        place = next(
+            i for i, (x, y) in enumerate(zip(before.order, now.order, strict=True)) if x != y
+        )
+        bound = before.order[:place]
+        step = DecidingCondition(0, Next(bound, before.order[place]), Next(bound, now.order[place]))
+        conditions = [step, DecidingCondition(0, before, now)]
+    gaps = [condition.gap(ready) for condition in conditions]
+    condition, gap = next(
+        ((c, gap) for c, gap in zip(conditions, gaps, strict=True) if not c.holds(gap)),
+        (conditions[-1], gaps[-1]),
+    )
+    text, left, right, unit = _in_words(condition, gap, ready, branch, statistics)
+    row = ValidityRow(0, 0, text, left, right, from_log(gap), condition.holds(gap), unit)
+    return f"{text} no longer held: {row.numbers}"

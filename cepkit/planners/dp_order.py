@@ -56,7 +56,7 @@ class DpOrder:
         n = len(branch.variables)
         known = OrderPlan(greedy_order(ready))
         estimate = n * 2.0**n * _SECONDS_A_STEP
-        best = best_plan(known, _Orders, search, self.seconds, estimate)
+        best = best_plan(known, Orders, search, self.seconds, estimate)
         assert isinstance(best, OrderPlan)
         return best
 
@@ -98,7 +98,7 @@ def _best_order(
     return best[subset]
 
 
-class _Orders:
+class Orders:
     """The cheapest order of each set: what it costs, and its last variable."""
 
     def __init__(self, cost: BranchCost, tables: Tables) -> None:

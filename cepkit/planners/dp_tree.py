@@ -65,7 +65,7 @@ class DpTree:
         known = min((TreePlan(best_tree(ready, order)) for order in orders), key=ready.of)
         plain = ready.pairs is None and ready.waiting is None
         estimate = 3.0**n / 2 * (_SECONDS_A_SPLIT if plain else _SECONDS_A_DEAR_SPLIT)
-        best = best_plan(known, _Trees, search, self.seconds, estimate)
+        best = best_plan(known, Trees, search, self.seconds, estimate)
         assert isinstance(best, TreePlan)
         return best
 
@@ -115,7 +115,7 @@ def _best_tree(
     return best[subset]
 
 
-class _Trees:
+class Trees:
     """The least cost of a tree of each set; its split is worked out for those of the best."""
 
     def __init__(self, cost: BranchCost, tables: Tables) -> None:

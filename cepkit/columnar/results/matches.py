@@ -13,13 +13,15 @@ import pyarrow as pa
 from cepkit.arguments import check_range, typed
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import Sets, compile_query
-from cepkit.columnar.detector import Counters, Detector
+from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import size_choice
 from cepkit.columnar.results import expected, shown
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.frames import frame_of, table_of
 from cepkit.columnar.results.output import Writer, output_schema, to_parquet
+from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
 from cepkit.columnar.slices.blocks import Block
+from cepkit.columnar.slices.plans import SlicePlans, SliceWork
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
 from cepkit.memory import Expected, Room
 from cepkit.pattern.evaluation.kind_checks import check_kinds
@@ -48,7 +50,9 @@ class Matches:
             are as large (where all variables are Kleene ones, for each first event).
 
     Args:
+        slice_rows: Events of a slice; None: chosen from the window.
         attributes: Columns to load beside those that conditions read.
+        plans: What says under which plan each slice is run; None: all under `plan`.
     """
 
     def __init__(
@@ -61,6 +65,7 @@ class Matches:
         sets: Sets = "every",
         slice_rows: int | None = None,
         attributes: Iterable[str] = (),
+        plans: SlicePlans | None = None,
     ) -> None:
         self.query = query
         self.plan = plan
@@ -76,7 +81,8 @@ class Matches:
         self._programs = self._compiled.programs
         self._columns = stream.columns(sorted({*self._compiled.attributes, *attributes}))
         check_kinds(query, self._columns.kinds)
-        self._counters: Counters | None = None
+        self._slice_plans = plans if plans is not None and plans.wanted(self._columns) else None
+        self._work: SliceWork | None = None
         self._chosen: Expected | None = None
         report(self._columns, query)
 
@@ -127,7 +133,7 @@ class Matches:
         Raises:
             LimitError: There are more sets to be tried for that than can be.
         """
-        if self._counters is None:
+        if self._work is None:
             if self.limit is not None and not self._repeated:
                 number = 0
                 for _, block in self._blocks(limited=True):
@@ -136,8 +142,8 @@ class Matches:
                         return self.limit
             else:
                 self._count_all()
-        assert self._counters is not None
-        number = sum(steps[-1].survivors for steps in self._counters)
+        assert self._work is not None
+        number = self._work.matches
         return number if self.limit is None else min(number, self.limit)
 
     @typed
@@ -207,18 +213,28 @@ class Matches:
             return to_parquet(self.batches(), self.schema, file)
 
     @typed
-    def explain(self, *, anew: bool = False) -> Explanation:
+    def explain(self, *, anew: bool = False) -> Explanation | AdaptedExplanation:
         """Return what each step of the plan did, beside what was expected.
 
-        The numbers are those of the last whole run; where there was none, one is made.
+        The numbers are those of the last whole run; where there was none, one is made. Where
+        slices had plans of their own, it is so of each plan, with `plans` before them.
 
         Args:
             anew: Make another run in any case.
         """
-        if self._counters is None or anew:
+        return explanation_of(self.query, self.plan, self._ran(anew=anew))
+
+    @property
+    def plans(self) -> PlansInForce:
+        """Which plan was in force when, and why; of the last whole run, or of one made now."""
+        return PlansInForce.of(self.query, self.plan, self._ran())
+
+    def _ran(self, *, anew: bool = False) -> SliceWork:
+        """Return what the last whole run did; without one, make it."""
+        if self._work is None or anew:
             self._count_all()
-        assert self._counters is not None
-        return Explanation.of(self.plan, self._counters)
+        assert self._work is not None
+        return self._work
 
     def _first(self, n: int) -> Matches:
         """Return the same matches with a limit of `n`."""
@@ -233,26 +249,33 @@ class Matches:
     def _expected(self, limit: int | None) -> Expected | None:
         """Return how many matches there will be, as far as that is known before they are made."""
         found = self._chosen
-        if self._counters is not None:
-            found = expected.by_count(sum(steps[-1].survivors for steps in self._counters))
+        if self._work is not None:
+            found = expected.by_count(self._work.matches)
         elif not self._repeated:
             found = expected.by_forecast(self.query, self.plan)
         return expected.limited(found, limit)
 
     def _count_all(self) -> None:
         """Run over the whole stream for the counters alone."""
-        detector = Detector(self._compiled, slice_rows=self._slice_rows)
+        detector = self._detector()
         for _ in detector.count(self._columns):
             pass
-        self._counters = detector.counters
+        self._work = self._done(detector)
 
     def _blocks(self, *, limited: bool) -> Iterator[tuple[Program, Block]]:
-        detector = Detector(self._compiled, slice_rows=self._slice_rows)
+        detector = self._detector()
         for number, block in detector.matches(self._columns, limited=limited):
             if detector.size is not None:
                 self._chosen = expected.by_sets(detector.size, size_choice(self._programs))
             yield self._programs[number], block
-        self._counters = detector.counters  # of a whole run only: a broken off one would mislead
+        self._work = self._done(detector)  # of a whole run only: a broken off one would mislead
+
+    def _detector(self) -> Detector:
+        return Detector(self._compiled, slice_rows=self._slice_rows, plans=self._slice_plans)
+
+    def _done(self, detector: Detector) -> SliceWork:
+        """Return what a detector did: of each plan that it ran."""
+        return detector.work or SliceWork({self.plan.branches: detector.counters})
 
     def __repr__(self) -> str:
         try:
