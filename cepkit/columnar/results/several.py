@@ -14,13 +14,13 @@ import pyarrow as pa
 from cepkit.arguments import check_range, typed
 from cepkit.columnar.compile.forest import Node, Prefix
 from cepkit.columnar.compile.query import Sets, compile_query
-from cepkit.columnar.detector import Counters, Detector
+from cepkit.columnar.detector import Detector
 from cepkit.columnar.results import expected
 from cepkit.columnar.results.frames import frame_of
 from cepkit.columnar.results.matches import Matches, report
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
-from cepkit.columnar.slices.counters import StepCounters
+from cepkit.columnar.slices.counters import Counters, StepCounters
 from cepkit.columnar.workload import Group, grouped
 from cepkit.errors import PatternError
 from cepkit.memory import Expected, Room
