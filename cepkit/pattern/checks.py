@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from weakref import WeakValueDictionary
 
 from cepkit.errors import PatternError, nearest
 from cepkit.pattern.aggregates import AGGREGATES, NAMES
@@ -15,6 +16,10 @@ from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 
 
+_sound: WeakValueDictionary[int, Query] = WeakValueDictionary()
+"""Queries that have been checked. By identity: as values 1, 1.0 and TRUE are equal."""
+
+
 def check(query: Query) -> Query:
     """Return `query` unchanged if it means something.
 
@@ -23,6 +28,8 @@ def check(query: Query) -> Query:
     Raises:
         PatternError: It does not; the error says where, and what would.
     """
+    if _sound.get(id(query)) is query:
+        return query
     refuse_too_deep(query.structure)
     refuse_too_deep(query.where)
     _check_structure(query.structure)
@@ -42,6 +49,7 @@ def check(query: Query) -> Query:
             expected="at least one event that is not under NOT, in every branch of an OR",
             span=absent.span,
         )
+    _sound[id(query)] = query
     return query
 
 
