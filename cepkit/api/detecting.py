@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from cepkit.api.arguments import Pattern, checked, measured, order_matters
 from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
+from cepkit.pattern.checks import check_asks_for_matches
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
@@ -170,9 +171,5 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
 def detectable(stream: Stream, pattern: Pattern) -> Query:
     """Return the query that a pattern is, checked once; raises as `check_detectable`."""
     query = checked(stream, pattern)
-    if query.aggregates:
-        raise UnsupportedError(
-            "AGG asks for aggregates, not for matches",
-            hint="`aggregate` gives them; to detect, leave AGG out",
-        )
+    check_asks_for_matches(query)
     return query

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from weakref import WeakValueDictionary
 
-from cepkit.errors import PatternError, nearest
+from cepkit.errors import PatternError, UnsupportedError, nearest
 from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms
 from cepkit.pattern.conditions import Aggregate, Attribute, conjuncts, walk
@@ -14,7 +14,6 @@ from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure, ev
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
-
 
 _sound: WeakValueDictionary[int, Query] = WeakValueDictionary()
 """Queries that have been checked. By identity: as values 1, 1.0 and TRUE are equal."""
@@ -189,3 +188,16 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
 def _name(node: Structure) -> str:
     names = {Seq: "SEQ", And: "AND", Or: "OR", Not: "NOT", Kleene: "KL", Event: "an event"}
     return names[type(node)]
+
+
+def check_asks_for_matches(query: Query) -> None:
+    """Check that a query asks for its matches.
+
+    Raises:
+        UnsupportedError: It asks for their aggregates.
+    """
+    if query.aggregates:
+        raise UnsupportedError(
+            "AGG asks for aggregates, not for matches",
+            hint="`aggregate` gives them; to detect, leave AGG out",
+        )
