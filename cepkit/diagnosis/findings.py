@@ -136,7 +136,7 @@ class Inspector:
                 size = len(binding[variable])
                 off = max(minimum - size, 0 if maximum is None else size - maximum, 0)
                 detail = count_text(size, "event") + (
-                    f", {off} too {_few(size, minimum)}" if off else ""
+                    f", {off} too {'few' if size < minimum else 'many'}" if off else ""
                 )
                 return Finding(
                     requirement, not off, detail, off or None, "events", off / max(1, minimum),
@@ -184,7 +184,7 @@ class Inspector:
         differing = events[int(np.argmax(codes != codes[0]))] if len(codes) else events[0]
         details = []
         for name in names:
-            columns = [self._table.columns.attributes[name].take(_one(e)) for e in events]
+            columns = [self._table.columns.attributes[name].take(np.array([e])) for e in events]
             values = list(dict.fromkeys(map(value_text, columns)))
             if len(values) > 1 or (codes == codes[0]).all():
                 details.append(f"{attribute_text(name)} = {list_text(values, _NAMED)}")
@@ -312,13 +312,5 @@ def _without_implied(findings: list[Finding]) -> list[Finding]:
     return [f for f in findings if not follows(f.requirement)]
 
 
-def _one(event: int) -> Ints:
-    return np.array([event], dtype=np.int64)
-
-
 def _article(kind: str) -> str:
     return f"{'an' if kind[:1].lower() in 'aeiou' and kind[:1] else 'a'} {kind}"
-
-
-def _few(size: int, minimum: int) -> str:
-    return "few" if size < minimum else "many"

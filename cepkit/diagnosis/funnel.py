@@ -21,7 +21,6 @@ from cepkit.diagnosis.requirements import (
     Size,
     Within,
     kind_of,
-    reads_sets,
     requirements_of,
     text_of,
     variables_in,
@@ -29,6 +28,7 @@ from cepkit.diagnosis.requirements import (
 from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.words import list_text
 from cepkit.diagnosis.work import Coverage, Tally, Work
+from cepkit.pattern.conditions import has_set_functions
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import name_text
 from cepkit.pattern.normal_form import Branch
@@ -148,7 +148,7 @@ def _alone(
     events = table.of_types(event.types)
     yield OfType(event), len(table.columns), len(events)
     for requirement in requirements_of(measures.branch):
-        if not isinstance(requirement, Holds) or reads_sets(requirement.condition):
+        if not isinstance(requirement, Holds) or has_set_functions(requirement.condition):
             continue
         about = variables_in(requirement, ())
         if about == {variable} or (first and not about):
@@ -181,7 +181,7 @@ def _due(
                     yield requirement
             case Distinct() | Holds():
                 about = variables_in(requirement, ())
-                sets = isinstance(requirement, Holds) and reads_sets(requirement.condition)
+                sets = isinstance(requirement, Holds) and has_set_functions(requirement.condition)
                 if variable in about and about <= {*bound} and len(about) > 1 and not sets:
                     yield requirement
             case _:
@@ -190,10 +190,7 @@ def _due(
 
 def _scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:
     """Return in words where the events of a variable may lie beside bound ones."""
-    before = [x for x in bound if x in branch.before(variable)]
-    after = [y for y in bound if y in branch.after(variable)]
-    latest = [x for x in before if not branch.after(x) & set(before)]
-    soonest = [y for y in after if not branch.before(y) & set(after)]
+    latest, soonest = branch.neighbours(variable, bound)
     parts = [f"after {list_text(list(map(name_text, latest)))}"] if latest else []
     parts += [f"before {list_text(list(map(name_text, soonest)))}"] if soonest else []
     place = " and ".join(parts) or f"beside {list_text(list(map(name_text, bound)))}"

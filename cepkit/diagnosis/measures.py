@@ -241,8 +241,8 @@ def gaps(condition: Comparison | InList, read: Read) -> Iterator[Floats]:
     match condition:
         case Comparison("!=") | InList(_, _, True):
             return
-        case Comparison("=", Attribute() as left, Attribute() as right) if _are_ids(
-            value(left, read), value(right, read)
+        case Comparison("=", Attribute() as left, Attribute() as right) if (
+            value(left, read).kind == value(right, read).kind == "integer"
         ):
             return
         case Comparison(_, left, right):
@@ -253,11 +253,6 @@ def gaps(condition: Comparison | InList, read: Read) -> Iterator[Floats]:
         one, other = value(left, read), value(right, read)
         if one.kind in _QUANTITIES and other.kind in _QUANTITIES:
             yield difference(one, other)
-
-
-def _are_ids(one: Column, other: Column) -> bool:
-    """Return whether two attributes that should be equal are numbers that only name something."""
-    return one.kind == other.kind == "integer"
 
 
 def difference(one: Column, other: Column) -> Floats:

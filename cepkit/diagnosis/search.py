@@ -37,11 +37,11 @@ from cepkit.diagnosis.requirements import (
     SideBySide,
     Size,
     Within,
-    reads_sets,
     requirements_of,
     variables_in,
 )
 from cepkit.diagnosis.work import Coverage, Tally, Work, WorkBoundError
+from cepkit.pattern.conditions import has_set_functions
 from cepkit.pattern.policies import TimeWindow
 
 _FIRST_CHUNK = 4
@@ -198,7 +198,7 @@ class Search:
                     pass
                 case Distinct():
                     pass
-                case Holds(condition) if not reads_sets(condition):
+                case Holds(condition) if not has_set_functions(condition):
                     pass
                 case _:
                     continue
@@ -294,9 +294,8 @@ class Search:
     def _beside(self, absent: str) -> int:
         """Return, as bits, the variables between which an event must not be."""
         branch = self.measures.branch
-        before, after = branch.before(absent), branch.after(absent)
-        names = [x for x in before if not branch.after(x) & before]
-        names += [y for y in after if not branch.before(y) & after]
+        latest, soonest = branch.neighbours(absent, branch.before(absent) | branch.after(absent))
+        names = [*latest, *soonest]
         return sum(bit for name, bit in self.bits.items() if name in names or not names)
 
     def _with_enough(self, variable: str, partials: Partials) -> Partials:

@@ -26,8 +26,8 @@ from cepkit.pattern.conditions import (
     Expression,
     InList,
     conjuncts,
+    is_filter,
     variables_of,
-    walk,
 )
 from cepkit.pattern.names import name_text
 from cepkit.pattern.nodes import Event
@@ -95,7 +95,7 @@ class SubPattern:
 
 def canonical_event(branch: Branch, variable: str) -> CanonicalEvent:
     """Return the event of a variable of a branch."""
-    alone = (c for c in branch.conditions if _is_filter(c) and variables_of(c) == {variable})
+    alone = (c for c in branch.conditions if is_filter(c) and variables_of(c) == {variable})
     return CanonicalEvent.of(branch.event(variable), alone)
 
 
@@ -119,7 +119,7 @@ def canonical(
         [
             condition
             for condition in branch.conditions
-            if variables_of(condition) <= {*names} and not _is_filter(condition)
+            if variables_of(condition) <= {*names} and not is_filter(condition)
         ],
     )
     # This strategy prefers one match to another by the order of the text.
@@ -196,16 +196,6 @@ def _ranks(keys: Mapping[str, tuple[object, ...]]) -> dict[str, int]:
 
 def _key(form: SubPattern) -> tuple[object, ...]:
     return sorted(form.order), tuple(map(expression_text, form.conditions))
-
-
-def has_set_functions(condition: Expression) -> bool:
-    """Whether a condition is about a whole set, as `avg(b.x) > 1`."""
-    return any(isinstance(node, Aggregate) for node in walk(condition))
-
-
-def _is_filter(condition: Expression) -> bool:
-    """Whether a condition is about one event alone, and not about a whole set."""
-    return len(variables_of(condition)) == 1 and not has_set_functions(condition)
 
 
 def _all_of(conditions: Iterable[Expression], names: Mapping[str, str]) -> tuple[Expression, ...]:

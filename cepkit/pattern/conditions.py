@@ -230,6 +230,16 @@ def variables_of(expression: Expression) -> frozenset[str]:
     return expression.variables
 
 
+def has_set_functions(expression: Expression) -> bool:
+    """Return whether `expression` is about a whole set, as `avg(b.x) > 1`."""
+    return any(isinstance(node, Aggregate) for node in walk(expression))
+
+
+def is_filter(expression: Expression) -> bool:
+    """Return whether `expression` is about one event alone, and not about a whole set."""
+    return len(variables_of(expression)) == 1 and not has_set_functions(expression)
+
+
 def attributes_of(expression: Expression) -> frozenset[tuple[str, str]]:
     """Return the (variable, attribute) pairs that `expression` reads."""
     return frozenset(

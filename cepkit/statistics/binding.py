@@ -17,9 +17,8 @@ from cepkit.pattern.canonical import (
     SubPattern,
     canonical,
     canonical_event,
-    has_set_functions,
 )
-from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.conditions import has_set_functions, variables_of
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
