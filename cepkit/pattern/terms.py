@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from typing import Any, NoReturn, TypeAlias
 
@@ -33,6 +33,42 @@ from cepkit.pattern.conditions import (
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.printer import expression_text
+
+_Operation: TypeAlias = "Callable[[Term, Operand], Term]"
+
+
+def _comparing(operator: ComparisonOperator) -> _Operation:
+    def compared(one: Term, other: Operand) -> Term:
+        if other is None:
+            raise PatternError(
+                f"'{one}' compared with None, which no value equals or differs from",
+                hint="write .is_null() or .is_not_null()",
+            )
+        return Term(Comparison(operator, one.expression, expression_of(other)))
+
+    return compared
+
+
+def _computing(operator: ArithmeticOperator) -> tuple[_Operation, _Operation]:
+    """Return the operation of a term and what stands to its right, and to its left."""
+
+    def computed(one: Operand, other: Operand) -> Term:
+        return Term(Arithmetic(operator, expression_of(one), expression_of(other)))
+
+    return computed, lambda one, other: computed(other, one)
+
+
+def _joining(kind: type[AllOf] | type[AnyOf]) -> tuple[_Operation, _Operation]:
+    """Return the same for conditions."""
+
+    def joined(one: Operand, other: Operand) -> Term:
+        items: list[Expression] = []
+        for part in (_condition(one), _condition(other)):
+            # (a & b) & c is what a & b & c is read as.
+            items.extend(part.items if isinstance(part, kind) else (part,))
+        return Term(kind(tuple(items)))
+
+    return joined, lambda one, other: joined(other, one)
 
 
 class Term:
@@ -71,23 +107,12 @@ class Term:
 
     # Conditions
 
-    def __lt__(self, other: Operand) -> Term:
-        return self._compared("<", other)
-
-    def __le__(self, other: Operand) -> Term:
-        return self._compared("<=", other)
-
-    def __gt__(self, other: Operand) -> Term:
-        return self._compared(">", other)
-
-    def __ge__(self, other: Operand) -> Term:
-        return self._compared(">=", other)
-
-    def __eq__(self, other: Operand) -> Term:  # type: ignore[override]
-        return self._compared("=", other)
-
-    def __ne__(self, other: Operand) -> Term:  # type: ignore[override]
-        return self._compared("!=", other)
+    __lt__ = _comparing("<")
+    __le__ = _comparing("<=")
+    __gt__ = _comparing(">")
+    __ge__ = _comparing(">=")
+    __eq__ = _comparing("=")  # type: ignore[assignment]
+    __ne__ = _comparing("!=")  # type: ignore[assignment]
 
     def is_in(self, choices: Iterable[Operand]) -> Term:
         """Return the condition that this equals one of `choices`."""
@@ -113,66 +138,25 @@ class Term:
         """Return the condition that this is not missing."""
         return Term(IsNull(self.expression, negated=True))
 
-    def __and__(self, other: Operand) -> Term:
-        return Term(AllOf(_joined(AllOf, self, other)))
-
-    def __rand__(self, other: Operand) -> Term:
-        return Term(AllOf(_joined(AllOf, other, self)))
-
-    def __or__(self, other: Operand) -> Term:
-        return Term(AnyOf(_joined(AnyOf, self, other)))
-
-    def __ror__(self, other: Operand) -> Term:
-        return Term(AnyOf(_joined(AnyOf, other, self)))
+    __and__, __rand__ = _joining(AllOf)
+    __or__, __ror__ = _joining(AnyOf)
 
     def __invert__(self) -> Term:
         return Term(Complement(_condition(self)))
 
     # Values
 
-    def __add__(self, other: Operand) -> Term:
-        return _arithmetic("+", self, other)
-
-    def __radd__(self, other: Operand) -> Term:
-        return _arithmetic("+", other, self)
-
-    def __sub__(self, other: Operand) -> Term:
-        return _arithmetic("-", self, other)
-
-    def __rsub__(self, other: Operand) -> Term:
-        return _arithmetic("-", other, self)
-
-    def __mul__(self, other: Operand) -> Term:
-        return _arithmetic("*", self, other)
-
-    def __rmul__(self, other: Operand) -> Term:
-        return _arithmetic("*", other, self)
-
-    def __truediv__(self, other: Operand) -> Term:
-        return _arithmetic("/", self, other)
-
-    def __rtruediv__(self, other: Operand) -> Term:
-        return _arithmetic("/", other, self)
-
-    def __mod__(self, other: Operand) -> Term:
-        return _arithmetic("%", self, other)
-
-    def __rmod__(self, other: Operand) -> Term:
-        return _arithmetic("%", other, self)
+    __add__, __radd__ = _computing("+")
+    __sub__, __rsub__ = _computing("-")
+    __mul__, __rmul__ = _computing("*")
+    __truediv__, __rtruediv__ = _computing("/")
+    __mod__, __rmod__ = _computing("%")
 
     def __neg__(self) -> Term:
         return Term(Negative(self.expression))
 
     def __abs__(self) -> Term:
         return Term(Call("abs", (self.expression,)))
-
-    def _compared(self, operator: ComparisonOperator, other: Operand) -> Term:
-        if other is None:
-            raise PatternError(
-                f"'{self}' compared with None, which no value equals or differs from",
-                hint="write .is_null() or .is_not_null()",
-            )
-        return Term(Comparison(operator, self.expression, expression_of(other)))
 
     def _choices(self, choices: Iterable[Operand]) -> tuple[Expression, ...]:
         if isinstance(choices, str) or not isinstance(choices, Iterable):
@@ -317,10 +301,6 @@ def _duration(duration: Any) -> timedelta:
     return timedelta(microseconds=int(exact.astype(np.int64)))
 
 
-def _arithmetic(operator: ArithmeticOperator, left: Operand, right: Operand) -> Term:
-    return Term(Arithmetic(operator, expression_of(left), expression_of(right)))
-
-
 def _aggregate(function: str, what: Variable | Term) -> Term:
     if isinstance(what, Variable):
         return Term(Aggregate(function, str(what)))
@@ -343,13 +323,3 @@ def _condition(operand: Operand) -> Expression:
             hint="& and | bind more tightly than <: bracket each comparison",
         )
     return expression
-
-
-def _joined(
-    kind: type[AllOf] | type[AnyOf], left: Operand, right: Operand
-) -> tuple[Expression, ...]:
-    items: list[Expression] = []
-    for part in (_condition(left), _condition(right)):
-        # (a & b) & c is what a & b & c is read as.
-        items.extend(part.items if isinstance(part, kind) else (part,))
-    return tuple(items)
