@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.branches import bind_branches, run_branches
 from cepkit.columnar.compile.program import Clock, Program
 from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.columnar.forest import matches_of
 from cepkit.columnar.kleene.limits import (
     MOST_SETS,
     MOST_TRIED,
@@ -275,7 +275,7 @@ class Detector:
                 self.query.branches, programs, columns, counters, slice_rows=self._slice_rows
             )
         elif owned.since is not None or owned.until is not None:
-            yield from run_branches(bind_branches(programs, columns, owned), counters, choice)
+            yield from matches_of(self.query, columns, owned, counters, choice)
         else:
             yield from self._sliced(columns, choice, counters)
 
@@ -298,6 +298,6 @@ class Detector:
             part = columns if ahead - begin == n else columns.slice(begin, ahead)
             since = None if first == 0 else int(values[first])
             until = None if end == n else int(values[end])
-            bound = bind_branches(programs, part, Owned(since, until, clock))
-            for number, block in run_branches(bound, counters, choice):
+            owned = Owned(since, until, clock)
+            for number, block in matches_of(self.query, part, owned, counters, choice):
                 yield number, block if begin == 0 else block.shifted(begin)

@@ -58,7 +58,7 @@ class CanonicalEvent:
     @classmethod
     def of(cls, event: Event, conditions: Iterable[Expression]) -> CanonicalEvent:
         """Return an event with the conditions about it alone."""
-        return cls(event.types, _all_of(conditions, {event.variable: PLACEHOLDER}))
+        return cls(event.types, canonical_conditions(conditions, {event.variable: PLACEHOLDER}))
 
     def __str__(self) -> str:
         types = "ANY" if self.types is None else " | ".join(map(name_text, sorted(self.types)))
@@ -145,7 +145,9 @@ class _Part:
             frozenset(at[e.variable] for e in branch.negated if e.variable in at),
             tuple(sorted((at[v], low, high) for v, low, high in branch.repeated if v in at)),
             frozenset((at[x], at[y]) for x, y in branch.order if x in at and y in at),
-            _all_of(self.conditions, {name: f"_{place}" for name, place in at.items()}),
+            canonical_conditions(
+                self.conditions, {name: f"_{place}" for name, place in at.items()}
+            ),
             _inclusive(branch.window),
             branch.strategy,
             tuple(sorted({*branch.partition_by})),
@@ -161,8 +163,8 @@ class _Part:
         if math.prod(math.factorial(len(group)) for group in groups) > MOST_ARRANGEMENTS:
             yield tuple(chain.from_iterable(groups))
             return
-        for choice in product(*map(permutations, groups)):
-            yield tuple(chain.from_iterable(choice))
+        for chosen in product(*map(permutations, groups)):
+            yield tuple(chain.from_iterable(chosen))
 
     def _colours(self) -> dict[str, int]:
         """Return numbers that differ where variables differ in what is said of them."""
@@ -186,7 +188,7 @@ class _Part:
         )
         names = {v: f"_{colour}" for v, colour in colours.items()} | {variable: PLACEHOLDER}
         about = [c for c in self.conditions if variable in variables_of(c)]
-        return others, sorted(map(expression_text, _all_of(about, names)))
+        return others, sorted(map(expression_text, canonical_conditions(about, names)))
 
 
 def _ranks(keys: Mapping[str, tuple[object, ...]]) -> dict[str, int]:
@@ -198,7 +200,9 @@ def _key(form: SubPattern) -> tuple[object, ...]:
     return sorted(form.order), tuple(map(expression_text, form.conditions))
 
 
-def _all_of(conditions: Iterable[Expression], names: Mapping[str, str]) -> tuple[Expression, ...]:
+def canonical_conditions(
+    conditions: Iterable[Expression], names: Mapping[str, str]
+) -> tuple[Expression, ...]:
     """Return what conditions demand together, over new names, each part once and in one order."""
 
     def renamed(node: Attribute | Aggregate) -> Expression:
@@ -206,11 +210,11 @@ def _all_of(conditions: Iterable[Expression], names: Mapping[str, str]) -> tuple
 
     parts: set[Expression] = set()
     for condition in conditions:
-        positive = without_not(condition)
+        whole = without_not(condition)
         # A part about fewer variables would be another condition: under NOT, and as a filter.
-        split = conjuncts(positive)
-        alike = all(variables_of(part) == variables_of(positive) for part in split)
-        parts.update(_in_one_form(replaced(p, renamed)) for p in (split if alike else (positive,)))
+        split = conjuncts(whole)
+        alike = all(variables_of(part) == variables_of(whole) for part in split)
+        parts.update(_in_one_form(replaced(p, renamed)) for p in (split if alike else (whole,)))
     return _sorted(parts)
 
 
