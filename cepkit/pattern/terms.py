@@ -10,26 +10,8 @@ import numpy as np
 
 from cepkit.arguments import typed
 from cepkit.errors import PatternError, shown
+from cepkit.pattern import conditions as c
 from cepkit.pattern.aggregates import AGGREGATES
-from cepkit.pattern.conditions import (
-    Aggregate,
-    AllOf,
-    AnyOf,
-    Arithmetic,
-    ArithmeticOperator,
-    Attribute,
-    Between,
-    Call,
-    Comparison,
-    ComparisonOperator,
-    Complement,
-    Constant,
-    Expression,
-    InList,
-    IsNull,
-    Literal,
-    Negative,
-)
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.printer import expression_text
@@ -37,32 +19,32 @@ from cepkit.pattern.printer import expression_text
 _Operation: TypeAlias = "Callable[[Term, Operand], Term]"
 
 
-def _comparing(operator: ComparisonOperator) -> _Operation:
+def _comparing(operator: c.ComparisonOperator) -> _Operation:
     def compared(one: Term, other: Operand) -> Term:
         if other is None:
             raise PatternError(
                 f"'{one}' compared with None, which no value equals or differs from",
                 hint="write .is_null() or .is_not_null()",
             )
-        return Term(Comparison(operator, one.expression, expression_of(other)))
+        return Term(c.Comparison(operator, one.expression, expression_of(other)))
 
     return compared
 
 
-def _computing(operator: ArithmeticOperator) -> tuple[_Operation, _Operation]:
+def _computing(operator: c.ArithmeticOperator) -> tuple[_Operation, _Operation]:
     """Return the operation of a term and what stands to its right, and to its left."""
 
     def computed(one: Operand, other: Operand) -> Term:
-        return Term(Arithmetic(operator, expression_of(one), expression_of(other)))
+        return Term(c.Arithmetic(operator, expression_of(one), expression_of(other)))
 
     return computed, lambda one, other: computed(other, one)
 
 
-def _joining(kind: type[AllOf] | type[AnyOf]) -> tuple[_Operation, _Operation]:
+def _joining(kind: type[c.AllOf] | type[c.AnyOf]) -> tuple[_Operation, _Operation]:
     """Return the same for conditions."""
 
     def joined(one: Operand, other: Operand) -> Term:
-        items: list[Expression] = []
+        items: list[c.Expression] = []
         for part in (_condition(one), _condition(other)):
             # (a & b) & c is what a & b & c is read as.
             items.extend(part.items if isinstance(part, kind) else (part,))
@@ -85,9 +67,9 @@ class Term:
     __iter__ = None
     __array_ufunc__ = None  # what stands beside a constant of NumPy's is asked for the operator
 
-    expression: Expression
+    expression: c.Expression
 
-    def __init__(self, expression: Expression) -> None:
+    def __init__(self, expression: c.Expression) -> None:
         self.expression = expression
 
     def __bool__(self) -> NoReturn:
@@ -116,33 +98,33 @@ class Term:
 
     def is_in(self, choices: Iterable[Operand]) -> Term:
         """Return the condition that this equals one of `choices`."""
-        return Term(InList(self.expression, self._choices(choices)))
+        return Term(c.InList(self.expression, self._choices(choices)))
 
     def not_in(self, choices: Iterable[Operand]) -> Term:
         """Return the condition that this equals none of `choices`."""
-        return Term(InList(self.expression, self._choices(choices), negated=True))
+        return Term(c.InList(self.expression, self._choices(choices), negated=True))
 
     def between(self, low: Operand, high: Operand) -> Term:
         """Return the condition that this lies between `low` and `high`, both included."""
-        return Term(Between(self.expression, expression_of(low), expression_of(high)))
+        return Term(c.Between(self.expression, expression_of(low), expression_of(high)))
 
     def not_between(self, low: Operand, high: Operand) -> Term:
         """Return the condition that this lies below `low` or above `high`."""
-        return Term(Between(self.expression, expression_of(low), expression_of(high), True))
+        return Term(c.Between(self.expression, expression_of(low), expression_of(high), True))
 
     def is_null(self) -> Term:
         """Return the condition that this is missing (null or NaN)."""
-        return Term(IsNull(self.expression))
+        return Term(c.IsNull(self.expression))
 
     def is_not_null(self) -> Term:
         """Return the condition that this is not missing."""
-        return Term(IsNull(self.expression, negated=True))
+        return Term(c.IsNull(self.expression, negated=True))
 
-    __and__, __rand__ = _joining(AllOf)
-    __or__, __ror__ = _joining(AnyOf)
+    __and__, __rand__ = _joining(c.AllOf)
+    __or__, __ror__ = _joining(c.AnyOf)
 
     def __invert__(self) -> Term:
-        return Term(Complement(_condition(self)))
+        return Term(c.Complement(_condition(self)))
 
     # Values
 
@@ -153,12 +135,12 @@ class Term:
     __mod__, __rmod__ = _computing("%")
 
     def __neg__(self) -> Term:
-        return Term(Negative(self.expression))
+        return Term(c.Negative(self.expression))
 
     def __abs__(self) -> Term:
-        return Term(Call("abs", (self.expression,)))
+        return Term(c.Call("abs", (self.expression,)))
 
-    def _choices(self, choices: Iterable[Operand]) -> tuple[Expression, ...]:
+    def _choices(self, choices: Iterable[Operand]) -> tuple[c.Expression, ...]:
         if isinstance(choices, str) or not isinstance(choices, Iterable):
             raise PatternError(f"'{self}' in {shown(choices)}", expected="a list of values")
         return tuple(map(expression_of, choices))
@@ -187,7 +169,7 @@ class Variable:
             raise PatternError(
                 f"the attribute {shown(name)} of '{self}'", expected="a column's name"
             )
-        return Term(Attribute(self._name, name))
+        return Term(c.Attribute(self._name, name))
 
     def __str__(self) -> str:
         return self._name
@@ -196,7 +178,7 @@ class Variable:
         return f"<Variable {self}>"
 
 
-Operand: TypeAlias = Term | Constant
+Operand: TypeAlias = Term | c.Constant
 
 
 @typed
@@ -215,12 +197,12 @@ def fn(function: str, *arguments: Operand) -> Term:
         (what,) = arguments
         return _aggregate(function.lower(), what)  # type: ignore[arg-type]
     name = function.lower() if function.lower() in FUNCTIONS else function
-    return Term(Call(name, tuple(map(expression_of, arguments))))
+    return Term(c.Call(name, tuple(map(expression_of, arguments))))
 
 
 def count(what: Variable | Term | None = None) -> Term:
     """Return the number of events of a variable under KL; of matches, without an argument."""
-    return Term(Aggregate("count")) if what is None else _aggregate("count", what)
+    return Term(c.Aggregate("count")) if what is None else _aggregate("count", what)
 
 
 def sum_(what: Term) -> Term:
@@ -253,7 +235,7 @@ def last(what: Term) -> Term:
     return _aggregate("last", what)
 
 
-def expression_of(value: Operand) -> Expression:
+def expression_of(value: Operand) -> c.Expression:
     """Return the node of a term, or of a constant of Python, NumPy or pandas.
 
     Raises:
@@ -267,7 +249,7 @@ def expression_of(value: Operand) -> Expression:
             f"'{node}' alone is no value", expected=f"an attribute, as in {node}.price"
         )
     if isinstance(node, timedelta | np.timedelta64):
-        return Literal(_duration(node))
+        return c.Literal(_duration(node))
     if type(node).__module__ == "numpy" and getattr(node, "shape", None) == ():
         node = node.item()
     if type(node) is int and not -(2**63) <= node < 2**63:
@@ -276,7 +258,7 @@ def expression_of(value: Operand) -> Expression:
             hint="as a float, with a decimal point, it may be larger",
         )
     if node is None or type(node) in (int, float, str, bool):
-        return Literal(node)
+        return c.Literal(node)
     hint = "a time is written as a text: a.ts > '2024-05-01 09:30:00'"
     raise PatternError(
         f"a constant of the type {type(node).__name__}",
@@ -303,19 +285,19 @@ def _duration(duration: Any) -> timedelta:
 
 def _aggregate(function: str, what: Variable | Term) -> Term:
     if isinstance(what, Variable):
-        return Term(Aggregate(function, str(what)))
+        return Term(c.Aggregate(function, str(what)))
     operand = expression_of(what)
-    if not isinstance(operand, Attribute):
+    if not isinstance(operand, c.Attribute):
         raise PatternError(
             f"{function} of '{what}'", expected="an attribute of a variable, as in b.price"
         )
-    return Term(Aggregate(function, operand.variable, operand.name))
+    return Term(c.Aggregate(function, operand.variable, operand.name))
 
 
-def _condition(operand: Operand) -> Expression:
+def _condition(operand: Operand) -> c.Expression:
     expression = expression_of(operand)
-    if isinstance(expression, Arithmetic | Negative | Aggregate) or (
-        isinstance(expression, Literal) and not isinstance(expression.value, bool | None)
+    if isinstance(expression, c.Arithmetic | c.Negative | c.Aggregate) or (
+        isinstance(expression, c.Literal) and not isinstance(expression.value, bool | None)
     ):
         raise PatternError(
             f"'{expression_text(expression)}' is a value, not a condition",
