@@ -331,9 +331,11 @@ def _bounds(
     if branch.repeated:
         names = variables_text([v for v, _, _ in branch.repeated])
         notes.append(f"of {names} (KL) one event is looked at a time")
-        for each in req.requirements_of(branch):
-            if isinstance(each, req.Holds) and req.about_sets(each):
-                notes.append(f"not looked at, as it is about whole sets: {req.text_of(each)}")
+        notes += [
+            f"not looked at, as it is about whole sets: {req.text_of(each)}"
+            for each in req.requirements_of(branch)
+            if isinstance(each, req.Holds) and req.about_sets(each)
+        ]
     if question.query.strategy is Strategy.SKIP_TILL_NEXT_MATCH and near:
         notes.append("matches that skip-till-next-match leaves out are no near misses here")
     return notes
