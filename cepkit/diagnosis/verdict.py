@@ -45,18 +45,18 @@ class Completion:
 
     @property
     def violated(self) -> tuple[Finding, ...]:
-        """What does not hold."""
+        """The findings that do not hold."""
         return tuple(f for f in self.findings if f.holds is False)
 
     @property
     def rank(self) -> tuple[int, float]:
-        """What completions are ranked by."""
+        """The number of violations and their sum: completions with less come first."""
         return len(self.violated), sum(f.relative for f in self.violated)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What comes of given events in one branch.
+    """The outcome for given events in one branch.
 
     Attributes:
         is_match: Whether they are a match or part of one; None where that could not be decided.

@@ -45,7 +45,7 @@ MOST_ARRANGEMENTS = 720
 
 @dataclass(frozen=True, slots=True)
 class CanonicalEvent:
-    """What an event must be like, whatever its name.
+    """The types of an event and the conditions about it alone, without its name.
 
     Attributes:
         types: Its types, None for any.
@@ -131,7 +131,7 @@ def canonical(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a branch says about some variables; `conditions` are those that are no filters."""
+    """Some variables of a branch; `conditions` are those about them that are no filters."""
 
     branch: Branch
     events: Mapping[str, CanonicalEvent]

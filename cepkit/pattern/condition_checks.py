@@ -62,7 +62,7 @@ def _fits(value: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What conditions must know of a pattern's events.
+    """The events of a pattern, as checks of conditions need them.
 
     Attributes:
         names: All variables.
@@ -78,7 +78,7 @@ class Events:
 
     @classmethod
     def of(cls, structure: Structure) -> Events:
-        """Return them."""
+        """Return the events of a pattern."""
         nodes = tuple(walk_structure(structure))
         absent = (node.item for node in nodes if isinstance(node, Not))
         return cls(

@@ -28,7 +28,7 @@ Constant: TypeAlias = int | float | str | bool | timedelta | None
 
 
 class _Node:
-    """What all expressions have: the variables that they mention, found once."""
+    """The base of all expressions: the variables that they mention, computed once."""
 
     __slots__ = ("_variables",)
 

@@ -62,7 +62,7 @@ def measured_form(branch: Branch, names: frozenset[str]) -> SubPattern:
 
 @dataclass(slots=True)
 class CanonicalStatistics:
-    """What statistics of patterns say of events and sub-patterns, whatever their names.
+    """Statistics of canonical events and sub-patterns, without the names of variables.
 
     Attributes:
         parts: The fields of the statistics, by name; what stands first counts.

@@ -28,7 +28,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Fate(Printed):
-    """What an instance went through.
+    """The history of an instance.
 
     Attributes:
         instance: Its number.

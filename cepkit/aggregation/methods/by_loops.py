@@ -94,7 +94,7 @@ def _by_stacks(operations: Operations, lanes: Lanes, emit: Emit, prime: int = 0)
 
 
 class _Output:
-    """What loops are given, and where they write.
+    """The input of a loop, and the arrays that it writes its rows to.
 
     Attributes:
         steps: The operations.

@@ -104,7 +104,7 @@ def run_alone(operations: Operations, lanes: Lanes, emit: Emit) -> Moments:
 
 
 class _Found:
-    """What is written of some moments of each sequence.
+    """The rows of some moments of each sequence, as the loop writes them.
 
     Args:
         moments: How many there may be of each.

@@ -23,7 +23,7 @@ from cepkit.tracing.clauses import Clauses
 
 
 class Rules:
-    """What a branch demands of its events.
+    """The demands of a branch on its events.
 
     Args:
         branch: The branch.

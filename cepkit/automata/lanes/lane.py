@@ -29,7 +29,7 @@ looked at."""
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a lane is told of the run that it is part of.
+    """The run that a lane is part of.
 
     Attributes:
         rules: What its branch demands.

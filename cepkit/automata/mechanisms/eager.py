@@ -41,7 +41,7 @@ class EagerNFA:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Move:
-    """What an event does that comes for a variable in a state.
+    """The transition of a state by an event for a variable.
 
     Attributes:
         stage: Where in time it must lie.

@@ -146,7 +146,7 @@ class JoinProgram:
 
 
 class JoinLane(Lane):
-    """What is kept at the nodes of the tree in one partition."""
+    """The instances at the nodes of the tree in one partition."""
 
     def __init__(self, setting: Setting, program: JoinProgram) -> None:
         super().__init__(setting)

@@ -48,7 +48,7 @@ _MEASURES: Mapping[str, tuple[str, Callable[[Measured], float]]] = MappingProxyT
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPlan:
-    """A plan that was to be run, once, whoever found it.
+    """A plan that was to be run, with all planners that found it.
 
     Attributes:
         planners: Who found it.

@@ -22,7 +22,7 @@ _NAME_LENGTH = 26
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What satisfies the conditions between some variables, and within which limits that lies."""
+    """The selectivity of the conditions between some variables, with its confidence interval."""
 
     variables: str
     share: float
