@@ -189,7 +189,7 @@ def write_text(
 
 
 class _Part(io.FileIO):
-    """A file that is being written: what fails is told of the file that it is going to be."""
+    """A file that is being written; errors name the file that it is going to be."""
 
     def __init__(self, path: Path, target: Path) -> None:
         super().__init__(path, "x")

@@ -20,7 +20,7 @@ _EQUAL = 1.0 - 1e-12
 
 
 class Tables(NamedTuple):
-    """What sets of variables cost, each table with a number for every set.
+    """The costs of sets of variables, each table with a number for every set.
 
     Attributes:
         alive: What a set of partial matches costs.

@@ -27,7 +27,7 @@ from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.slices.blocks import Block, Members
 from cepkit.errors import LimitError
 from cepkit.memory import Room
-from cepkit.pattern.conditions import Aggregate, Expression, variables_of, walk
+from cepkit.pattern.conditions import is_filter, variables_of
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.normal_form import normal_form
@@ -167,15 +167,11 @@ def triggers_of(query: Query, columns: EventColumns, groups: Groups) -> Triggers
                 [
                     without_not(condition)
                     for condition in branch.conditions
-                    if variables_of(condition) == {event.variable} and not _of_sets(condition)
+                    if is_filter(condition) and event.variable in variables_of(condition)
                 ],
             )
     rows = np.flatnonzero(is_trigger)
     return Triggers(rows, columns.ts[rows], groups[rows])
-
-
-def _of_sets(condition: Expression) -> bool:
-    return any(isinstance(node, Aggregate) for node in walk(condition))
 
 
 def _moments(

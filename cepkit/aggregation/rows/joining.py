@@ -27,7 +27,7 @@ Bits = npt.NDArray[np.bool_]
 
 
 class _Changes(NamedTuple):
-    """What the keys say, in the order of time.
+    """The rows of all keys in the order of time.
 
     Attributes:
         ts: int64[changes], when.

@@ -39,7 +39,7 @@ SAFE = 2.0**62
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Lanes:
-    """What is carried beside the number of matches.
+    """The accumulators that loops carry beside the number of matches.
 
     Attributes:
         int_at: The position of each integer lane.

@@ -152,7 +152,7 @@ def tree_of(
 
 
 class _Growing:
-    """Makes the nodes from below; what has been told at one is not told again above it."""
+    """Makes the nodes from below; what stands at one does not stand again above it."""
 
     def __init__(
         self,

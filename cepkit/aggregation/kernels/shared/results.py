@@ -48,7 +48,7 @@ def dot(rows: npt.NDArray[Any], row: np.uintp, lo: np.uintp, hi: np.uintp, befor
 
 @called
 def dot_reals(f: Floats, row: np.uintp, lo: np.uintp, hi: np.uintp, before: Before) -> float:
-    """As `dot`, of a float lane and the numbers of matches that snapshots have."""
+    """Return the dot product of a float lane and the numbers of matches that snapshots have."""
     snaps, wide, _, kept, mine, oldest = before
     result = 0.0
     for place in range(lo, hi):
