@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cepkit.api import register_function as register_function
     from cepkit.api import sample_clicks as sample_clicks
     from cepkit.api import sample_stocks as sample_stocks
+    from cepkit.api import share_plans as share_plans
     from cepkit.api import simulate as simulate
     from cepkit.api import weigh_plans as weigh_plans
     from cepkit.api import what_if as what_if
@@ -58,6 +59,7 @@ _HOMES = {
         "register_function",
         "sample_clicks",
         "sample_stocks",
+        "share_plans",
         "simulate",
         "weigh_plans",
         "what_if",
@@ -75,6 +77,7 @@ _MODULES = {
     "costs": "cepkit.costs",
     "decisions": "cepkit.adaptation.decisions",
     "planners": "cepkit.planners",
+    "sharing": "cepkit.sharing",
 }
 
 __all__ = [*_HOME_OF, *_MODULES]  # noqa: PLE0604 - the names of the tables above

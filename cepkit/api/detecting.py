@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepkit.api.arguments import Pattern, checked, measured, order_matters
 from cepkit.arguments import typed
@@ -18,11 +18,26 @@ if TYPE_CHECKING:
     from cepkit.adaptation.decisions import Decision
     from cepkit.adaptation.loop import Adaptation
     from cepkit.columnar.results.matches import Matches
+    from cepkit.columnar.results.several import SeveralMatches
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.spark.matches.result import SparkMatches
 
 
-@typed
+@overload
+def detect(
+    stream: Stream,
+    pattern: list[Any] | tuple[Any, ...] | dict[str, Any],
+    plan: Any = None,
+    *,
+    share: Literal["auto", "none", "prefix", "tree"] = "auto",
+    limit: int | None = None,
+    sets: Literal["every", "maximal"] = "every",
+    slice_seconds: float | None = None,
+    slice_events: int | None = None,
+) -> SeveralMatches: ...
+
+
+@overload
 def detect(
     stream: Stream,
     pattern: Pattern,
@@ -33,17 +48,37 @@ def detect(
     slice_seconds: float | None = None,
     slice_events: int | None = None,
     adapt: str | Decision | Adaptation = "static",
-) -> Matches | SparkMatches:
-    """Find all matches of a pattern.
+) -> Matches | SparkMatches: ...
+
+
+@typed
+def detect(
+    stream: Stream,
+    pattern: Pattern | Sequence[Pattern] | Mapping[str, Pattern],
+    plan: Any = None,
+    *,
+    share: Literal["auto", "none", "prefix", "tree"] = "auto",
+    limit: int | None = None,
+    sets: Literal["every", "maximal"] = "every",
+    slice_seconds: float | None = None,
+    slice_events: int | None = None,
+    adapt: str | Decision | Adaptation = "static",
+) -> Matches | SeveralMatches | SparkMatches:
+    """Find all matches of a pattern, or of several.
 
     Nothing is computed before it is asked for.
 
     Args:
         stream: From `events`.
-        pattern: The query, or its text.
+        pattern: The query, or its text; or several, as a list or as {"name": query}. Several are
+            found in one pass, and what they begin with in common is found once.
         plan: From `choose_plan`; or the order of the variables, as ["c", "b", "a"]; None to
-            profile the stream and take the cheapest plan.
-        limit: The most matches wanted.
+            profile the stream and take the cheapest plan. Of several queries a list of plans, or
+            what `share_plans` returns.
+        share: What several queries may have in common: "prefix" the steps that they begin with,
+            "tree" the subtrees of their plans as well, "none" nothing but the scan of the stream;
+            "auto" what is cheapest. The matches are the same.
+        limit: The most matches wanted, of several queries of each.
         sets: Which sets of Kleene variables make matches: "every" non-empty one, or "maximal":
             for each choice of the other events the largest set alone. The number of matches is
             what `.count()` gives, without making them. Under skip-till-next-match it makes no
@@ -59,7 +94,9 @@ def detect(
 
     Returns:
         From Spark a Spark DataFrame, otherwise `Matches`; both with a struct column for each
-        variable, `match_start` and `match_end`, in no particular order, and `explain()`.
+        variable, `match_start` and `match_end`, in no particular order, and `explain()`. Of several
+        queries a sequence of such results, which also has `counts()`, `explain()` and `together`,
+        the matches of all of them from one pass, with the name of the query.
 
     Raises:
         PatternError: The pattern reads a column that the stream does not have, or compares what
@@ -69,7 +106,8 @@ def detect(
         LimitError: When matches are asked for: there would be too many sets to write or to try, or
             too many matches to hold in memory.
     """
-    query = detectable(stream, pattern)
+    several = isinstance(pattern, list | tuple | dict)
+    query = None if several else detectable(stream, pattern)
     if limit is not None and limit < 0:
         raise StreamError(f"a limit of {limit} matches", expected="0 or more")
     if sets not in ("every", "maximal"):
@@ -78,6 +116,17 @@ def detect(
         raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
     if slice_events is not None and slice_events < 1:
         raise StreamError(f"slices of {slice_events} events", expected="1 or more")
+    if several:
+        from cepkit.api.several import detect_several
+
+        if adapt != "static":
+            raise UnsupportedError(
+                "plans that follow the stream, of several patterns",
+                hint="detect them one by one, or leave `adapt` out",
+            )
+        patterns: Any = pattern
+        return detect_several(stream, patterns, plan, share, limit=limit, sets=sets)
+    assert query is not None
     if plan is None and order_matters(query):
         plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
     else:

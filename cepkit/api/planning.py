@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from cepkit.api.detecting import detectable
 from cepkit.arguments import check_range, typed
 from cepkit.costs import COSTS, CostModel
 from cepkit.costs.latency import NOTHING_KNOWN
-from cepkit.errors import ArgumentError, PatternError, PlanError, StreamError
+from cepkit.errors import ArgumentError, PatternError, PlanError, StatisticsError, StreamError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.checks import check_plan
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from cepkit.planners.compare import PlanComparison
     from cepkit.planners.tradeoff import Tradeoff
     from cepkit.planners.what_if import WhatIf
+    from cepkit.sharing import SharedPlan, SharingObserver, SharingSearch
+    from cepkit.sharing.parts import Share
 
 
 @typed
@@ -162,6 +164,54 @@ def compare_plans(
     from cepkit.columnar.results.measuring import run_plans
 
     return run_plans(comparison, stream.head(events))
+
+
+@typed
+def share_plans(
+    patterns: list[Any] | tuple[Any, ...] | Mapping[str, Any],
+    statistics: Statistics,
+    share: Share = "auto",
+    *,
+    search: str | SharingSearch = "greedy-merge",
+    cost: str | CostModel = "work",
+    observe: SharingObserver | None = None,
+) -> SharedPlan:
+    """Return a plan for each of several patterns, made to share what they have in common.
+
+    The system of *Real-Time Multi-Pattern Detection over Event Streams*, a published patent
+    application (US 2022/0091909 A1); the greedy merge is cepkit's own, and `share="none"` needs
+    nothing of it.
+
+    Args:
+        patterns: Queries or their texts, in a list, or in a dict by name.
+        statistics: From `profile` of all of them, or made by hand.
+        share: "prefix" for orders that begin alike, "tree" for subtrees, "none" for each pattern's
+            best order, "auto" for prefixes, and subtrees where they promise to halve the work.
+        search: A name of `cepkit.sharing.SEARCHES`, or a search with settings of one's own.
+        cost: "work" (candidates and partial matches for each second), or "partial-matches".
+        observe: Called with where the search stands (`cepkit.sharing.SharingObserved`).
+
+    Raises:
+        PatternError: There is no pattern, or one that means nothing; the error says which.
+        PlanError: No search, no cost model or no way of sharing has that name.
+        StatisticsError: The statistics lack an event or a condition of a pattern.
+        LimitError: The search is exact, and the patterns are too many for it.
+    """
+    from cepkit.sharing.choose import share_plans as shared
+
+    named = isinstance(patterns, Mapping)
+    listed = list(patterns.values()) if isinstance(patterns, Mapping) else list(patterns)
+    queries = []
+    for number, each in enumerate(listed, 1):
+        with telling(f"pattern {number} of {len(listed)}"):
+            queries.append(as_query(each))
+    if not isinstance(statistics, Statistics):
+        raise StatisticsError(
+            f"a {type(statistics).__name__} where statistics belong",
+            hint="cepkit.profile(stream, [pattern, another]) measures them",
+        )
+    given = dict(zip(patterns, queries, strict=True)) if named else queries
+    return shared(given, statistics, share, search, COSTS.pick(cost), observe)
 
 
 @typed

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.branches import bind_branches, run_branches
 from cepkit.columnar.compile.program import Clock
 from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.columnar.forest import matches_of
 from cepkit.columnar.kleene.limits import (
     MOST_SETS,
     MOST_TRIED,
@@ -283,11 +283,12 @@ class Detector:
             assert work is not None
             yield from self._adapted(self._plans, columns, owned, choice, work)
         elif owned.since is not None or owned.until is not None:
-            yield from run_branches(bind_branches(programs, columns, owned), counters, choice)
+            yield from matches_of(self.query, columns, owned, counters, choice)
         else:
             for part in self._parts(columns, owned, SLICE_ROWS):
-                bound = bind_branches(programs, part.columns, part.owned)
-                for number, block in run_branches(bound, counters, choice):
+                for number, block in matches_of(
+                    self.query, part.columns, part.owned, counters, choice
+                ):
                     yield number, part.placed(block)
 
     def _adapted(
@@ -303,8 +304,7 @@ class Detector:
             plan = plans(columns, part.first, part.end)
             counters = work.of(plan)
             candidates, partial_matches = total(counters)
-            bound = bind_branches(plan.query.programs, part.columns, part.owned)
-            for number, block in run_branches(bound, counters, choice):
+            for number, block in matches_of(plan.query, part.columns, part.owned, counters, choice):
                 yield number, part.placed(block)
             now = total(counters)
             if part.first < part.end:

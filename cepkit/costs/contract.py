@@ -56,13 +56,13 @@ class BranchCost:
 
     Attributes:
         variables: Those of the branch, in pattern order.
-        kept: What a set of partial matches costs; None for nothing.
+        alive: What a set of partial matches costs; None for nothing.
         pairs: What looking at pairs costs; None for nothing.
         waiting: What costs time after the last event; None for nothing.
     """
 
     variables: tuple[str, ...]
-    kept: SetFunction | None = None
+    alive: SetFunction | None = None
     pairs: PairCost | None = None
     waiting: WaitCost | None = None
 
@@ -93,11 +93,11 @@ class BranchCost:
         return log_sum((self._work(left, right), self._waiting_join(left, right)))
 
     def _work(self, left: int, right: int) -> float:
-        kept = [] if self.kept is None else [self.kept(left | right)]
+        costs = [] if self.alive is None else [self.alive(left | right)]
         if self.pairs is not None:
             both, side = self.pairs.between(left | right), self.pairs.side
-            kept.append(both + side(left) + side(right))
-        return log_sum(kept)
+            costs.append(both + side(left) + side(right))
+        return log_sum(costs)
 
     def _waiting_step(self, bound: int, new: int) -> float:
         if self.waiting is None:

@@ -151,14 +151,14 @@ class Inspector:
 
     def _type(self, requirement: OfType, event: Event, binding: Binding) -> Finding:
         columns = self._table.columns
-        named = {e: columns.type_names[int(columns.types[e])] for e in binding[event.variable]}
-        wrong = [e for e, kind in named.items() if event.types and kind not in event.types]
+        types = {e: columns.type_names[int(columns.types[e])] for e in binding[event.variable]}
+        wrong = [e for e, kind in types.items() if event.types and kind not in event.types]
         if not wrong:
-            is_one = [f"{self.name(e)} is {_article(kind)}" for e, kind in named.items()]
+            is_one = [f"{self.name(e)} is {_article(kind)}" for e, kind in types.items()]
             return Finding(requirement, True, list_text(is_one, _NAMED))
-        is_none = list_text([f"{self.name(e)} is {_article(named[e])}" for e in wrong], _NAMED)
-        wanted = " or ".join(map(_article, sorted(event.types or ())))
-        detail = f"{is_none}, {name_text(event.variable)} must be {wanted}"
+        is_none = list_text([f"{self.name(e)} is {_article(types[e])}" for e in wrong], _NAMED)
+        expected = " or ".join(map(_article, sorted(event.types or ())))
+        detail = f"{is_none}, {name_text(event.variable)} must be {expected}"
         return Finding(requirement, False, detail, relative=1.0, events=tuple(wrong))
 
     def _before(

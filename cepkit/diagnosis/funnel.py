@@ -120,9 +120,9 @@ def branch_funnel(
             add(variable, requirement, before, after, structure_text(branch.event(variable)))
         coverage = search.coverage
         if not at and not coverage.complete:
-            seen = max(1, coverage.done)
-            text = f"the first {seen:,} of them" if coverage.done else "part of the first's"
-            rows.append(FunnelRow(number, variable, "stretch", text, coverage.total, seen))
+            combinations = max(1, coverage.done)
+            text = f"the first {combinations:,} of them" if coverage.done else "part of the first's"
+            rows.append(FunnelRow(number, variable, "stretch", text, coverage.total, combinations))
         for due in _due(measures, steps[: at + 1], grouped):
             before, after = counts.get((variable, due), (0, 0))
             # What one event, or two of different types, always fulfil has a row where it fails.

@@ -237,14 +237,14 @@ class Search:
             violation = self.measures.of(requirement, partials.rows, len(partials))
             far, distance = far + violation.broken, distance + violation.relative
             partials = partials.at_distance(far, distance)
-            kept = self._kept(partials)
+            mask = self._kept(partials)
             if isinstance(requirement, SamePartition):
-                kept &= ~(violation.broken & self._scopes.one_partition)
+                mask &= ~(violation.broken & self._scopes.one_partition)
             else:
                 limit = self.measures.limit(requirement, len(self.measures.branch.positive))
                 distances = violation.relative * limit.scale + limit.most
-                kept &= distances <= self._scopes.stretched(limit)
-            partials, far, distance = partials.take(kept), far[kept], distance[kept]
+                mask &= distances <= self._scopes.stretched(limit)
+            partials, far, distance = partials.take(mask), far[mask], distance[mask]
             # The scope has seen to a window in time, but of the first event.
             in_scope = requirement in self._in_time and len(partials.rows) > 1
             if not in_scope and requirement != counted:
@@ -267,8 +267,8 @@ class Search:
         return partials.take(self._kept(partials))
 
     def _kept(self, partials: Partials) -> Mask:
-        kept: Mask = partials.violations <= self.tolerance
-        return kept & (partials.rank() < self.worst) if np.isfinite(self.worst) else kept
+        mask: Mask = partials.violations <= self.tolerance
+        return mask & (partials.rank() < self.worst) if np.isfinite(self.worst) else mask
 
     def _with_absences(self, partials: Partials) -> Partials:
         """Return the combinations with each NOT taken into account."""

@@ -47,12 +47,7 @@ Match: TypeAlias = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The given events with others for the variables that were not given.
-
-    Attributes:
-        binding: The events of each variable.
-        findings: What came of each requirement.
-    """
+    """The given events with others for the variables that were not given."""
 
     binding: Binding
     findings: tuple[Finding, ...]
@@ -87,24 +82,16 @@ class Verdict:
 
 
 def verdict_on(
-    inspector: Inspector, given: Binding, absent: Mapping[str, int], *, most: int, budget: int
+    inspector: Inspector, bound: Binding, absent: Mapping[str, int], *, most: int, budget: int
 ) -> Verdict:
-    """Return the verdict on given events, consumption aside.
-
-    Args:
-        inspector: Of the branch.
-        given: The events of positive variables.
-        absent: Those of variables under NOT.
-        most: How many completions are wanted.
-        budget: Of the search.
-    """
+    """Return the verdict on given events, consumption aside."""
     measures, branch = inspector.measures, inspector.measures.branch
-    alone = tuple(inspector.findings(given))
-    todo = [v for v in branch.variables if v not in given]
+    alone = tuple(inspector.findings(bound))
+    todo = [v for v in branch.variables if v not in bound]
     failing = frozenset(f.requirement for f in alone if f.holds is False)
     notes: list[str] = []
     if not todo:
-        bindings = [given]
+        bindings = [bound]
     else:
         missing = [v for v in todo if not len(measures.table.of_types(branch.event(v).types))]
         if missing:
@@ -114,15 +101,15 @@ def verdict_on(
                 for v in missing
             )  # fmt: skip
             return Verdict(False, (), (*alone, *lost))
-        combinations, complete = _completing(measures, given, todo, failing, most, budget)
+        combinations, complete = _completing(measures, bound, todo, failing, most, budget)
         if not complete:
             notes.append("the search for what completes them was cut short: it may be incomplete")
         bindings = [
-            _with_sets(inspector, {**{v: (e,) for v, e in c.events.items()}, **given}, todo)
+            _with_sets(inspector, {**{v: (e,) for v, e in c.events.items()}, **bound}, todo)
             for c in combinations
         ]
     completions = [
-        Completion(binding, _all_findings(inspector, binding, given, absent, failing))
+        Completion(binding, _all_findings(inspector, binding, bound, absent, failing))
         for binding in bindings
     ]
     completions.sort(key=lambda completion: completion.rank)
@@ -139,7 +126,7 @@ def verdict_on(
 
 def _completing(
     measures: Measures,
-    given: Binding,
+    binding: Binding,
     todo: Sequence[str],
     failing: frozenset[Requirement],
     most: int,
@@ -155,7 +142,7 @@ def _completing(
             order,
             Work(budget // len(_PASSES)),
             tolerance=tolerance,
-            bound={v: events[0] for v, events in given.items()},
+            bound={v: events[0] for v, events in binding.items()},
             ignored=failing,
             stretch=stretch,
         )
@@ -169,15 +156,15 @@ def _completing(
 def _all_findings(
     inspector: Inspector,
     binding: Binding,
-    given: Binding,
+    bound: Binding,
     absent: Mapping[str, int],
     failing: frozenset[Requirement],
 ) -> tuple[Finding, ...]:
     findings = []
     for finding in inspector.findings(binding):
         about = variables_in(finding.requirement, inspector.measures.branch.variables)
-        named = about <= given.keys() or finding.requirement in failing
-        findings.append(replace(finding, given=named))
+        always = about <= bound.keys() or finding.requirement in failing
+        findings.append(replace(finding, given=always))
     for variable, event in absent.items():
         breaking = _breaking(inspector, binding, variable, event)
         if not breaking.holds:

@@ -50,7 +50,7 @@ _UNPRUNED = 8_000_000
 def why_not(
     stream: Stream,
     query: Query,
-    named: Mapping[str, Any],
+    events: Mapping[str, Any],
     *,
     plan: Plan,
     id: str | None = None,  # noqa: A002 - as users write it
@@ -63,7 +63,7 @@ def why_not(
     Args:
         stream: A local stream.
         query: The pattern.
-        named: For variables the row number or the id of their event; for those under KL one or
+        events: For variables the row number or the id of their event; for those under KL one or
             a list.
         plan: The order of the funnel's steps.
         id: The column that events are named by; None: by their row.
@@ -75,14 +75,14 @@ def why_not(
         PatternError: A name that is no variable's.
         StreamError: No such event, or several.
     """
-    check_names(query, named)
-    wanted = sorted(attributes_read(query) | ({id} if id is not None else set()))
-    columns = stream.columns(wanted)
+    check_names(query, events)
+    attributes = sorted(attributes_read(query) | ({id} if id is not None else set()))
+    columns = stream.columns(attributes)
     check_kinds(query, columns.kinds)
     table = EventTable(columns, query.partition_by)
     naming = Naming(columns, id, _id_column(columns, id, stream.schema))
     question = Question(query, table, naming, plan, violations, limit, budget)
-    return _about_named(question, named) if named else _about_any(question)
+    return _about_named(question, events) if events else _about_any(question)
 
 
 def _id_column(columns: EventColumns, id: str | None, schema: Schema) -> Column | None:  # noqa: A002
@@ -93,21 +93,23 @@ def _id_column(columns: EventColumns, id: str | None, schema: Schema) -> Column 
     return attribute(columns.source.column(id), id, schema).take(rows)
 
 
-def _about_named(question: Question, named: Mapping[str, Any]) -> WhyNot:
+def _about_named(question: Question, references: Mapping[str, Any]) -> WhyNot:
     """Return why named events are no match: the verdict of the branch where they come nearest."""
     events = {
-        variable: tuple(dict.fromkeys(question.naming.event(variable, one) for one in ids(wanted)))
-        for variable, wanted in named.items()
+        variable: tuple(
+            dict.fromkeys(question.naming.event(variable, one) for one in ids(reference))
+        )
+        for variable, reference in references.items()
     }
     verdicts = []
     for number, branch in enumerate(question.branches):
         absent = {e.variable: events[e.variable][0] for e in branch.negated if e.variable in events}
-        given = {v: events[v] for v in branch.variables if v in events}
-        if len(given) + len(absent) == len(events):
-            verdicts.append((number, _verdict(question, number, given, absent)))
+        binding = {v: events[v] for v in branch.variables if v in events}
+        if len(binding) + len(absent) == len(events):
+            verdicts.append((number, _verdict(question, number, binding, absent)))
     if not verdicts:
         raise PatternError(
-            f"no choice at the ORs of the pattern has {variables_text(list(named))} together",
+            f"no choice at the ORs of the pattern has {variables_text(list(references))} together",
             hint="ask about the events of one choice at a time",
         )
     number, best = min(verdicts, key=lambda pair: _rank(pair[1]))
@@ -117,16 +119,16 @@ def _about_named(question: Question, named: Mapping[str, Any]) -> WhyNot:
     return _answer(question, number, best, events, notes)
 
 
-def _verdict(question: Question, number: int, given: Binding, absent: Mapping[str, int]) -> Verdict:
+def _verdict(question: Question, number: int, bound: Binding, absent: Mapping[str, int]) -> Verdict:
     verdict = verdict_on(
-        question.inspectors[number], given, absent, most=question.limit, budget=question.budget
+        question.inspectors[number], bound, absent, most=question.limit, budget=question.budget
     )
     if question.query.strategy is not Strategy.SKIP_TILL_NEXT_MATCH or not verdict.is_match:
         return verdict
     inspector, names = question.inspectors[number], set(question.branches[number].variables)
     completions = [c for c in verdict.completions if not c.violated]
     for match in question.next_matches or ():
-        if match.keys() == names and all((match[v],) == e for v, e in given.items()):
+        if match.keys() == names and all((match[v],) == e for v, e in bound.items()):
             binding = {v: (e,) for v, e in match.items()}
             completions = [Completion(binding, tuple(inspector.findings(binding)))]
             break
@@ -152,12 +154,12 @@ def _answer(
     binding = best.binding if best is not None else {
         v: e for v, e in events.items() if v in branch.variables
     }  # fmt: skip
-    shown = [
+    listed = [
         question.event(branch, variable, event, given=variable in events)
         for variable in branch.variables
         for event in binding.get(variable, ())
     ]
-    shown += [
+    listed += [
         question.event(branch, e.variable, events[e.variable][0], given=True)
         for e in branch.negated
         if e.variable in events
@@ -173,7 +175,7 @@ def _answer(
         question.query,
         verdict.is_match,
         _reason_named(branch, verdict, events, findings),
-        tuple(shown),
+        tuple(listed),
         _culprits(question, branch, findings),
         Requirements(tuple(findings)),
         near_misses=NearMisses(tuple(misses)),
@@ -237,21 +239,21 @@ def _about_any(question: Question) -> WhyNot:
     has_matches: list[bool | None] = []
     passed = 0
     for number, measures in enumerate(question.measures):
-        near, seen, alone = _near_misses(question, number)
+        near, funnel_rows, alone = _near_misses(question, number)
         order = question.plan.branches[number].variables
         funnel = branch_funnel(measures, number + 1, order, Work(question.budget), alone)
         rows += funnel.rows
         passed += funnel.matches
         misses += near
         has_matches.append(_has_matches(question, number, funnel))
-        notes += _bounds(question, number, funnel.coverage, seen, near)
+        notes += _bounds(question, number, funnel.coverage, funnel_rows, near)
     misses.sort(key=lambda miss: (len(miss.violated), miss.relative))
     misses = [m for m in misses if not _is_match(question, m)][: question.limit]
-    found = _any_of(has_matches)
+    matched = _any_of(has_matches)
     return WhyNot(
         question.query,
-        found,
-        _reason_any(found, passed, rows, misses),
+        matched,
+        _reason_any(matched, passed, rows, misses),
         funnel=Funnel(tuple(rows)),
         near_misses=NearMisses(tuple(misses)),
         notes=tuple(dict.fromkeys(notes)),
@@ -337,8 +339,10 @@ def _bounds(
     if branch.repeated:
         names = variables_text([v for v, _, _ in branch.repeated])
         notes.append(f"of {names} (KL) one event is looked at a time")
-        whole = [r for r in requirements_of(branch) if isinstance(r, Holds) and about_sets(r)]
-        notes += [f"not looked at, as it is about whole sets: {text_of(r)}" for r in whole]
+        set_conditions = [
+            r for r in requirements_of(branch) if isinstance(r, Holds) and about_sets(r)
+        ]
+        notes += [f"not looked at, as it is about whole sets: {text_of(r)}" for r in set_conditions]
     if question.query.strategy is Strategy.SKIP_TILL_NEXT_MATCH and near:
         notes.append("matches that skip-till-next-match leaves out are no near misses here")
     return notes
@@ -352,14 +356,14 @@ def _part(coverage: Coverage) -> str:
 
 
 def _reason_any(
-    found: bool | None, passed: int, rows: list[FunnelRow], misses: list[NearMiss]
+    matched: bool | None, passed: int, rows: list[FunnelRow], misses: list[NearMiss]
 ) -> str:
     """Return the answer about a whole stream in a sentence."""
-    if found is None and passed:
+    if matched is None and passed:
         return "Single events pass; whether sets of them do is not looked at here."
-    if found:
+    if matched:
         return "There are matches; this is how they come about, and what just fails to be one."
-    word = "There is no match" if found is False else "No match was found"
+    word = "There is no match" if matched is False else "No match was found"
     if misses:
         least = len(misses[0].violated)
         return f"{word}; what comes nearest fails in {count_text(least, 'requirement')}."

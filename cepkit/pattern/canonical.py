@@ -58,7 +58,7 @@ class CanonicalEvent:
     @classmethod
     def of(cls, event: Event, conditions: Iterable[Expression]) -> CanonicalEvent:
         """Return an event with the conditions about it alone."""
-        return cls(event.types, _all_of(conditions, {event.variable: PLACEHOLDER}))
+        return cls(event.types, canonical_conditions(conditions, {event.variable: PLACEHOLDER}))
 
     def __str__(self) -> str:
         types = "ANY" if self.types is None else " | ".join(map(name_text, sorted(self.types)))
@@ -95,7 +95,7 @@ class SubPattern:
 
 def canonical_event(branch: Branch, variable: str) -> CanonicalEvent:
     """Return the event of a variable of a branch."""
-    alone = (c for c in branch.conditions if _is_filter(c) and variables_of(c) == {variable})
+    alone = (c for c in branch.conditions if is_filter(c) and variables_of(c) == {variable})
     return CanonicalEvent.of(branch.event(variable), alone)
 
 
@@ -119,7 +119,7 @@ def canonical(
         [
             condition
             for condition in branch.conditions
-            if variables_of(condition) <= {*names} and not _is_filter(condition)
+            if variables_of(condition) <= {*names} and not is_filter(condition)
         ],
     )
     # This strategy prefers one match to another by the order of the text.
@@ -145,7 +145,9 @@ class _Part:
             frozenset(at[e.variable] for e in branch.negated if e.variable in at),
             tuple(sorted((at[v], low, high) for v, low, high in branch.repeated if v in at)),
             frozenset((at[x], at[y]) for x, y in branch.order if x in at and y in at),
-            _all_of(self.conditions, {name: f"_{place}" for name, place in at.items()}),
+            canonical_conditions(
+                self.conditions, {name: f"_{place}" for name, place in at.items()}
+            ),
             _inclusive(branch.window),
             branch.strategy,
             tuple(sorted({*branch.partition_by})),
@@ -186,7 +188,7 @@ class _Part:
         )
         names = {v: f"_{colour}" for v, colour in colours.items()} | {variable: PLACEHOLDER}
         about = [c for c in self.conditions if variable in variables_of(c)]
-        return others, sorted(map(expression_text, _all_of(about, names)))
+        return others, sorted(map(expression_text, canonical_conditions(about, names)))
 
 
 def _ranks(keys: Mapping[str, tuple[object, ...]]) -> dict[str, int]:
@@ -203,12 +205,14 @@ def has_set_functions(condition: Expression) -> bool:
     return any(isinstance(node, Aggregate) for node in walk(condition))
 
 
-def _is_filter(condition: Expression) -> bool:
+def is_filter(condition: Expression) -> bool:
     """Whether a condition is about one event alone, and not about a whole set."""
     return len(variables_of(condition)) == 1 and not has_set_functions(condition)
 
 
-def _all_of(conditions: Iterable[Expression], names: Mapping[str, str]) -> tuple[Expression, ...]:
+def canonical_conditions(
+    conditions: Iterable[Expression], names: Mapping[str, str]
+) -> tuple[Expression, ...]:
     """Return what conditions demand together, over new names, each part once and in one order."""
 
     def renamed(node: Attribute | Aggregate) -> Expression:

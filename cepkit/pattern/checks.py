@@ -51,7 +51,7 @@ def _may_be_all(structure: Structure) -> Event | None:
         case Not(Event() as event):
             return event
         case Or(items):
-            return next((found for item in items if (found := _may_be_all(item))), None)
+            return next((optional for item in items if (optional := _may_be_all(item))), None)
         case Seq(items) | And(items):
             alone = [_may_be_all(item) for item in items]
             return alone[0] if all(alone) else None
@@ -61,10 +61,6 @@ def _may_be_all(structure: Structure) -> Event | None:
 
 def check_attributes(query: Query, known: Iterable[str]) -> None:
     """Check that every attribute that `query` reads is a column of the stream.
-
-    Args:
-        query: The query.
-        known: The columns of the stream.
 
     Raises:
         PatternError: One is not.
@@ -158,8 +154,8 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
                 span=aggregate.span,
             )
         if variable is not None and variable not in names:
-            found = f"'{variable}' is no variable of the pattern"
-            raise PatternError.unknown(found, variable, names, span=aggregate.span)
+            problem = f"'{variable}' is no variable of the pattern"
+            raise PatternError.unknown(problem, variable, names, span=aggregate.span)
         if variable is not None and variable in absent:
             raise PatternError(
                 f"AGG {aggregate.function.upper()} of '{variable}', which is under NOT",

@@ -114,10 +114,6 @@ class Events:
 def check_condition(condition: Expression, events: Events) -> None:
     """Check one of the conditions that stand between the ANDs of WHERE.
 
-    Args:
-        condition: The condition.
-        events: Those of the query.
-
     Raises:
         PatternError: It means nothing.
     """
@@ -141,8 +137,8 @@ def check_condition(condition: Expression, events: Events) -> None:
 
 def _check_variable(node: Attribute | Aggregate, variable: str, events: Events) -> None:
     if variable not in events.names:
-        found = f"'{variable}' is no variable of the pattern"
-        raise PatternError.unknown(found, variable, events.names, span=node.span)
+        problem = f"'{variable}' is no variable of the pattern"
+        raise PatternError.unknown(problem, variable, events.names, span=node.span)
     if isinstance(node, Attribute):
         return
     if variable not in events.repeated:
@@ -162,7 +158,7 @@ def _check_variable(node: Attribute | Aggregate, variable: str, events: Events) 
         )
 
 
-def _check_call(node: Call, given: int) -> None:
+def _check_call(node: Call, count: int) -> None:
     name = node.function
     if name not in known_functions():
         raise PatternError(
@@ -172,10 +168,10 @@ def _check_call(node: Call, given: int) -> None:
             or f"register it: cepkit.register_function('{name}', ...)",
             span=node.span,
         )
-    expected = function_of(node).arity_error(given)
+    expected = function_of(node).arity_error(count)
     if expected is not None:
         raise PatternError(
-            f"{name} with {given} argument{'' if given == 1 else 's'}",
+            f"{name} with {count} argument{'' if count == 1 else 's'}",
             expected=expected,
             span=node.span,
         )

@@ -26,8 +26,8 @@ def with_units(place: Comparison | InList | Between | Arithmetic | Call) -> str:
         case Comparison(_, left, right) | Arithmetic(_, left, right):
             changed: Expression = replace(place, left=_with_unit(left), right=_with_unit(right))
         case InList(operand, choices):
-            chosen = tuple(map(_with_unit, choices))
-            changed = replace(place, operand=_with_unit(operand), choices=chosen)
+            completed = tuple(map(_with_unit, choices))
+            changed = replace(place, operand=_with_unit(operand), choices=completed)
         case Between(operand, low, high):
             ends = _with_unit(low), _with_unit(high)
             changed = replace(place, operand=_with_unit(operand), low=ends[0], high=ends[1])
@@ -48,8 +48,8 @@ def _with_unit(operand: Expression) -> Expression:
             unit = "second" if number == 1 else "seconds"
             return Literal(f"\0{expression_text(operand)} {unit}\0")
         case Literal(str(text)):
-            found = _IN_TEXT.fullmatch(text)
-            known = found is not None and found[2].casefold() in UNITS
-            return Literal(f"\0{found[1]} {found[2]}\0" if found and known else "\0005 seconds\0")
+            match = _IN_TEXT.fullmatch(text)
+            known = match is not None and match[2].casefold() in UNITS
+            return Literal(f"\0{match[1]} {match[2]}\0" if match and known else "\0005 seconds\0")
         case _:
             return operand

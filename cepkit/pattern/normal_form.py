@@ -103,10 +103,10 @@ def _choices(structure: Structure) -> tuple[_Choice, ...]:
         case Seq(items) | And(items):
             joined = []
             for parts in product(*map(_choices, items)):
-                whole = parts[0]
+                union = parts[0]
                 for part in parts[1:]:
-                    whole = whole.beside(part, in_order=isinstance(structure, Seq))
-                joined.append(whole)
+                    union = union.beside(part, in_order=isinstance(structure, Seq))
+                joined.append(union)
             return tuple(joined)
         case Not() | Kleene():
             raise AssertionError("checks.py lets NOT and KL stand around single events only")
@@ -126,10 +126,10 @@ def normal_form(query: Query) -> tuple[Branch, ...]:
     Args:
         query: A query that passed `checks.check`.
     """
-    kept: dict[str, tuple[Branch, ...]] = query.__dict__  # where cached_property would keep them
-    if "normal form" not in kept:
-        kept["normal form"] = _branches(query)
-    return kept["normal form"]
+    cache: dict[str, tuple[Branch, ...]] = query.__dict__  # where cached_property would keep them
+    if "normal form" not in cache:
+        cache["normal form"] = _branches(query)
+    return cache["normal form"]
 
 
 def _branches(query: Query) -> tuple[Branch, ...]:

@@ -57,22 +57,22 @@ def without_not(condition: Expression) -> Expression:
     value that stands as a condition (a boolean attribute, a predicate of the user's) is compared
     with TRUE or FALSE.
     """
-    return _rewrite(condition, wanted=True)
+    return _rewrite(condition, truth=True)
 
 
-def _rewrite(condition: Expression, wanted: bool) -> Expression:
-    """Return what is true exactly where `condition` is `wanted`."""
+def _rewrite(condition: Expression, truth: bool) -> Expression:
+    """Return what is true exactly where `condition` is `truth`."""
     match condition:
         case Complement(item):
-            return _rewrite(item, not wanted)
+            return _rewrite(item, not truth)
         case AllOf(items) | AnyOf(items):
-            parts = tuple(_rewrite(item, wanted) for item in items)
-            both = isinstance(condition, AllOf) == wanted
+            parts = tuple(_rewrite(item, truth) for item in items)
+            both = isinstance(condition, AllOf) == truth
             return AllOf(parts, condition.span) if both else AnyOf(parts, condition.span)
         case Comparison(operator, left, right, span):
-            return condition if wanted else Comparison(OPPOSITE[operator], left, right, span)
+            return condition if truth else Comparison(OPPOSITE[operator], left, right, span)
         case Between(operand, low, high, negated, span):
-            if wanted != negated:
+            if truth != negated:
                 return AllOf(
                     (Comparison(">=", operand, low, span), Comparison("<=", operand, high, span)),
                     span,
@@ -81,15 +81,15 @@ def _rewrite(condition: Expression, wanted: bool) -> Expression:
                 (Comparison("<", operand, low, span), Comparison(">", operand, high, span)), span
             )
         case InList(operand, choices, negated, span):
-            return InList(operand, choices, negated == wanted, span)
+            return InList(operand, choices, negated == truth, span)
         case IsNull(operand, negated, span):
-            return IsNull(operand, negated == wanted, span)
+            return IsNull(operand, negated == truth, span)
         case Literal(None):
             return Literal(False, condition.span)
         case Literal(bool(value)):
-            return Literal(value == wanted, condition.span)
+            return Literal(value == truth, condition.span)
         case Attribute() | Call():
-            return Comparison("=", condition, Literal(wanted), condition.span)
+            return Comparison("=", condition, Literal(truth), condition.span)
         case _:
             raise AssertionError("checks.py lets only conditions stand here")
 

@@ -277,40 +277,42 @@ def expression_of(value: Operand) -> Expression:
     """
     if isinstance(value, Term):
         return value.expression
-    found: Any = value
-    if isinstance(found, Variable):
+    node: Any = value
+    if isinstance(node, Variable):
         raise PatternError(
-            f"'{found}' alone is no value", expected=f"an attribute, as in {found}.price"
+            f"'{node}' alone is no value", expected=f"an attribute, as in {node}.price"
         )
-    if isinstance(found, timedelta | np.timedelta64):
-        return Literal(_duration(found))
-    if type(found).__module__ == "numpy" and getattr(found, "shape", None) == ():
-        found = found.item()
-    if type(found) is int and not -(2**63) <= found < 2**63:
+    if isinstance(node, timedelta | np.timedelta64):
+        return Literal(_duration(node))
+    if type(node).__module__ == "numpy" and getattr(node, "shape", None) == ():
+        node = node.item()
+    if type(node) is int and not -(2**63) <= node < 2**63:
         raise PatternError(
-            f"the integer {shown(found)} does not fit into 64 bits",
+            f"the integer {shown(node)} does not fit into 64 bits",
             hint="as a float, with a decimal point, it may be larger",
         )
-    if found is None or type(found) in (int, float, str, bool):
-        return Literal(found)
+    if node is None or type(node) in (int, float, str, bool):
+        return Literal(node)
     hint = "a time is written as a text: a.ts > '2024-05-01 09:30:00'"
     raise PatternError(
-        f"a constant of the type {type(found).__name__}",
+        f"a constant of the type {type(node).__name__}",
         expected="a number, a text, a timedelta, True, False or None",
-        hint=hint if isinstance(found, date) else None,
+        hint=hint if isinstance(node, date) else None,
     )
 
 
-def _duration(found: Any) -> timedelta:
+def _duration(duration: Any) -> timedelta:
     """Return a duration as Python has it; those of pandas and NumPy may be finer, or none."""
-    if type(found) is timedelta:
-        return found
-    given: np.timedelta64 = found.to_timedelta64() if hasattr(found, "to_timedelta64") else found
-    exact = given.astype("timedelta64[us]")
-    units = np.datetime_data(given.dtype)
-    if np.isnat(given) or units[0] in ("Y", "M", "generic") or exact != given:
+    if type(duration) is timedelta:
+        return duration
+    delta: np.timedelta64 = (
+        duration.to_timedelta64() if hasattr(duration, "to_timedelta64") else duration
+    )
+    exact = delta.astype("timedelta64[us]")
+    units = np.datetime_data(delta.dtype)
+    if np.isnat(delta) or units[0] in ("Y", "M", "generic") or exact != delta:
         raise PatternError(
-            f"the duration {found}", expected="a duration of whole microseconds, as events have"
+            f"the duration {duration}", expected="a duration of whole microseconds, as events have"
         )
     return timedelta(microseconds=int(exact.astype(np.int64)))
 
@@ -322,32 +324,32 @@ def _arithmetic(operator: ArithmeticOperator, left: Operand, right: Operand) -> 
 def _aggregate(function: str, what: Variable | Term) -> Term:
     if isinstance(what, Variable):
         return Term(Aggregate(function, str(what)))
-    found = expression_of(what)
-    if not isinstance(found, Attribute):
+    operand = expression_of(what)
+    if not isinstance(operand, Attribute):
         raise PatternError(
             f"{function} of '{what}'", expected="an attribute of a variable, as in b.price"
         )
-    return Term(Aggregate(function, found.variable, found.name))
+    return Term(Aggregate(function, operand.variable, operand.name))
 
 
 def _condition(operand: Operand) -> Expression:
-    found = expression_of(operand)
-    if isinstance(found, Arithmetic | Negative | Aggregate) or (
-        isinstance(found, Literal) and not isinstance(found.value, bool | None)
+    expression = expression_of(operand)
+    if isinstance(expression, Arithmetic | Negative | Aggregate) or (
+        isinstance(expression, Literal) and not isinstance(expression.value, bool | None)
     ):
         raise PatternError(
-            f"'{expression_text(found)}' is a value, not a condition",
+            f"'{expression_text(expression)}' is a value, not a condition",
             expected="something that is true or false, as in a.price < b.price",
             hint="& and | bind more tightly than <: bracket each comparison",
         )
-    return found
+    return expression
 
 
 def _joined(
     kind: type[AllOf] | type[AnyOf], left: Operand, right: Operand
 ) -> tuple[Expression, ...]:
     items: list[Expression] = []
-    for found in (_condition(left), _condition(right)):
+    for part in (_condition(left), _condition(right)):
         # (a & b) & c is what a & b & c is read as.
-        items.extend(found.items if isinstance(found, kind) else (found,))
+        items.extend(part.items if isinstance(part, kind) else (part,))
     return tuple(items)

@@ -59,18 +59,18 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def query(self, meta: Meta, children: Children) -> Query:
         structure, *clauses = children
-        given: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for name, value, span in clauses:
             keyword, field = name
-            if field in given:
+            if field in fields:
                 raise PatternSyntaxError(
                     f"{keyword} is given twice",
                     expected=f"at most one {keyword}",
                     hint="join the conditions by AND" if keyword == "WHERE" else None,
                     span=span,
                 )
-            given[field] = value
-        return Query(structure, **given, text=self._text)
+            fields[field] = value
+        return Query(structure, **fields, text=self._text)
 
     # Structure
 
@@ -224,14 +224,14 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def comparisons(self, meta: Meta, children: Children) -> c.Comparison | _Chain:
         # Each comparison of a chain is underlined alone, from its left to its right operand.
         operands, operators = children[::2], children[1::2]
-        found = []
+        conditions = []
         for operator, left, right in zip(operators, operands, operands[1:], strict=False):
             span = self._span(meta)
             if len(operators) > 1:
                 span = Span(self._text, left.span.start, right.span.end)
             sign: Any = _OPERATORS.get(str(operator), str(operator))
-            found.append(c.Comparison(sign, left, right, span))
-        return found[0] if len(found) == 1 else _Chain(found)
+            conditions.append(c.Comparison(sign, left, right, span))
+        return conditions[0] if len(conditions) == 1 else _Chain(conditions)
 
     def in_list(self, meta: Meta, children: Children) -> c.Expression:
         operand, choices = children[0], children[-1]
@@ -325,14 +325,14 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
             span=span,
         )
 
-    def _sealed(self, found: c.Expression | _Chain) -> c.Expression:
+    def _sealed(self, expression: c.Expression | _Chain) -> c.Expression:
         """Make a chain that stands in no AND an AND of its own."""
-        if not isinstance(found, _Chain):
-            return found
-        first, last = found[0].span, found[-1].span
+        if not isinstance(expression, _Chain):
+            return expression
+        first, last = expression[0].span, expression[-1].span
         assert first is not None
         assert last is not None
-        return c.AllOf(tuple(found), Span(self._text, first.start, last.end))
+        return c.AllOf(tuple(expression), Span(self._text, first.start, last.end))
 
     def _number(self, token: Token) -> int | float:
         try:

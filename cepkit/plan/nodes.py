@@ -140,8 +140,8 @@ def pruned(tree: Tree, without: Collection[str]) -> Tree | None:
         case str():
             return None if tree in without else tree
         case Pair(left, right):
-            kept = [side for side in (pruned(left, without), pruned(right, without)) if side]
-            return Pair(*kept) if len(kept) == 2 else kept[0] if kept else None
+            sides = [side for side in (pruned(left, without), pruned(right, without)) if side]
+            return Pair(*sides) if len(sides) == 2 else sides[0] if sides else None
         case _:
             assert_never(tree)
 
@@ -151,10 +151,6 @@ def work_of(plan: BranchPlan, without: Collection[str] = ()) -> tuple[Unit, ...]
 
     Of two joined subtrees the left one is extended, row by row, by the partial matches of the
     right one, which are found first; a single variable on the left changes sides.
-
-    Args:
-        plan: The plan of a branch.
-        without: Variables to leave out.
     """
     match plan:
         case OrderPlan(order):

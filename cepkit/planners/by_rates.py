@@ -58,7 +58,7 @@ class RatePlanner:
     def __init__(self, branch: Branch, statistics: Statistics) -> None:
         self.branch = branch
         self._cost: BranchCost = WORK.on(branch, statistics)
-        kept, pairs = self._cost.kept, self._cost.pairs
+        kept, pairs = self._cost.alive, self._cost.pairs
         assert kept is not None
         assert pairs is not None
         nothing = (0.0,) * len(branch.variables)

@@ -239,14 +239,14 @@ def compare_plans(
         StatisticsError: The statistics lack a variable of the query.
         LimitError: Every one of the planners refused, as the query is too large for it.
     """
-    chosen = tuple(PLANNERS) if planners is None else tuple(planners)
-    if not chosen:
+    names = tuple(PLANNERS) if planners is None else tuple(planners)
+    if not names:
         raise PlanError("no planner to compare", expected=f"some of {', '.join(PLANNERS)}")
     branches = normal_form(query)
     rows: list[ComparedPlan] = []
     refused: list[tuple[str, LimitError]] = []
-    with Bar(len(chosen), progress) as bar:
-        for planner in map(PLANNERS.pick, chosen):
+    with Bar(len(names), progress) as bar:
+        for planner in map(PLANNERS.pick, names):
             bar.begin(planner.name)
             try:
                 rows.append(_compared(planner, query, branches, statistics, cost, bar))

@@ -281,7 +281,7 @@ def _in_words(
 def _linear(cost: BranchCost, branch: Branch, variables: tuple[str, str]) -> bool:
     """Return whether a step costs as many times more as the rate of its variable is greater."""
     repeated = {variable for variable, _, _ in branch.repeated}
-    least = cost.kept is not None and cost.kept.least
+    least = cost.alive is not None and cost.alive.least
     return not (least or cost.waiting is not None or repeated & set(variables))
 
 

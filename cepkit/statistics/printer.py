@@ -114,8 +114,8 @@ def _rates(statistics: Statistics) -> Rows:
 def _shares(statistics: Statistics) -> Rows:
     rows: Rows = []
     for names, share in statistics.selectivities.items():
-        shown = _names(statistics, names)
-        rows.append((shown, number(share.share), _interval(share), _sampled(share)))
+        name = _names(statistics, names)
+        rows.append((name, number(share.share), _interval(share), _sampled(share)))
     return rows
 
 

@@ -70,8 +70,8 @@ def event_columns(
         LimitError: Padding lists of very unequal length would take gigabytes.
     """
     names = tuple(table.column_names)
-    wanted = tuple(dict.fromkeys(attributes))
-    schema.check(names, wanted)
+    required = tuple(dict.fromkeys(attributes))
+    schema.check(names, required)
     ts = microseconds(
         table.column(schema.time), schema.time, unit=schema.unit, timezone=schema.timezone
     )
@@ -90,7 +90,7 @@ def event_columns(
         places = None if places is None else places[rows]
     codes, type_names = compact(codes, type_names)
     columns = {
-        name: known.get(name) or attribute(table.column(name), name, schema) for name in wanted
+        name: known.get(name) or attribute(table.column(name), name, schema) for name in required
     }
     if rows is not None:
         columns = {name: column.take(rows) for name, column in columns.items()}
@@ -210,15 +210,15 @@ def _stream_order(ts: Integers, came: Integers | None, events: Integers | None) 
         came: When each came; None: in the order of the rows.
         events: The rows that are events, None for all.
     """
-    kept = ts if events is None else ts[events]
+    times = ts if events is None else ts[events]
     order = None
     if came is not None:
         numbers = came if events is None else came[events]
-        later, same = kept[1:] > kept[:-1], kept[1:] == kept[:-1]
+        later, same = times[1:] > times[:-1], times[1:] == times[:-1]
         if not (later | (same & (numbers[1:] >= numbers[:-1]))).all():
-            order = np.lexsort((numbers, kept))
-    elif not (kept[1:] >= kept[:-1]).all():
-        order = np.argsort(kept, kind="stable")
+            order = np.lexsort((numbers, times))
+    elif not (times[1:] >= times[:-1]).all():
+        order = np.argsort(times, kind="stable")
     if order is None:
         return events
     return order if events is None else events[order]

@@ -64,10 +64,10 @@ class Stream:
         """
         names = self.column_names
         if attributes is not None:
-            wanted = tuple(attributes)
-            self.schema.check(names, wanted)
+            required = tuple(attributes)
+            self.schema.check(names, required)
             return event_columns(
-                self._table(self.schema.needed(names, wanted)), self.schema, wanted
+                self._table(self.schema.needed(names, required)), self.schema, required
             )
         table = self._table(self.schema.needed(names, ()))
         carried = table.select(list(self.schema.carried(names))).schema
@@ -121,8 +121,8 @@ class Stream:
     def _preview(self) -> Preview:
         if self.place == "spark":
             return Preview("a Spark DataFrame", self.schema, self.column_names, None)
-        shown = shown_columns(self.column_names, self.schema)
-        rows = sources.first_rows(self.source, shown, self.column_names, 5)
+        columns = shown_columns(self.column_names, self.schema)
+        rows = sources.first_rows(self.source, columns, self.column_names, 5)
         if isinstance(self.source, Path):
             count = readers.row_count(self.source)
             title = f"the file {self.source.name}"

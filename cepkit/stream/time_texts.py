@@ -60,8 +60,8 @@ def parse_times(column: ArrowColumn, name: str, timezone: str | None) -> Integer
     if naive is None or zoned is None:
         rows = [
             _first_failure(part, kind)
-            for part, kind, done in ((without_zone, _NAIVE, naive), (with_zone, _ZONED, zoned))
-            if done is None
+            for part, kind, times in ((without_zone, _NAIVE, naive), (with_zone, _ZONED, zoned))
+            if times is None
         ]
         row = min(rows)
         raise StreamError(

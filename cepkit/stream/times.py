@@ -159,10 +159,10 @@ def _refuse(
     name: str,
     expected: str = _TIME,
 ) -> None:
-    found = np.asarray(bad) if absent is None else np.asarray(bad) & ~absent
-    if not found.any():
+    invalid = np.asarray(bad) if absent is None else np.asarray(bad) & ~absent
+    if not invalid.any():
         return
-    row = int(np.argmax(found))
+    row = int(np.argmax(invalid))
     raise StreamError(
         f"the column '{name}' holds {values[row]} in row {row} (rows count from 0)",
         expected=expected,

@@ -20,9 +20,9 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias
 import pandas as pd
 
 from cepkit.pattern.parser import parse
+from cepkit.stream.codec import keyed
 from cepkit.stream.shapes import ShapeError, Time, check_below, shown
 from cepkit.tracing.clauses import Clause, Clauses
-from cepkit.tracing.codec import keyed
 from cepkit.tracing.counter_rows import Change, Close, Count, Rows, StartCounters
 from cepkit.tracing.events import CountedEvents
 from cepkit.tracing.records import Truncated

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cepkit.tracing.codec import INLINE
+from cepkit.stream.codec import INLINE
 from cepkit.tracing.operations import Operation
 
 

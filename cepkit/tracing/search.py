@@ -77,10 +77,10 @@ class Fate(Printed):
         return html_output(html_table(("step", f"instance {self.instance}"), rows, left=2))
 
     def _rows(self) -> list[tuple[int, str]]:
-        told = [self.created, *sorted((*self.taken, *self.refused), key=lambda f: f.step)]
+        entries = [self.created, *sorted((*self.taken, *self.refused), key=lambda f: f.step)]
         if self.ended is not None:
-            told.append(self.ended)
-        return [(found.step, found.text) for found in told]
+            entries.append(self.ended)
+        return [(entry.step, entry.text) for entry in entries]
 
 
 def fate(
@@ -157,14 +157,14 @@ def find(
     """
     if name is not None and name not in OPERATIONS:
         raise TraceError.unknown(f"no operation is called '{name}'", name, OPERATIONS)
-    asked = {part: value for part, value in parts.items() if value is not None}
+    filters = {part: value for part, value in parts.items() if value is not None}
 
     def fits(operation: Operation) -> bool:
         return (
             (name is None or name_of(operation) == name)
             and (instance is None or _concerns(operation, instance))
             and (clause is None or any(one.clause == clause for one in checked_in(operation)))
-            and all(getattr(operation, part, None) == value for part, value in asked.items())
+            and all(getattr(operation, part, None) == value for part, value in filters.items())
         )
 
     return tuple(

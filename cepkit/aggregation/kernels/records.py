@@ -102,24 +102,24 @@ class Output(NamedTuple):
 
 
 @lent
-def put(to: Tracks, i: int, come: Tracks, j: int) -> None:
-    """Write what `come` holds at `j` to the place `i`."""
-    to.counts[i] = come.counts[j]
+def put(to: Tracks, i: int, source: Tracks, j: int) -> None:
+    """Write what `source` holds at `j` to the place `i`."""
+    to.counts[i] = source.counts[j]
     for lane in range(to.ints.shape[0]):
-        to.ints[lane, i] = come.ints[lane, j]
+        to.ints[lane, i] = source.ints[lane, j]
     for lane in range(to.floats.shape[0]):
-        to.floats[lane, i] = come.floats[lane, j]
+        to.floats[lane, i] = source.floats[lane, j]
     for lane in range(to.leasts.shape[0]):
-        to.leasts[lane, i] = come.leasts[lane, j]
+        to.leasts[lane, i] = source.leasts[lane, j]
 
 
 @lent
-def add(to: Tracks, i: int, come: Tracks, j: int) -> None:
-    """Add what `come` holds at `j` to the place `i`."""
-    to.counts[i] += come.counts[j]
+def add(to: Tracks, i: int, source: Tracks, j: int) -> None:
+    """Add what `source` holds at `j` to the place `i`."""
+    to.counts[i] += source.counts[j]
     for lane in range(to.ints.shape[0]):
-        to.ints[lane, i] += come.ints[lane, j]
+        to.ints[lane, i] += source.ints[lane, j]
     for lane in range(to.floats.shape[0]):
-        to.floats[lane, i] += come.floats[lane, j]
+        to.floats[lane, i] += source.floats[lane, j]
     for lane in range(to.leasts.shape[0]):
-        to.leasts[lane, i] = min(to.leasts[lane, i], come.leasts[lane, j])
+        to.leasts[lane, i] = min(to.leasts[lane, i], source.leasts[lane, j])

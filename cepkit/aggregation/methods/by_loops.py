@@ -131,10 +131,10 @@ def _telling(moments: Moments, count: npt.NDArray[Any], emit: Emit, *, grouped: 
     """Return the rows that say something: no expiry of nothing, no total of nothing."""
     if emit == "total":
         return np.flatnonzero(count > 0) if grouped else np.arange(len(count))
-    kept = []
+    telling = []
     known: dict[int, int] = {}
     for row, (group, trigger) in enumerate(zip(moments.groups, moments.triggers, strict=True)):
         if trigger or known.get(int(group), 0) != count[row]:
-            kept.append(row)
+            telling.append(row)
         known[int(group)] = count[row]
-    return np.array(kept, dtype=np.int64)
+    return np.array(telling, dtype=np.int64)

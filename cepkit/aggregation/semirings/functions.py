@@ -157,8 +157,8 @@ class OfValues:
 
     def result(self, x: Element) -> Any:
         """Return the value that is shown."""
-        _, number, *held = x
-        return self.definition.result(number, held)
+        _, number, *values = x
+        return self.definition.result(number, values)
 
     @property
     def _nothing(self) -> Element:
@@ -185,10 +185,10 @@ def function_of(aggregate: Aggregate) -> LanguageFunction:
 
 def product(function: Semiring, elements: Sequence[Element]) -> Element:
     """Return the element of one match, given those of its events."""
-    whole = function.one
+    result = function.one
     for element in elements:
-        whole = function.times(whole, element)
-    return whole
+        result = function.times(result, element)
+    return result
 
 
 def known(value: Any) -> Any:

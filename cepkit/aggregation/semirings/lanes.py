@@ -267,12 +267,12 @@ def _ordered(column: Column, *, greatest: bool) -> Wide:
 
 
 def moved(
-    state: Sequence[Accumulator], number: int, held: Sequence[Any], origin: float
+    state: Sequence[Accumulator], number: int, values: Sequence[Any], origin: float
 ) -> tuple[Any, ...]:
     """Return accumulators of which the deviations are from 0 instead of from `origin`, exactly."""
     if "deviations" not in state:
-        return tuple(held)
-    known = {each: exact(value) for each, value in zip(state, held, strict=True)}
+        return tuple(values)
+    known = {each: exact(value) for each, value in zip(state, values, strict=True)}
     by, deviations = exact(origin), known["deviations"]
     known["deviations"] = deviations + number * by
     if "squares" in known:

@@ -48,11 +48,11 @@ class Together:
         """Return the element of one event, given its attributes."""
         lifted = []
         for f in self.functions:
-            read = [attribute for v, attribute in f.reads if v == variable]
-            if not read:
+            names = [attribute for v, attribute in f.reads if v == variable]
+            if not names:
                 lifted.append(f.one)
             else:
-                value = True if read[0] is None else known(values[read[0]])
+                value = True if names[0] is None else known(values[names[0]])
                 lifted.append(f.lift(variable, value))
         return tuple(lifted)
 

@@ -129,14 +129,9 @@ def sorted_keys(sequence: EventSequence) -> list[tuple[Member, ...]]:
 
 
 def forest_of(positions: Sequence[Sequence[Position]], cuts: Sequence[Cuts]) -> Forest:
-    """Return what sequences share when they are cut in some way.
-
-    Args:
-        positions: The positions of each sequence.
-        cuts: The lengths of its pieces.
-    """
+    """Return what sequences share when they are cut in some way."""
     nodes: dict[tuple[Position, int | None], int] = {}
-    made: list[Node] = []
+    tree_nodes: list[Node] = []
     chains: dict[Chain, int] = {}
     of = []
     for each, lengths in zip(positions, cuts, strict=True):
@@ -148,10 +143,10 @@ def forest_of(positions: Sequence[Sequence[Position]], cuts: Sequence[Cuts]) -> 
             node: int | None = None
             for position in each[begin : begin + length]:
                 parent = node
-                node = nodes.setdefault((position, parent), len(made))
-                if node == len(made):
-                    above = None if parent is None else made[parent]
-                    made.append(
+                node = nodes.setdefault((position, parent), len(tree_nodes))
+                if node == len(tree_nodes):
+                    above = None if parent is None else tree_nodes[parent]
+                    tree_nodes.append(
                         Node(
                             position,
                             parent,
@@ -160,12 +155,12 @@ def forest_of(positions: Sequence[Sequence[Position]], cuts: Sequence[Cuts]) -> 
                         )
                     )
             assert node is not None
-            tree = made[node].tree if chain is None else tree
+            tree = tree_nodes[node].tree if chain is None else tree
             chain = chains.setdefault(Chain(node, chain, tree), len(chains))
             begin += length
         assert chain is not None
         of.append(chain)
-    return Forest(tuple(made), tuple(chains), tuple(of))
+    return Forest(tuple(tree_nodes), tuple(chains), tuple(of))
 
 
 def path_of(forest: Forest, chain: int) -> tuple[tuple[int, int], ...]:

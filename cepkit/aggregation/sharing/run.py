@@ -57,30 +57,31 @@ def run(
     s = state_of(w)
     completed, expired = _Found(list(map(len, triggers)), lanes), _Found(starts, lanes)
     steps = ForestSteps(operations.ts, operations.codes, operations.rows, operations.starts, lost)
-    given = emit in ("new", "total"), expiries, completed.rows, expired.rows
-    while (reason := loop.run(steps, w, s, *given)) != DONE:
+    arguments = emit in ("new", "total"), expiries, completed.rows, expired.rows
+    while (reason := loop.run(steps, w, s, *arguments)) != DONE:
         s = grown(s, w.links, reason)
-    found = []
+    results = []
     for q, each in enumerate(of_query):
         new, tracks = completed.of_query(q)
         op, left = expired.of_query(q)
-        written = np.arange(w.queries[q].expired)
-        found.append(
+        row_numbers = np.arange(w.queries[q].expired)
+        results.append(
             finished(
-                each, lanes[q], triggers[q], new, tracks, op[written], left.take(written), emit
+                each,
+                lanes[q],
+                triggers[q],
+                new,
+                tracks,
+                op[row_numbers],
+                left.take(row_numbers),
+                emit,
             )
         )
-    return found
+    return results
 
 
 def run_alone(operations: Operations, lanes: Lanes, emit: Emit) -> Moments:
-    """Return the rows of one sequence by itself.
-
-    Args:
-        operations: What the events do (`operations_of`).
-        lanes: What it carries.
-        emit: Which rows.
-    """
+    """Return the rows of one sequence by itself."""
     n = operations.length
     # The forest is a path. Its nodes are told apart by their places: what they are of, the
     # operations know already.

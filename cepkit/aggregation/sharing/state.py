@@ -15,13 +15,7 @@ _SNAPSHOTS = 2**16
 
 
 def grown(state: State, links: Table, reason: int) -> State:
-    """Return the state with room for what the loop stopped for.
-
-    Args:
-        state: The state.
-        links: The links of the forest.
-        reason: What `run` returned.
-    """
+    """Return the state with room for what the loop stopped for."""
     if reason == MORE_STARTS:
         rows = (state.x, state.f, state.born, state.kept)
         x, f, born, kept = (_wider(each, state.room) for each in rows)

@@ -143,17 +143,19 @@ class _Tables:
     ) -> list[Sequence[tuple[int, ...]]]:
         """Return the sources of each sequence, and then those of the slots of each link."""
         out, left = _Numbers(), _Numbers()
-        found: list[Sequence[tuple[int, ...]]] = []
-        for q, wanted in enumerate(self.lanes.wanted):
+        rows_of_sources: list[Sequence[tuple[int, ...]]] = []
+        for q, needed in enumerate(self.lanes.needed):
             rows = []
-            for piece in wanted:
+            for piece in needed:
                 kind = piece.lane.kind
                 written = out.take(kind, triggers[q]), left.take(kind, expiries[q])
                 rows.append((*self._source(piece, self.forest.of[q]), *written))
-            found.append(rows)
+            rows_of_sources.append(rows)
         for (before, _), slots in zip(self.forest.links, self._slot, strict=True):
-            found.append([(*self._source(piece, before), slots[piece], 0) for piece in slots])
-        return found
+            rows_of_sources.append(
+                [(*self._source(piece, before), slots[piece], 0) for piece in slots]
+            )
+        return rows_of_sources
 
     def _source(self, piece: PieceLane, chain: int) -> tuple[int, int, int, int, int]:
         """Return where a lane of a chain comes from: kind, row, before, values and slot."""

@@ -102,18 +102,18 @@ class Rules:
             bound: The variables that are bound.
             slot: The place of one that is not.
         """
-        found = self._stages.get((bound, slot))
-        if found is None:
-            found = self._stages[bound, slot] = self._stage(bound, slot)
-        return found
+        stage = self._stages.get((bound, slot))
+        if stage is None:
+            stage = self._stages[bound, slot] = self._stage(bound, slot)
+        return stage
 
     def _stage(self, bound: int, slot: int) -> Stage:
-        bit, whole = 1 << slot, bound | 1 << slot
+        bit, both = 1 << slot, bound | 1 << slot
         after = self.nearest_before(bound & self.earlier(slot))
         before = self.nearest_after(bound & self.later(slot))
         ordered = self.earlier(slot) | self.later(slot)
         rivals = tuple(other for other in places(bound & ~ordered) if self.overlap(slot, other))
-        due = [t for t in self.tests if t.mask & bit and not t.mask & ~whole]
+        due = [t for t in self.tests if t.mask & bit and not t.mask & ~both]
         return Stage(
             slot,
             after,
@@ -121,7 +121,7 @@ class Rules:
             rivals,
             tuple(t for t in due if not t.sets & bit),
             tuple(t for t in due if t.sets & bit),
-            tuple(a for a in self.absences if a.needs & bit and not a.needs & ~whole),
+            tuple(a for a in self.absences if a.needs & bit and not a.needs & ~both),
             self.scope(after, before),
         )
 
@@ -179,7 +179,7 @@ class Rules:
     def _test(self, condition: Expression, layout: Layout | None = None) -> Test:
         if layout is None:
             layout = Layout(self.slot, len(self.variables), self._sets, self._names, self._kinds)
-        whole = {
+        set_slots = {
             node.variable
             for node in walk(condition)
             if isinstance(node, Aggregate) and node.variable is not None
@@ -190,7 +190,7 @@ class Rules:
             truth(condition, layout),
             shown(condition, layout),
             self._mask(variables_of(condition)),
-            self._mask(whole),
+            self._mask(set_slots),
         )
 
     def _absence(self, index: int) -> Absence:

@@ -62,14 +62,14 @@ class Journal:
     Attributes:
         recording: Whether operations are written down.
         operations: Those of the step under way.
-        found: The matches of the step under way, if that is written down: instance, branch and
+        new_matches: Those of the step under way, if that is written down: instance, branch and
             binding of each.
         room: The memory that instances take.
     """
 
     recording: bool = True
     operations: list[Operation] = field(default_factory=list)
-    found: list[tuple[int, int, Binding]] = field(default_factory=list)
+    new_matches: list[tuple[int, int, Binding]] = field(default_factory=list)
     evaluations: int = 0
     instances: int = 0
     stored: int = 0
@@ -150,7 +150,7 @@ class Journal:
     def match(self, instance: Instance, branch: int) -> None:
         """Note a match."""
         if self.recording:
-            self.found.append((instance.number, branch, instance.binding))
+            self.new_matches.append((instance.number, branch, instance.binding))
             self._write(ops.Match(instance.number, self.matches))
         self.matches += 1
 
@@ -193,15 +193,15 @@ class Journal:
         if len(self.operations) > MOST_IN_STEP:
             self.recording = False
             self.operations.clear()
-            self.found.clear()
+            self.new_matches.clear()
 
 
 def checks(tests: tuple[Test, ...], binding: Binding) -> tuple[Checked, ...]:
     """Return what came of each test, none after the first that does not hold."""
-    made = []
+    recorded = []
     for test in tests:
         held = test.holds(binding)
-        made.append(Checked(test.clause, test.shown(binding), held))
+        recorded.append(Checked(test.clause, test.shown(binding), held))
         if not held:
             break
-    return tuple(made)
+    return tuple(recorded)

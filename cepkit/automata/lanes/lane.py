@@ -170,9 +170,9 @@ class Lane(ABC):
 
     def members(self, instance: Instance, slot: int) -> tuple[Event, ...]:
         """Return the members that the set at `slot` has."""
-        found = instance.binding[slot]
-        assert isinstance(found, tuple)
-        return found
+        bound_members = instance.binding[slot]
+        assert isinstance(bound_members, tuple)
+        return bound_members
 
     def may_grow(self, instance: Instance, slot: int) -> bool:
         """Say whether the set at `slot` may have one more member.

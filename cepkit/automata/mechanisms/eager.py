@@ -117,32 +117,32 @@ class EagerProgram:
 
     def _states(self) -> list[int]:
         """Return the states that events can lead to, if they are few; else the initial one."""
-        found = [0]
-        for state in found:
+        states = [0]
+        for state in states:
             for slot in places(self.rules.everything & ~state):
                 follower = state | 1 << slot
-                if not self.rules.earlier(slot) & ~state and follower not in found:
-                    found.append(follower)
-                    if len(found) > _DRAWN:
+                if not self.rules.earlier(slot) & ~state and follower not in states:
+                    states.append(follower)
+                    if len(states) > _DRAWN:
                         return [0]
-        return found
+        return states
 
     def _move(self, state: int, slot: int) -> Move | None:
         rules, bit = self.rules, 1 << slot
         grows = bool(state & bit)
         if rules.earlier(slot) & ~state or (grows and not self.open_sets(state) & bit):
             return None
-        whole = state | bit
+        after = state | bit
         stage = rules.stage(state & ~bit, slot)
         due = self._due(state)
         if grows:
             tests = tuple(t for t in due if t.mask & bit and not t.sets & bit)
             absences: tuple[Absence, ...] = ()
         else:
-            tests = tuple(t for t in self._due(whole) if t not in due)
+            tests = tuple(t for t in self._due(after) if t not in due)
             decided = self._decided(state)
-            absences = tuple(a for a in self._decided(whole) if a not in decided)
-        begin, end = self.node(state), self.node(whole)
+            absences = tuple(a for a in self._decided(after) if a not in decided)
+        begin, end = self.node(state), self.node(after)
         conditions = (
             *(t.text for t in (*rules.filters[slot], *tests)),
             *(rules.clauses.rows[a.clause].text for a in absences),

@@ -115,16 +115,16 @@ class JoinProgram:
             if not a.needs & ~bound and all(a.needs & ~part for part in known)
         )
         node = self._chart.node(self._number, names, label, kind, names)
-        made = Station(len(self.stations), node, bound, tests, absences)
-        self.stations.append(made)
+        station = Station(len(self.stations), node, bound, tests, absences)
+        self.stations.append(station)
         if not parts:
-            made.slot = rules.slot[names[0]]
-            self.leaves[made.slot] = made
-            if made.slot in rules.bounds:
-                made.loop = self._chart.edge(node, node, "take", label)
+            station.slot = rules.slot[names[0]]
+            self.leaves[station.slot] = station
+            if station.slot in rules.bounds:
+                station.loop = self._chart.edge(node, node, "take", label)
         for here, there in (parts, parts[::-1]) if parts else ():
-            self._connect(here, there, made)
-        return made
+            self._connect(here, there, station)
+        return station
 
     def _connect(self, here: Station, there: Station, parent: Station) -> None:
         rules = self._rules

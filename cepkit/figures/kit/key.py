@@ -6,12 +6,24 @@ its own, broken so that they fit the narrowest page (500 pixels).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, SMALL, VERMILLION
+from cepkit.figures.kit.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    SMALL,
+    VERMILLION,
+    heading,
+    note,
+)  # fmt: skip
 from cepkit.figures.kit.texts import cut, shown, width_of, wrapped
 
 LEFT = 76
@@ -24,6 +36,7 @@ _BETWEEN = 5
 _WIDTH = 500 - 2 * 12 - 8
 _MOST_LINES = 3
 _MOST_HOVER = 400
+_SAME = 1e-9
 _SPACE = "\N{NO-BREAK SPACE}"
 
 # Yellow is left out, as a line of it is lost on a white page.
@@ -68,6 +81,36 @@ def _letter(number: int) -> str:
     return (_letter(above - 1) if above else "") + chr(ord("A") + last)
 
 
+_T = TypeVar("_T")
+
+
+def grouped(things: Iterable[_T], logarithms: Callable[[_T], Sequence[float]]) -> list[list[_T]]:
+    """Return things in groups whose numbers, given as logarithms, are the same."""
+    groups: list[list[_T]] = []
+    for thing in things:
+        same = next((g for g in groups if _alike(logarithms(g[0]), logarithms(thing))), None)
+        if same is None:
+            groups.append([thing])
+        else:
+            same.append(thing)
+    return groups
+
+
+def _alike(one: Sequence[float], other: Sequence[float]) -> bool:
+    return all(a == b or abs(a - b) <= _SAME for a, b in zip(one, other, strict=True))
+
+
+def runs_of(numbers: Iterable[int]) -> list[list[int]]:
+    """Return ascending numbers in runs of those that follow each other."""
+    runs: list[list[int]] = []
+    for each in numbers:
+        if runs and each == runs[-1][-1] + 1:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return runs
+
+
 @dataclass(frozen=True, slots=True)
 class KeyRow:
     """One thing and what it stands for; texts as they come from data.
@@ -96,36 +139,24 @@ class KeyRow:
         return [*(f"<b>{shown(line)}</b>" for line in head), *map(shown, text)]
 
 
-def name_axis(made: go.Figure, text: str, above: int = 6) -> None:
+def name_axis(chart: go.Figure, text: str, above: int = 6) -> None:
     """Write what the axis upwards is about above it: beside it long ticks would lie on the name.
 
     Args:
-        made: The figure, with the margin `LEFT`.
+        chart: The figure, with the margin `LEFT`.
         text: Already escaped.
         above: The pixels between the plot and the name.
     """
-    made.add_annotation(
-        text=text,
-        x=0,
-        xref="paper",
-        xanchor="left",
-        xshift=12 - LEFT,
-        y=1,
-        yref="paper",
-        yanchor="bottom",
-        yshift=above,
-        borderpad=0,
-        showarrow=False,
-    )
+    chart.add_annotation(heading(text, 1, xshift=12 - LEFT, yshift=above, borderpad=0))
 
 
 def add_key(
-    made: go.Figure, rows: Sequence[KeyRow], *, axis: int = 52, left: int = LEFT - 12
+    chart: go.Figure, rows: Sequence[KeyRow], *, axis: int = 52, left: int = LEFT - 12
 ) -> None:
     """Put rows below the plot; the figure becomes as much higher as they need.
 
     Args:
-        made: The figure, its height set.
+        chart: The figure, its height set.
         rows: What to say, from above.
         axis: The pixels between the plot and the first row: ticks and title of the axis.
         left: How many pixels left of the plot they begin.
@@ -138,24 +169,13 @@ def add_key(
         sign = f'<span style="color:{row.colour}">{row.sign}</span>{_SPACE}' if row.sign else ""
         # Lines below begin where the first one does, as far as spaces can bring them there.
         between = "<br>" + (_SPACE * 5 if row.sign else "")
-        made.add_annotation(
-            text=sign + between.join(lines),
+        chart.add_annotation(
+            note(0, 0, sign + between.join(lines), xref="paper", yref="paper", yanchor="top"),
             hovertext=shown(cut(f"{row.head} {row.text}", _MOST_HOVER)),
-            x=0,
-            xref="paper",
-            xanchor="left",
-            xshift=-left,
-            y=0,
-            yref="paper",
-            yanchor="top",
-            yshift=-below,
-            align="left",
-            borderpad=0,
-            font={"size": SMALL},
-            showarrow=False,
-        )
+            xshift=-left, yshift=-below, align="left", borderpad=0, font={"size": SMALL},
+        )  # fmt: skip
         below += len(lines) * _LINE + _BETWEEN
     bottom = round(below + 8) if rows else axis
-    made.update_layout(
-        height=made.layout.height - made.layout.margin.b + bottom, margin={"b": bottom}
+    chart.update_layout(
+        height=chart.layout.height - chart.layout.margin.b + bottom, margin={"b": bottom}
     )

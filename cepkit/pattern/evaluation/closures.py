@@ -103,9 +103,9 @@ def truth(condition: Expression, read: Read) -> Truth:
         case Comparison(sign, left, right):
             return _comparison(sign, value(left, read), value(right, read))
         case InList(operand, choices, negated):
-            given = value(operand, read)
+            operand_value = value(operand, read)
             equal: ComparisonOperator = "!=" if negated else "="
-            tests = tuple(_comparison(equal, given, value(one, read)) for one in choices)
+            tests = tuple(_comparison(equal, operand_value, value(one, read)) for one in choices)
             if negated:
                 return lambda b: all(test(b) for test in tests)
             return lambda b: any(test(b) for test in tests)
@@ -164,13 +164,13 @@ def _comparison(
     return compared
 
 
-def _computed(node: Negative | Arithmetic | Call, given: Sequence[Kinded]) -> Kinded:
-    kinds = [kind for _, kind in given]
+def _computed(node: Negative | Arithmetic | Call, operands: Sequence[Kinded]) -> Kinded:
+    kinds = [kind for _, kind in operands]
     function, result = function_of(node), computed_kind(node, kinds)
     compute = _computation(node, function, kinds, result)
     if isinstance(function.form, Registered):  # it sees missing values, and decides for itself
-        return (lambda b: compute(*(one(b) for one, _ in given))), result
-    match given:
+        return (lambda b: compute(*(one(b) for one, _ in operands))), result
+    match operands:
         case [(inner, _)]:
             return (lambda b: None if (x := inner(b)) is None else compute(x)), result
         case [(left, _), (right, _)]:
@@ -183,7 +183,7 @@ def _computed(node: Negative | Arithmetic | Call, given: Sequence[Kinded]) -> Ki
         case _:
 
             def of_many(b: Sequence[Any]) -> Any:
-                values = [one(b) for one, _ in given]
+                values = [one(b) for one, _ in operands]
                 return None if any(v is None for v in values) else compute(*values)
 
             return of_many, result
@@ -204,24 +204,24 @@ def _computation(
                 return lambda x, y: held(exact(x, y))
             return lambda *v: held(function.of(exact, v))
         case OnNumbers(column, plain):
-            made = rounded if result == "duration" else known
+            finish = rounded if result == "duration" else known
 
             def of_two(x: Any, y: Any) -> Any:
                 try:
-                    return made(plain(float(x), float(y)))
+                    return finish(plain(float(x), float(y)))
                 except OverflowError:
                     return overflowing(x, y)
 
             def of_any(*values: Any) -> Any:
                 try:
-                    return made(function.of(plain, [float(one) for one in values]))
+                    return finish(function.of(plain, [float(one) for one in values]))
                 except OverflowError:
                     return overflowing(*values)
 
             def overflowing(*values: Any) -> Any:
                 """Return what NumPy and loops have, an infinity."""
                 with np.errstate(all="ignore"):
-                    return made(float(function.of(column, [*map(np.float64, values)])))
+                    return finish(float(function.of(column, [*map(np.float64, values)])))
 
             return of_two if two else of_any
         case OnTexts(scalar):
@@ -237,8 +237,8 @@ def _computation(
 def _of_registered(node: Negative | Arithmetic | Call, columns: Sequence[Column]) -> Any:
     """Return what a user's function says, which takes columns: of one row here."""
     answer = computed(node, columns)
-    found = answer.values[0]
-    return bool(found) if answer.kind == "boolean" else known(float(found))
+    result = answer.values[0]
+    return bool(result) if answer.kind == "boolean" else known(float(result))
 
 
 def held(number: int | None) -> int | None:
@@ -268,8 +268,8 @@ def _column(item: Any, kind: ValueKind) -> Column:
             row = np.array([np.nan]) if item is None else item.values
             return Column("array", row[None, :], has_missing=item is None)
         case "integer" | "timestamp" | "duration":
-            whole = np.array([MISSING_INTEGER if item is None else item], dtype=np.int64)
-            return Column(kind, whole, has_missing=item is None)
+            integers = np.array([MISSING_INTEGER if item is None else item], dtype=np.int64)
+            return Column(kind, integers, has_missing=item is None)
         case _:
             number = math.nan if item is None else float(item)
             return Column("float", np.array([number]), has_missing=True)
@@ -277,21 +277,21 @@ def _column(item: Any, kind: ValueKind) -> Column:
 
 def _constant(constant: Constant) -> Kinded:
     kind = constant_kind(constant)
-    found: Any = constant
+    value: Any = constant
     match constant:
         case int() if kind == "float":
-            found = float(constant)
+            value = float(constant)
         case float():
-            found = known(constant)
+            value = known(constant)
         case timedelta():
-            found = in_microseconds(constant)
-    return (lambda _: found), kind
+            value = in_microseconds(constant)
+    return (lambda _: value), kind
 
 
 def _as_float(inner: Value) -> Value:
     def as_float(b: Sequence[Any]) -> Any:
-        found = inner(b)
-        return None if found is None else float(found)
+        value = inner(b)
+        return None if value is None else float(value)
 
     return as_float
 
@@ -300,7 +300,7 @@ def _moments(inner: Value) -> Value:
     """Return the time in microseconds that a text says."""
 
     def of_text(b: Sequence[Any]) -> Any:
-        found = inner(b)
-        return None if found is None else moment(found)
+        value = inner(b)
+        return None if value is None else moment(value)
 
     return of_text

@@ -71,11 +71,11 @@ def _truth(condition: Expression, read: Read) -> Truth:
         case Comparison(operator, left, right):
             return compare(operator, value(left, read), value(right, read), condition)
         case InList(operand, choices, negated):
-            given = value(operand, read)
+            operand_value = value(operand, read)
             equal: ComparisonOperator = "!=" if negated else "="
-            held = compare(equal, given, value(choices[0], read), condition)
+            held = compare(equal, operand_value, value(choices[0], read), condition)
             for choice in choices[1:]:
-                one = compare(equal, given, value(choice, read), condition)
+                one = compare(equal, operand_value, value(choice, read), condition)
                 held = (held & one) if negated else (held | one)
             return held
         case IsNull(operand, negated):

@@ -68,7 +68,7 @@ def as_floats(column: Column, place: Expression | None = None) -> npt.NDArray[np
             )
 
 
-def computed(node: Negative | Arithmetic | Call, given: Sequence[Column]) -> Column:
+def computed(node: Negative | Arithmetic | Call, operands: Sequence[Column]) -> Column:
     """Return what a function or an operator gives for each row.
 
     Raises:
@@ -78,35 +78,35 @@ def computed(node: Negative | Arithmetic | Call, given: Sequence[Column]) -> Col
     function = function_of(node)
     form = function.form
     if isinstance(form, Registered):
-        return _call_registered(node, form, given)
-    kinds = [column.kind for column in given]
+        return _call_registered(node, form, operands)
+    kinds = [column.kind for column in operands]
     known = function.kind(kinds)
     if known is None:
         raise refusal(node, kinds)
     kind = column_kind(known)
     if kind == "null":
-        return _nothing(*given)
+        return _nothing(*operands)
     match form:
         case OnNumbers(column):
             whole = function.whole(kinds)
             if whole is not None:
-                return _whole(function, whole, kind, given)
-            numbers = [as_floats(one) for one in given]
+                return _whole(function, whole, kind, operands)
+            numbers = [as_floats(one) for one in operands]
             with np.errstate(all="ignore"):
                 result = function.of(column, numbers)
             return rounded(result) if kind == "duration" else Column(kind, result, has_missing=True)
         case OnTexts(scalar):
-            return of_distinct(lambda values: function.of(scalar, values), kind, given)
+            return of_distinct(lambda values: function.of(scalar, values), kind, operands)
         case OnArrays(column):
-            answer: Column = column(*given, node)
+            answer: Column = column(*operands, node)
             return answer
         case _:
             assert_never(form)
 
 
-def _nothing(*given: Column) -> Column:
+def _nothing(*operands: Column) -> Column:
     """Return what is computed of a column that has no value at all."""
-    size = max(len(column.values) for column in given)
+    size = max(len(column.values) for column in operands)
     return Column("null", np.full(size, np.nan), has_missing=True)
 
 
@@ -118,10 +118,10 @@ def rounded(microseconds: npt.NDArray[np.float64]) -> Column:
     return Column("duration", np.where(gone, MISSING_INTEGER, whole), has_missing=bool(gone.any()))
 
 
-def _whole(function: Function, whole: Whole, kind: Kind, given: Sequence[Column]) -> Column:
-    values = [column.values for column in given]
+def _whole(function: Function, whole: Whole, kind: Kind, operands: Sequence[Column]) -> Column:
+    values = [column.values for column in operands]
     missing: Any = False
-    for column in given:
+    for column in operands:
         if column.has_missing:
             missing = missing | column.missing()
     with np.errstate(all="ignore"):
@@ -135,11 +135,11 @@ def _whole(function: Function, whole: Whole, kind: Kind, given: Sequence[Column]
 
 
 def _call_registered(
-    node: Negative | Arithmetic | Call, form: Registered, given: Sequence[Column]
+    node: Negative | Arithmetic | Call, form: Registered, operands: Sequence[Column]
 ) -> Column:
-    size = max((len(column.values) for column in given), default=1)
+    size = max((len(column.values) for column in operands), default=1)
     arguments: list[npt.NDArray[Any]] = []
-    for column in given:
+    for column in operands:
         if column.kind == "text":
             texts = np.append(column.dictionary, [None])  # code -1 is the last: None
             plain: npt.NDArray[Any] = texts[column.values]

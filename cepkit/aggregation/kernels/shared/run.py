@@ -191,8 +191,8 @@ def _complete(
         before = Before(s.snaps, s.wide, 0, s.kept, uintp(max(0, link)) * size, queries[q].oldest)
         found = 1
         if above >= 0 and link < 0:
-            come = uintp(above) * size
-            found = total(s.x, come + uintp(place), come + hi)
+            base = uintp(above) * size
+            found = total(s.x, base + uintp(place), base + hi)
         elif above >= 0:
             found = dot(s.x, uintp(above) * size, lo, hi, before)
         elif link >= 0:
@@ -217,11 +217,11 @@ def _count(steps: ForestSteps, w: Wiring, s: State, node: np.uintp, op: int) -> 
     row = node * size
     carries = nodes[node].legs < nodes[node + one].legs
     if above >= 0:
-        come = uintp(above) * size
+        base = uintp(above) * size
         if carries:
-            extend(w, s, node, come, steps.rows[op], lo, hi)
+            extend(w, s, node, base, steps.rows[op], lo, hi)
         for at in range(lo, hi):
-            s.x[row + at] += s.x[come + at]
+            s.x[row + at] += s.x[base + at]
         return
     if w.keep >= 0 or hi == lo:  # without a window all STARTs share one place
         s.born[tree * size + hi] = op
@@ -256,15 +256,15 @@ def _write_live(
             queries[q].waiting = 0
             if waiting == 0 or only_new:
                 continue
-            done = queries[q].done
-            found = live_matches(w, s, q)
-            for nth in range(done - waiting, done):
-                to.counts[queries[q].triggers + nth] = found
+            moment = queries[q].done
+            matches = live_matches(w, s, q)
+            for nth in range(moment - waiting, moment):
+                to.counts[queries[q].triggers + nth] = matches
             if queries[q].sources < queries[q + one].sources:
-                write_lanes(w, s, to, q, w.kinds[slot].node, -1, found, done - waiting, False)
+                write_lanes(w, s, to, q, w.kinds[slot].node, -1, matches, moment - waiting, False)
                 for source in range(queries[q].sources, queries[q + one].sources):
-                    first = w.sources[source].out + done - waiting
-                    for at in range(first + 1, w.sources[source].out + done):
+                    first = w.sources[source].out + moment - waiting
+                    for at in range(first + 1, w.sources[source].out + moment):
                         if w.sources[source].kind == FLOAT:
                             to.f[at] = to.f[first]
                         else:
