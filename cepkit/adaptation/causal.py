@@ -8,12 +8,15 @@ Cost of a slice: O(events) to count, the decision function, and the planner wher
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cepkit.adaptation.loop import Adaptation, InForce
-from cepkit.adaptation.slices import slice_statistics
+from cepkit.adaptation.slices import slice_rates
 from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
 from cepkit.columnar.slices.plans import Branches, SlicePlan
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
+from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import EventColumns
 
 
@@ -47,7 +50,7 @@ class Causal:
             begins = [*self._asked, first]
             begin = begins[-min(len(begins), self._adaptation.history + 1)]
             until = first if self._asked else end
-            now = slice_statistics(self._statistics, self._query, columns, begin, until)
+            now = self._now(columns, begin, until)
             if self._in_force is None:
                 self._in_force = self._adaptation.start(self._query, now)
             else:
@@ -59,3 +62,18 @@ class Causal:
                 self._compiled[branches] = compile_query(self._query, plan, self._sets)
             self._asked[first] = SlicePlan(self._compiled[branches], branches, now.rates, why)
         return self._asked[first]
+
+    def _now(self, columns: EventColumns, begin: int, until: int) -> Statistics:
+        """Return the statistics of some rows: their rates, and all else of the whole stream."""
+        rates = slice_rates(self._query, columns, begin, until)
+        at = (int(columns.ts[begin]), int(columns.ts[until - 1])) if until > begin else (None, None)
+        return replace(
+            self._statistics,
+            rates=rates.of,
+            events=rates.events,
+            first=at[0],
+            last=at[1],
+            over_time=None,
+            forecast=None,
+            others=(),
+        )

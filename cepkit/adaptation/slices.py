@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
@@ -22,9 +21,8 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log
-from cepkit.plan.nodes import BranchPlan, OrderPlan, Plan, as_tree
-from cepkit.planners.by_rates import MOST_VARIABLES, RatedCosts, RatePlanner
-from cepkit.planners.choose import MOST_FOR_TREES, WORTH_A_TREE
+from cepkit.plan.nodes import BranchPlan, OrderPlan, Plan
+from cepkit.planners.by_rates import MOST_VARIABLES, RatePlanner, Rates
 from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import EventColumns
 
@@ -37,15 +35,12 @@ _SLICE_COSTS = 500_000.0
 """What a slice costs beside its work, in candidates: a millisecond or so."""
 
 
-def slice_statistics(
-    statistics: Statistics, query: Query, columns: EventColumns, first: int, end: int
-) -> Statistics:
-    """Return the statistics of a slice: its rates, and all else as in the whole stream.
+def slice_rates(query: Query, columns: EventColumns, first: int, end: int) -> Rates:
+    """Return the rates of a slice.
 
     Of a type that does not come half an event is taken: it may yet come.
 
     Args:
-        statistics: Of the whole stream.
         query: Whose variables they are about.
         columns: The stream.
         first: The first row of the slice.
@@ -60,17 +55,7 @@ def slice_statistics(
         total = sum(by_type.get(name, 0) for name in types)
         # One moment has no rate; as if it were a second.
         rates[event.variable] = max(total, 0.5) / (span or 1.0)
-    at = (int(columns.ts[first]), int(columns.ts[end - 1])) if end > first else (None, None)
-    return replace(
-        statistics,
-        rates=rates,
-        events=end - first,
-        first=at[0],
-        last=at[1],
-        over_time=None,
-        forecast=None,
-        others=(),
-    )
+    return Rates(rates, end - first, span)
 
 
 class PerSlice:
@@ -101,9 +86,9 @@ class PerSlice:
         times = (int(columns.ts[first]), int(columns.ts[end - 1])) if end > first else ()
         asked = (first, end, *times)
         if asked not in self._asked:
-            statistics = slice_statistics(self._statistics, self._query, columns, first, end)
-            branches = tuple(planner.plan(statistics) for planner in self._planners)
-            self._asked[asked] = SlicePlan(self._under(branches), branches, statistics.rates)
+            rates = slice_rates(self._query, columns, first, end)
+            branches = tuple(planner.plan(rates) for planner in self._planners)
+            self._asked[asked] = SlicePlan(self._under(branches), branches, rates.of)
         return self._asked[asked]
 
     def wanted(self, columns: EventColumns) -> bool:
@@ -122,12 +107,12 @@ class PerSlice:
         ours = own = 0.0
         for i in range(_STRETCHES):
             part = columns, n * i // _STRETCHES, n * (i + 1) // _STRETCHES
-            statistics = slice_statistics(self._statistics, self._query, *part)
+            rates = slice_rates(self._query, *part)
             for planner in self._planners:
-                one, best = planner.compared(statistics)
+                one, best = planner.compared(rates)
                 # What is expected of a window, as often as the stretch has windows.
-                ours += from_log(one) * statistics.span_seconds / window
-                own += from_log(best) * statistics.span_seconds / window
+                ours += from_log(one) * rates.span_seconds / window
+                own += from_log(best) * rates.span_seconds / window
         return ours > _PAYS * own and ours - own > _SLICE_COSTS * n / in_slice
 
     def _under(self, branches: Branches) -> CompiledQuery:
@@ -153,37 +138,27 @@ class BranchPlanner:
     def __init__(self, branch: Branch, plan: BranchPlan, statistics: Statistics) -> None:
         self.branch = branch
         self.known = [plan]
+        self._order = OrderPlan(branch.variables)
         few = len(branch.variables) <= MOST_VARIABLES
         self._planner = RatePlanner(branch, statistics) if few else None
 
-    def compared(self, statistics: Statistics) -> tuple[float, float]:
+    def compared(self, rates: Rates) -> tuple[float, float]:
         """Return the logarithms of what the plan of the whole stream and the best plan cost."""
         if self._planner is None:
             return -math.inf, -math.inf
-        costs = self._planner.under(statistics)
-        return costs.of(self.known[0]), best_plan(costs, self.branch.variables)[1]
+        costs = self._planner.under(rates)
+        return costs.of(self.known[0]), costs.of(costs.best(self._order))
 
-    def plan(self, statistics: Statistics) -> BranchPlan:
+    def plan(self, rates: Rates) -> BranchPlan:
         """Return the plan of a slice: a known one if that is nearly as good as the best."""
         if self._planner is None:
             return self.known[0]
-        costs = self._planner.under(statistics)
-        best, least = best_plan(costs, self.branch.variables)
+        costs = self._planner.under(rates)
+        best = costs.best(self._order)
+        if best in self.known:
+            return best
         cheapest = min(self.known, key=costs.of)
-        if costs.of(cheapest) <= least + _NEARLY:
+        if costs.of(cheapest) <= costs.of(best) + _NEARLY:
             return cheapest
         self.known.append(best)
         return best
-
-
-def best_plan(costs: RatedCosts, variables: tuple[str, ...]) -> tuple[BranchPlan, float]:
-    """Return the plan of least work and its cost; a tree only where it promises to halve that."""
-    order = costs.best_order(OrderPlan(variables))
-    least = costs.of(order)
-    if not 4 <= len(variables) <= MOST_FOR_TREES:
-        return order, least
-    tree = costs.best_tree(as_tree(order))
-    cost = costs.of(tree)
-    if cost + WORTH_A_TREE < costs.of(as_tree(order)):
-        return tree, cost
-    return order, least

@@ -133,6 +133,11 @@ class Trees:
         n, low_bits = len(self._cost.variables), self._low_bits
         least_trees(begin, end, low_bits, n, self._tables, self._best, self._rows, self._floors)
 
+    @property
+    def least(self) -> float:
+        """What the best tree costs, without its leaves and what is kept at its root."""
+        return float(self._best[-1])
+
     def plan(self) -> TreePlan:
         """Return the tree of the best splits."""
         return TreePlan(self._tree(self._cost.full))

@@ -185,7 +185,7 @@ class AdaptedExplanation(Printed):
 
 def explanation_of(query: Query, plan: Plan, work: SliceWork) -> Explanation | AdaptedExplanation:
     """Return what a run did: of one plan, or of the plans of its slices."""
-    if not work.slices:
+    if not work.slices and plan.branches in work.counters:
         return Explanation.of(plan, work.counters[plan.branches])
     parts = tuple(
         Explanation.of(Plan(branches, "slices"), counters)
