@@ -14,8 +14,8 @@ from cepkit.pattern.conditions import (
     InList,
     Literal,
 )
-from cepkit.pattern.durations import UNITS
 from cepkit.pattern.printer import expression_text
+from cepkit.stream.durations import UNITS
 
 _IN_TEXT = re.compile(r"\s*(-?[\d._]*\d[\d._]*)\s*(\w+)\s*")
 
