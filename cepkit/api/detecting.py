@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cepkit.columnar.results.matches import Matches
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.spark.matches.result import SparkMatches
+    from cepkit.spark.streaming.result import StreamMatches
 
 
 @typed
@@ -29,7 +30,8 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     slice_seconds: float | None = None,
     slice_events: int | None = None,
-) -> Matches | SparkMatches:
+    buckets: int | None = None,
+) -> Matches | SparkMatches | StreamMatches:
     """Find all matches of a pattern.
 
     Nothing is computed before it is asked for.
@@ -38,7 +40,8 @@ def detect(
         stream: From `events`.
         pattern: The query, or its text.
         plan: From `choose_plan`; or the order of the variables, as ["c", "b", "a"]; None to
-            profile the stream and take the cheapest plan.
+            profile the stream and take the cheapest plan. What a streaming DataFrame will bring
+            nobody can profile: None is then the order of the pattern.
         limit: The most matches wanted.
         sets: Which sets of Kleene variables make matches: "every" non-empty one, or "maximal":
             for each choice of the other events the largest set alone. The number of matches is
@@ -47,10 +50,14 @@ def detect(
         slice_seconds: On Spark, the length of a time slice of un-keyed patterns; None chooses it
             from the statistics so that a worker's memory is bounded.
         slice_events: The same in events, for windows in events and contiguity.
+        buckets: Of a streaming DataFrame, into how many buckets the keys of the pattern are hashed,
+            each of which one task evaluates; None: 16. A checkpoint keeps to the number.
 
     Returns:
         From Spark a Spark DataFrame, otherwise `Matches`; both with a struct column for each
-        variable, `match_start` and `match_end`, in no particular order, and `explain()`.
+        variable, `match_start` and `match_end`, in no particular order, and `explain()`. Of a
+        streaming DataFrame a streaming one with the same columns: each match comes once, in append
+        mode, when no event can come any more that is part of it or breaks it.
 
     Raises:
         PatternError: The pattern reads a column that the stream does not have, or compares what
@@ -69,6 +76,13 @@ def detect(
         raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
     if slice_events is not None and slice_events < 1:
         raise StreamError(f"slices of {slice_events} events", expected="1 or more")
+    if stream.lateness is not None:
+        _check_live_options(limit, slice_seconds, slice_events)
+        from cepkit.spark.streaming.detect import detect as detect_on_stream
+
+        return detect_on_stream(stream, query, as_plan(plan, query), sets=sets, buckets=buckets)
+    if buckets is not None:
+        raise StreamError("buckets of a stream that is all there", expected="a streaming DataFrame")
     if plan is None and order_matters(query):
         plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
     else:
@@ -89,6 +103,26 @@ def detect(
     from cepkit.columnar.results.matches import Matches
 
     return Matches(stream, query, plan_to_run, limit=limit, sets=sets)
+
+
+def _check_live_options(
+    limit: int | None, slice_seconds: float | None, slice_events: int | None
+) -> None:
+    """Refuse what makes no sense where events never end.
+
+    Raises:
+        UnsupportedError: It is asked for.
+    """
+    if limit is not None:
+        raise UnsupportedError(
+            f"limit={limit} over a streaming DataFrame, which has no end",
+            hint="stop the query when you have enough",
+        )
+    if slice_seconds is not None or slice_events is not None:
+        raise UnsupportedError(
+            "slices of a streaming DataFrame",
+            hint="each micro-batch is one: .trigger(processingTime=...) says how long",
+        )
 
 
 @typed
