@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepkit.api.arguments import Pattern, checked, measured, order_matters
 from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
+from cepkit.pattern.checks import check_asks_for_matches
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
+    from cepkit.adaptation.decisions import Decision
+    from cepkit.adaptation.loop import Adaptation
     from cepkit.columnar.results.matches import Matches
     from cepkit.columnar.results.several import SeveralMatches
     from cepkit.plan.nodes import OrderPlan, Plan
@@ -44,6 +48,7 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     slice_seconds: float | None = None,
     slice_events: int | None = None,
+    adapt: str | Decision | Adaptation = "static",
 ) -> Matches | SparkMatches: ...
 
 
@@ -58,6 +63,7 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     slice_seconds: float | None = None,
     slice_events: int | None = None,
+    adapt: str | Decision | Adaptation = "static",
 ) -> Matches | SeveralMatches | SparkMatches:
     """Find all matches of a pattern, or of several.
 
@@ -81,6 +87,11 @@ def detect(
         slice_seconds: On Spark, the length of a time slice of un-keyed patterns; None chooses it
             from the statistics so that a worker's memory is bounded.
         slice_events: The same in events, for windows in events and contiguity.
+        adapt: How the plan follows the stream: "static" not at all; "slices": each slice has the
+            plan that is best for it; "auto": so only where it promises much less work; a
+            decision function by name or with settings (`cepkit.decisions`), or an
+            `Adaptation`: each slice has a plan by those before it, as micro-batches would. The
+            matches are the same. `.plans` says which plan was in force when, and why.
 
     Returns:
         From Spark a Spark DataFrame, otherwise `Matches`; both with a struct column for each
@@ -109,6 +120,11 @@ def detect(
     if several:
         from cepkit.api.several import detect_several
 
+        if adapt != "static":
+            raise UnsupportedError(
+                "plans that follow the stream, of several patterns",
+                hint="detect them one by one, or leave `adapt` out",
+            )
         patterns: Any = pattern
         return detect_several(stream, patterns, plan, share, limit=limit, sets=sets)
     assert query is not None
@@ -129,9 +145,12 @@ def detect(
             limit=limit,
             sets=sets,
         )
+    from cepkit.adaptation.choice import slice_plans
     from cepkit.columnar.results.matches import Matches
 
-    return Matches(stream, query, plan_to_run, limit=limit, sets=sets)
+    measure = partial(measured, stream, query, 0)
+    plans = slice_plans(adapt, query, plan_to_run, sets, measure)
+    return Matches(stream, query, plan_to_run, limit=limit, sets=sets, plans=plans)
 
 
 @typed
@@ -152,9 +171,5 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
 def detectable(stream: Stream, pattern: Pattern) -> Query:
     """Return the query that a pattern is, checked once; raises as `check_detectable`."""
     query = checked(stream, pattern)
-    if query.aggregates:
-        raise UnsupportedError(
-            "AGG asks for aggregates, not for matches",
-            hint="`aggregate` gives them; to detect, leave AGG out",
-        )
+    check_asks_for_matches(query)
     return query

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
+from cepkit.errors import PlanError
 from cepkit.plan.logarithms import from_log, log
+from cepkit.plan.validity import Decided, Validity
 from cepkit.printing import WithPrinter
 from cepkit.statistics.forecast import Forecast, around
 from cepkit.statistics.model import Statistics
@@ -105,6 +107,19 @@ def leaves(tree: Tree) -> tuple[str, ...]:
             assert_never(tree)
 
 
+def nodes_of(tree: Tree) -> Iterator[Pair]:
+    """Yield the nodes of a tree above its leaves, those of a node before it."""
+    match tree:
+        case str():
+            return
+        case Pair(left, right):
+            yield from nodes_of(left)
+            yield from nodes_of(right)
+            yield tree
+        case _:
+            assert_never(tree)
+
+
 def as_tree(plan: BranchPlan) -> TreePlan:
     """Return a plan as a tree: an order is one that leans left."""
     match plan:
@@ -190,6 +205,7 @@ class Plan(WithPrinter):
         statistics: Those that it was planned by, if any.
         expected: For each branch what is expected of its steps on the stream of `statistics`;
             empty without statistics.
+        decided: What its planner decided by; None for a plan that nobody planned.
     """
 
     branches: tuple[BranchPlan, ...]
@@ -197,11 +213,29 @@ class Plan(WithPrinter):
     log_cost: float | None = None
     statistics: Statistics | None = None
     expected: tuple[tuple[ExpectedStep, ...], ...] = ()
+    decided: Decided | None = field(default=None, compare=False)
 
     @property
     def cost(self) -> float | None:
         """The cost, summed over the branches; infinity where a float cannot hold it."""
         return None if self.log_cost is None else from_log(self.log_cost)
+
+    def validity(self, statistics: Statistics | None = None) -> Validity:
+        """Return for which statistics the plan is the one that its planner makes, as a table.
+
+        Args:
+            statistics: Those of now; None for those that it was planned by.
+
+        Raises:
+            PlanError: Nobody planned it, or its planner has no deciding conditions.
+        """
+        if self.decided is None or self.statistics is None:
+            raise PlanError(
+                f"nobody planned the plan '{self.planner}': nothing decided it",
+                hint="cepkit.choose_plan(pattern, statistics, 'greedy').validity()",
+            )
+        known = self.statistics if statistics is None else statistics
+        return self.decided.validity(" | ".join(map(str, self.branches)), self.planner, known)
 
     @property
     def forecast(self) -> Forecast | None:

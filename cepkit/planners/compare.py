@@ -19,6 +19,7 @@ from cepkit.plan.printer import one_line
 from cepkit.planners import PLANNERS
 from cepkit.planners.choose import cost_plan
 from cepkit.planners.contract import Observed, Planner
+from cepkit.planners.deciding import Decisions
 from cepkit.printing import Printed, html_output
 from cepkit.progress import Bar, Progress
 from cepkit.statistics.model import Statistics
@@ -292,8 +293,10 @@ def _compared(
     trees = [as_tree(plan) for plan in plans]
     costs = [cost.on(branch, statistics) for branch in branches]
     waiting = [LATENCY.on(branch, statistics) for branch in branches]
+    decided = Decisions(branches, tuple(plans), planner, cost, statistics)
+    plan = Plan(tuple(plans), planner.name, decided=decided)
     return ComparedPlan(
-        cost_plan(Plan(tuple(plans), planner.name), query, statistics, cost),
+        cost_plan(plan, query, statistics, cost),
         query_cost(costs, trees),
         query_cost(waiting, plans),
         1.0,

@@ -204,6 +204,12 @@ class Statistics(WithPrinter):
         _check_known(variable, self.rates)
         return self._edited(rates={**self.rates, variable: rate})
 
+    def with_rates(self, rates: Mapping[str, float]) -> Statistics:
+        """Return the same with other rates (see `with_rate`) of some variables."""
+        for variable in rates:
+            _check_known(variable, self.rates)
+        return self._edited(rates={**self.rates, **rates})
+
     def with_filter(self, variable: str, share: float) -> Statistics:
         """Return the same with another share of events that pass the variable's own conditions."""
         _check_known(variable, self.rates)

@@ -12,14 +12,16 @@ import pyarrow as pa
 from cepkit.arguments import check_range, typed
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import Sets, compile_query
-from cepkit.columnar.detector import Counters, Detector
+from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import size_choice
 from cepkit.columnar.results import expected, shown
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.frames import frame_of
 from cepkit.columnar.results.output import Writer, output_schema
+from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
+from cepkit.columnar.slices.plans import SlicePlans, SliceWork
 from cepkit.memory import Expected, Room
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import bound_events_of, events_of, repeated_in
@@ -47,8 +49,10 @@ class Matches(Rows):
             are as large (where all variables are Kleene ones, for each first event).
 
     Args:
+        slice_rows: Events of a slice; None: chosen from the window.
         attributes: Columns to load beside those that conditions read.
         columns: The events with all of these, where they are loaded already.
+        plans: What says under which plan each slice is run; None: all under `plan`.
     """
 
     def __init__(
@@ -62,6 +66,7 @@ class Matches(Rows):
         slice_rows: int | None = None,
         attributes: Iterable[str] = (),
         columns: EventColumns | None = None,
+        plans: SlicePlans | None = None,
     ) -> None:
         self.query = query
         self.plan = plan
@@ -77,8 +82,9 @@ class Matches(Rows):
         self._programs = self._compiled.programs
         self._columns = columns or stream.columns(sorted({*self._compiled.attributes, *attributes}))
         check_kinds(query, self._columns.kinds)
-        self._counters: Counters | None = None
         self._number: int | None = None
+        self._slice_plans = plans if plans is not None and plans.wanted(self._columns) else None
+        self._work: SliceWork | None = None
         self._chosen: Expected | None = None
         if columns is None:
             report(self._columns, query)
@@ -176,18 +182,28 @@ class Matches(Rows):
         return shown.timeline(frame, self.variables, self._time, self._type)
 
     @typed
-    def explain(self, *, anew: bool = False) -> Explanation:
+    def explain(self, *, anew: bool = False) -> Explanation | AdaptedExplanation:
         """Return what each step of the plan did, beside what was expected.
 
-        The numbers are those of the last whole run; where there was none, one is made.
+        The numbers are those of the last whole run; where there was none, one is made. Where
+        slices had plans of their own, it is so of each plan, with `plans` before them.
 
         Args:
             anew: Make another run in any case.
         """
-        if self._counters is None or anew:
+        return explanation_of(self.query, self.plan, self._ran(anew=anew))
+
+    @property
+    def plans(self) -> PlansInForce:
+        """Which plan was in force when, and why; of the last whole run, or of one made now."""
+        return PlansInForce.of(self.query, self.plan, self._ran())
+
+    def _ran(self, *, anew: bool = False) -> SliceWork:
+        """Return what the last whole run did; without one, make it."""
+        if self._work is None or anew:
             self._count_all()
-        assert self._counters is not None
-        return Explanation.of(self.plan, self._counters)
+        assert self._work is not None
+        return self._work
 
     def _first(self, n: int) -> Matches:
         """Return the same matches with a limit of `n`."""
@@ -209,12 +225,12 @@ class Matches(Rows):
 
     def _count_all(self) -> None:
         """Run over the whole stream for the counters alone."""
-        detector = Detector(self._compiled, slice_rows=self._slice_rows)
+        detector = self._detector()
         self._number = sum(block.size for _, block in detector.count(self._columns))
-        self._counters = detector.counters
+        self._work = self._done(detector)
 
     def _blocks(self, *, limited: bool) -> Iterator[tuple[Program, Block]]:
-        detector = Detector(self._compiled, slice_rows=self._slice_rows)
+        detector = self._detector()
         total = 0
         for number, block in detector.matches(self._columns, limited=limited):
             if detector.size is not None:
@@ -222,7 +238,14 @@ class Matches(Rows):
             total += block.size
             yield self._programs[number], block
         # Of a whole run only: a broken off one would mislead.
-        self._counters, self._number = detector.counters, total
+        self._work, self._number = self._done(detector), total
+
+    def _detector(self) -> Detector:
+        return Detector(self._compiled, slice_rows=self._slice_rows, plans=self._slice_plans)
+
+    def _done(self, detector: Detector) -> SliceWork:
+        """Return what a detector did: of each plan that it ran."""
+        return detector.work or SliceWork({self.plan.branches: detector.counters})
 
     def __repr__(self) -> str:
         try:

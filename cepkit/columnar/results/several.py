@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import pandas as pd
 import pyarrow as pa
@@ -14,20 +14,25 @@ import pyarrow as pa
 from cepkit.arguments import check_range, typed
 from cepkit.columnar.compile.forest import Node, Prefix
 from cepkit.columnar.compile.query import Sets, compile_query
-from cepkit.columnar.detector import Counters, Detector
+from cepkit.columnar.detector import Detector
 from cepkit.columnar.results import expected
 from cepkit.columnar.results.frames import frame_of
 from cepkit.columnar.results.matches import Matches, report
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
-from cepkit.columnar.slices.counters import StepCounters
+from cepkit.columnar.slices.counters import Counters, StepCounters
 from cepkit.columnar.workload import Group, grouped
-from cepkit.errors import PatternError
+from cepkit.errors import PatternError, PlanError, StatisticsError
 from cepkit.memory import Expected, Room
+from cepkit.pattern.builder import as_query
+from cepkit.pattern.checks import check_asks_for_matches, check_attributes
 from cepkit.pattern.names import name_text
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
+from cepkit.sharing.shared_plan import SharedPlan
+from cepkit.statistics.estimate import estimate
+from cepkit.statistics.stream_counts import attributes_read
 from cepkit.statistics.tables import html_table, text_table, whole
 from cepkit.stream.stream import Stream
 
@@ -46,6 +51,7 @@ class SeveralMatches(Sequence[Matches]):
         stream: Where they are found.
         names: The name of each query.
         queries: The queries.
+        plan: What they share; None where each was given a plan of its own.
         plans: How each is evaluated.
         limit: The most matches of each, None for all.
     """
@@ -54,7 +60,7 @@ class SeveralMatches(Sequence[Matches]):
         self,
         stream: Stream,
         queries: Mapping[str, Query],
-        plans: Sequence[Plan],
+        plans: SharedPlan | Sequence[Plan],
         *,
         limit: int | None = None,
         sets: Sets = "every",
@@ -63,7 +69,8 @@ class SeveralMatches(Sequence[Matches]):
     ) -> None:
         self.names = tuple(queries)
         self.queries = tuple(queries.values())
-        self.plans = tuple(plans)
+        self.plan = plans if isinstance(plans, SharedPlan) else None
+        self.plans = plans.plans if isinstance(plans, SharedPlan) else tuple(plans)
         self.stream = stream
         self.limit = limit
         self._sets = sets
@@ -73,7 +80,8 @@ class SeveralMatches(Sequence[Matches]):
             compile_query(query, plan, sets)
             for query, plan in zip(self.queries, self.plans, strict=True)
         ]
-        self._groups = grouped(compiled, share=share)
+        pools = None if self.plan is None else self.plan.pools
+        self._groups = grouped(compiled, share=share, pools=pools)
         read = sorted({name for one in compiled for name in one.attributes})
         columns = stream.columns(read)
         # Rows are taken from it for each query.
@@ -111,6 +119,66 @@ class SeveralMatches(Sequence[Matches]):
                 columns=self._columns,
             )
         return self._results[number]
+
+    def add(self, pattern: str | Query | Any, name: str | None = None) -> SeveralMatches:
+        """Return the matches of one query more; the plans of the others stay as they are.
+
+        Args:
+            pattern: The query, its text, or what the builder makes.
+            name: Of the query; None for a number that is free.
+
+        Raises:
+            PatternError: It is no query, or reads a column that the stream does not have.
+            PlanError: There is a query of that name.
+            UnsupportedError: It asks for aggregates.
+        """
+        query = as_query(pattern)
+        check_attributes(query, self.stream.column_names)
+        check_asks_for_matches(query)
+        if self.plan is None:
+            raise PlanError(
+                "a query added where each has a plan of its own",
+                hint="detect(stream, [...]) without `plan` plans them together",
+            )
+        known = self.plan.statistics
+        try:
+            known.of(query)
+        except StatisticsError:
+            measured = estimate(self.stream.columns(attributes_read(query)), query, seed=0)
+            known = replace(known, others=(*known.others, measured))
+        return self._with(self.plan.add(query, name, known))
+
+    def remove(self, name: str) -> SeveralMatches:
+        """Return the matches of the other queries, under the plans that they have.
+
+        Raises:
+            PlanError: There is no query of that name, or no other.
+        """
+        if self.plan is not None:
+            return self._with(self.plan.remove(name))
+        if name not in self.names:
+            raise PlanError.unknown(f"there is no query '{name}'", name, self.names)
+        if len(self) == 1:
+            raise PlanError(f"'{name}' is the only query", expected="one that stays")
+        rest = [plan for own, plan in zip(self.names, self.plans, strict=True) if own != name]
+        queries = zip(self.names, self.queries, strict=True)
+        return self._of({own: query for own, query in queries if own != name}, rest)
+
+    def _with(self, plan: SharedPlan) -> SeveralMatches:
+        return self._of(dict(zip(plan.names, plan.queries, strict=True)), plan)
+
+    def _of(
+        self, queries: Mapping[str, Query], plans: SharedPlan | Sequence[Plan]
+    ) -> SeveralMatches:
+        return SeveralMatches(
+            self.stream,
+            queries,
+            plans,
+            limit=self.limit,
+            sets=self._sets,
+            share=self._share,
+            slice_rows=self._slice_rows,
+        )
 
     def counts(self) -> pd.Series[int]:
         """Return the number of matches of each query, by its name.

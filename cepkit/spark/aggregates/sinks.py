@@ -16,9 +16,10 @@ import pyarrow as pa
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.detector import Counters, Detector
+from cepkit.columnar.detector import Detector
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
+from cepkit.columnar.slices.counters import Counters
 from cepkit.routes.detected import only_counts
 from cepkit.routes.several import Cluster, aggregate_cluster
 from cepkit.spark.aggregates.one_table import OneTable

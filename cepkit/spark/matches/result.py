@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.detector import Counters
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.frames import frame_of
 from cepkit.columnar.results.shown import timeline
+from cepkit.columnar.slices.counters import Counters
 from cepkit.memory import Room
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan

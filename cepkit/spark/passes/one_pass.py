@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from cepkit.columnar.detector import Counters
 from cepkit.columnar.slices.candidates import Owned
+from cepkit.columnar.slices.counters import Counters
 from cepkit.spark.cells.dealing import Batches, Tables
 from cepkit.spark.cells.layout import Layout
 from cepkit.spark.cells.sending import Sending

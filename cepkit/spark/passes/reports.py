@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pyspark.accumulators import AccumulatorParam
 
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.detector import Counters, counters_for
+from cepkit.columnar.slices.counters import Counters, counters_for
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import Dropped
 from cepkit.stream.warnings import warn_of_dropped
