@@ -81,17 +81,17 @@ def run(
             if connected and _any_start(steps, w, i, end) and not save_all(steps, w, s, i, end):
                 cursor[0], cursor[1] = key, i
                 return MORE_SNAPSHOTS
-            reason = 0
+            triggers = 0
             for op in range(i, end):
                 slot = uintp(slots[op])
                 node = uintp(kinds[slot].node)
                 if kinds[slot].absent:
                     _end(w, s, node)
                     continue
-                reason += _complete(steps, w, s, node, op, now, only_new, completed)
+                triggers += _complete(steps, w, s, node, op, now, only_new, completed)
                 _count(steps, w, s, node, op)
             # All events of this time are taken: what is live at its triggers.
-            if reason > 0:
+            if triggers > 0:
                 _write_live(steps, w, s, i, end, only_new, completed)
             i = end
         if expiries and keep >= 0 and stop > begin:
