@@ -227,8 +227,8 @@ class Detector:
         assert state.taken is not None
         end = None
         if state.complete is not None and window is not None:
-            whole = state.complete if clock == "time" else state.arrived
-            end = whole - (window if looks_ahead(programs, clock) else 0)
+            everything = state.complete if clock == "time" else state.arrived
+            end = everything - (window if looks_ahead(programs, clock) else 0)
             if state.sealed is not None and end <= state.sealed:
                 return
         taken = state.taken.copy()
@@ -337,13 +337,13 @@ class Detector:
         """
         programs = self.query.programs
         n, first_owned, end_owned = len(columns), 0, len(columns)
-        whole = owned.since is None and owned.until is None
-        if whole:
+        everything = owned.since is None and owned.until is None
+        if everything:
             for program in programs:
                 columns = numbered(program, columns)
         clock, window = cut(programs, columns)
         values = readings(columns, clock)
-        if not whole and clock != owned.clock:
+        if not everything and clock != owned.clock:
             yield _Part(columns, 0, 0, n, owned)
             return
         if owned.since is not None:

@@ -257,11 +257,11 @@ class _Gathering:
     def add(self, block: Block, variables: Sequence[str]) -> None:
         """Add some matches that bind some variables."""
         members = {v: block.members(v) for v in variables}
-        sets = {v: found for v, found in members.items() if found is not None}
+        sets = {v: each for v, each in members.items() if each is not None}
         single = {v: block.events(v) for v in variables if v not in sets}
         self.events += sum(map(len, single.values())) + sum(len(s.rows) for s in sets.values())
-        begins = np.minimum.reduce([*single.values(), *(found.first for found in sets.values())])
-        ends = np.maximum.reduce([*single.values(), *(found.last for found in sets.values())])
+        begins = np.minimum.reduce([*single.values(), *(each.first for each in sets.values())])
+        ends = np.maximum.reduce([*single.values(), *(each.last for each in sets.values())])
         values: Tracks | list[Element]
         if self.lanes is None:
             values = self._elements(len(begins), single, sets)

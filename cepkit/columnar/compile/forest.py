@@ -137,13 +137,13 @@ def _beginning(program: Program, length: int, owner: int | None) -> Program:
     """Return the first steps of a program as a program."""
     bound = program.bound[:length]
     absences = tuple(absence for absence in program.absences if absence.after < length)
-    named = {*bound, *(absence.step.variable for absence in absences)}
+    variables = {*bound, *(absence.step.variable for absence in absences)}
     used = {number for absence in absences for number in absence.step.classes}
     classes = []
     for number, members in enumerate(program.classes):
-        own = frozenset(member for member in members if member[0] in named)
-        wanted = len(own) > 1 and (number < program.linked or number in used)
-        classes.append(own if wanted else frozenset())
+        own = frozenset(member for member in members if member[0] in variables)
+        is_used = len(own) > 1 and (number < program.linked or number in used)
+        classes.append(own if is_used else frozenset())
     return replace(
         program,
         variables=bound,

@@ -253,8 +253,8 @@ class Program:
             for absence in group
         )
         counted = any(clock != "time" for _, clock in self.windows)
-        said = self.on_sets or self.overlapping or self.side_by_side or late or counted
-        return bool(self.sets and said)
+        conditions = self.on_sets or self.overlapping or self.side_by_side or late or counted
+        return bool(self.sets and conditions)
 
     @cached_property
     def ends(self) -> frozenset[str]:

@@ -315,11 +315,11 @@ class MatchesTogether(Rows):
                 continue
             for batch in writers[q].batches(block, bound):
                 most = left[q]
-                wanted = batch if most is None else batch.slice(0, most)
+                part = batch if most is None else batch.slice(0, most)
                 if most is not None:
-                    left[q] = most - len(wanted)
-                if len(wanted):
-                    yield self._with_name(wanted, q, names)
+                    left[q] = most - len(part)
+                if len(part):
+                    yield self._with_name(part, q, names)
             if all(most == 0 for most in left.values()):
                 return
 

@@ -149,10 +149,10 @@ class TotalsSink:
 
 def _blocks_of(request: Request, cell: Cell) -> Callable[[], Iterator[tuple[Program, Block]]]:
     """Return what finds the matches that the rows of a cell, or its sums, are about."""
-    wanted = _wanted(request.emit, request.compiled.programs, cell)
+    owned = _wanted(request.emit, request.compiled.programs, cell)
 
     def blocks() -> Iterator[tuple[Program, Block]]:
-        for number, block in Detector(request.compiled).matches(cell.events, wanted):
+        for number, block in Detector(request.compiled).matches(cell.events, owned):
             yield request.compiled.programs[number], block
 
     return blocks
