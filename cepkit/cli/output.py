@@ -11,20 +11,10 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.dataset as pa_dataset
 
+from cepkit import files
 from cepkit.cli.terminal import say
 from cepkit.columnar.results.output import to_parquet
 from cepkit.errors import UnsupportedError
-from cepkit.files import (
-    CSV,
-    HTML,
-    JSON,
-    PARQUET,
-    check_apart,
-    check_target,
-    whole_file,
-    whole_folder,
-    write_text,
-)
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
 from cepkit.statistics.tables import whole
@@ -44,13 +34,13 @@ def check_targets(arguments: argparse.Namespace) -> Path | None:
     """
     options: Any = {"overwrite": arguments.overwrite, "option": OPTION}
     if arguments.json not in (None, "-"):
-        check_target(arguments.json, JSON, **options)
+        files.check_target(arguments.json, files.JSON, **options)
     if getattr(arguments, "html", None):
-        check_target(arguments.html, HTML, **options)
+        files.check_target(arguments.html, files.HTML, **options)
     if not getattr(arguments, "out", None):
         return None
-    target = check_target(arguments.out, PARQUET, CSV, folders=True, **options)
-    check_apart(target, Path(arguments.events).expanduser())
+    target = files.check_target(arguments.out, files.PARQUET, files.CSV, folders=True, **options)
+    files.check_apart(target, Path(arguments.events).expanduser())
     return target
 
 
@@ -59,7 +49,9 @@ def write_json(arguments: argparse.Namespace, text: str) -> None:
     if arguments.json == "-":
         say(text)
     else:
-        write_text(arguments.json, f"{text}\n", JSON, overwrite=arguments.overwrite, option=OPTION)
+        files.write_text(
+            arguments.json, f"{text}\n", files.JSON, overwrite=arguments.overwrite, option=OPTION
+        )
 
 
 def write(rows: Any, target: Path, *, overwrite: bool) -> int:
@@ -74,13 +66,13 @@ def write(rows: Any, target: Path, *, overwrite: bool) -> int:
     Returns:
         How many there are.
     """
-    is_csv = target.suffix.casefold() in CSV.endings
+    is_csv = target.suffix.casefold() in files.CSV.endings
     if not hasattr(rows, "batches"):
-        with whole_folder(target, overwrite=overwrite) as folder:
+        with files.whole_folder(target, overwrite=overwrite) as folder:
             return _write_on_spark(rows, folder, is_csv=is_csv)
     if is_csv:
         _check_flat(rows.schema)
-    with whole_file(target, overwrite=overwrite) as file:
+    with files.whole_file(target, overwrite=overwrite) as file:
         if is_csv:
             return _write_csv(rows, file)
         return to_parquet(rows.batches(), rows.schema, file)
