@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +46,17 @@ def check_targets(arguments: argparse.Namespace) -> Path | None:
     return target
 
 
-def write_json(arguments: argparse.Namespace, text: str) -> None:
-    """Write a text that is JSON to the file of `--json`, or to stdout."""
+def write_json(arguments: argparse.Namespace, data: Any) -> None:
+    """Write an object, or a text that is JSON, to the file of `--json`, or to stdout."""
+    text = data
+    if not isinstance(data, str):
+        text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
     if arguments.json == "-":
         say(text)
     else:
+        overwrite = arguments.overwrite
         files.write_text(
-            arguments.json, f"{text}\n", files.JSON, overwrite=arguments.overwrite, option=OPTION
+            arguments.json, f"{text}\n", files.JSON, overwrite=overwrite, option=OPTION
         )
 
 
@@ -58,7 +64,7 @@ def write(rows: Any, target: Path, *, overwrite: bool) -> int:
     """Write all rows, some at a time.
 
     Args:
-        rows: What `detect` or `aggregate` returned, of batches, or a Spark DataFrame, of which a
+        rows: An Arrow table, what has batches of rows, or a Spark DataFrame, of which a
             folder is written without passing here.
         target: From `check_targets`.
         overwrite: Whether to replace what is there.
@@ -67,15 +73,17 @@ def write(rows: Any, target: Path, *, overwrite: bool) -> int:
         How many there are.
     """
     is_csv = target.suffix.casefold() in files.CSV.endings
-    if not hasattr(rows, "batches"):
+    is_table = isinstance(rows, pa.Table)
+    if not is_table and not hasattr(rows, "batches"):
         with files.whole_folder(target, overwrite=overwrite) as folder:
             return _write_on_spark(rows, folder, is_csv=is_csv)
+    batches = rows.to_batches() if is_table else rows.batches()
     if is_csv:
         _check_flat(rows.schema)
     with files.whole_file(target, overwrite=overwrite) as file:
         if is_csv:
-            return _write_csv(rows, file)
-        return to_parquet(rows.batches(), rows.schema, file)
+            return _write_csv(batches, rows.schema, file)
+        return to_parquet(batches, rows.schema, file)
 
 
 def _write_on_spark(rows: Any, folder: Path, *, is_csv: bool) -> int:
@@ -106,10 +114,10 @@ def _check_flat(schema: pa.Schema) -> None:
         )
 
 
-def _write_csv(rows: Any, file: Any) -> int:
+def _write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Any) -> int:
     written = 0
-    with pa_csv.CSVWriter(file, _flat_schema(rows.schema)) as writer:
-        for batch in rows.batches():
+    with pa_csv.CSVWriter(file, _flat_schema(schema)) as writer:
+        for batch in batches:
             writer.write_batch(_flat(batch))
             written += len(batch)
     return written
