@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 
 from cepkit.pattern import conditions as c
-from cepkit.pattern.durations import UNITS
 from cepkit.pattern.printer import expression_text
+from cepkit.stream.durations import UNITS
 
 _IN_TEXT = re.compile(r"\s*(-?[\d._]*\d[\d._]*)\s*(\w+)\s*")
 

@@ -9,13 +9,14 @@ from datetime import timedelta
 from typing import assert_never
 
 from cepkit.pattern import conditions as c
-from cepkit.pattern.durations import duration_text, in_microseconds, window_text
+from cepkit.pattern.durations import in_microseconds, window_text
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.names import attribute_text, name_text, string_text
 from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.printing import text_of
+from cepkit.stream.durations import duration_text
 
 # How tightly the forms of an expression bind; inside of a tighter one a looser one gets brackets.
 _ANY_OF, _ALL_OF, _COMPLEMENT, _COMPARISON, _SUM, _PRODUCT, _SIGNED, _ATOM = range(8)

@@ -20,7 +20,7 @@ from cepkit.errors import UnsupportedError
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.schema import UNITS, Schema
 from cepkit.stream.sessions import check_session
-from cepkit.stream.stream import Stream
+from cepkit.stream.stream import Stream, check_all_there
 from cepkit.stream.time_zones import instants, is_utc
 
 _NO_TIMES = ("", "NAT", "NAN", "NULL", "NONE", "NA", "N/A")
@@ -117,8 +117,7 @@ def batch_frame(stream: Stream) -> DataFrame:
             hint="use a classic session, or write the events to Parquet and pass the path",
         )
     check_session(frame)
-    if frame.isStreaming:
-        raise UnsupportedError("this release cannot detect over a streaming DataFrame yet")
+    check_all_there(stream)
     return frame
 
 
