@@ -79,13 +79,11 @@ class Measures:
     Args:
         table: The events.
         branch: The branch.
-        seed: Of the draws that say what is usual.
     """
 
-    def __init__(self, table: EventTable, branch: Branch, seed: int = 0) -> None:
+    def __init__(self, table: EventTable, branch: Branch) -> None:
         self.table = table
         self.branch = branch
-        self._seed = seed
         self._rewritten: dict[c.Expression, c.Expression] = {}
         self._scales: dict[c.Expression, float] = {}
         self._time_scale: float | None = None
@@ -208,7 +206,7 @@ class Measures:
 
     def _usual(self, condition: c.Comparison | c.InList) -> float:
         """Return how far the sides of a condition usually lie apart."""
-        rng = np.random.default_rng(self._seed)
+        rng = np.random.default_rng(0)
         rows = {}
         for variable in sorted(c.variables_of(condition)):
             events = self.table.of_types(self.branch.event(variable).types)
