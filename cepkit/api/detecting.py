@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cepkit.columnar.results.several import SeveralMatches
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.spark.matches.result import SparkMatches
+    from cepkit.spark.matches.several import SeveralSparkMatches
     from cepkit.spark.streaming.result import StreamMatches
 
 
@@ -36,7 +37,7 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     slice_seconds: float | None = None,
     slice_events: int | None = None,
-) -> SeveralMatches: ...
+) -> SeveralMatches | SeveralSparkMatches: ...
 
 
 @overload
@@ -67,7 +68,7 @@ def detect(
     slice_events: int | None = None,
     adapt: str | Decision | Adaptation = "static",
     buckets: int | None = None,
-) -> Matches | SeveralMatches | SparkMatches | StreamMatches:
+) -> Matches | SeveralMatches | SparkMatches | SeveralSparkMatches | StreamMatches:
     """Find all matches of a pattern, or of several.
 
     Nothing is computed before it is asked for.
@@ -138,7 +139,10 @@ def detect(
                 hint="detect them one by one, or leave `adapt` out",
             )
         patterns: Any = pattern
-        return detect_several(stream, patterns, plan, share, limit=limit, sets=sets)
+        return detect_several(
+            stream, patterns, plan, share, limit=limit, sets=sets,
+            slice_seconds=slice_seconds, slice_events=slice_events,
+        )  # fmt: skip
     assert query is not None
     if stream.lateness is not None:
         _check_live_options(limit, slice_seconds, slice_events)
