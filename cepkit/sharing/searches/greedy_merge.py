@@ -10,7 +10,7 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
@@ -46,7 +46,7 @@ class GreedyMerge:
                 all_ways = len(ranked) <= _FEW_BRANCHES and len(form[1]) <= _SMALL
                 for changes in merges(graph, form, all_ways=all_ways):
                     state.examined += 1
-                    _try(graph, changes)
+                    _try(graph, changes, ranked if len(ranked) <= _FEW_BRANCHES else ())
             for few in _coalitions(graph, ranked):
                 for order in permutations(few):
                     state.examined += 1
@@ -68,10 +68,19 @@ def _coalitions(graph: PlanGraph, ranked: Sequence[int]) -> list[tuple[int, ...]
     return list(dict.fromkeys(several))
 
 
-def _try(graph: PlanGraph, changes: Changes) -> None:
-    """Change plans; let each branch go back to its old one, and all if nothing is gained."""
-    before = graph.cost
+def _try(graph: PlanGraph, changes: Changes, others: Iterable[int]) -> None:
+    """Change plans; let each branch go back to its old one, and all if nothing is gained.
+
+    Args:
+        graph: The plans of all.
+        changes: The new ones.
+        others: Branches that may answer before it is known whether anything is gained.
+    """
+    before, all_old = graph.cost, dict(graph.choices)
     old = graph.swap(changes)
+    for number in others:
+        if number not in changes:
+            respond(graph, number)
     for number, choice in old.items():
         now = graph.cost
         new = graph.choices[number]
@@ -79,4 +88,4 @@ def _try(graph: PlanGraph, changes: Changes) -> None:
         if graph.cost >= now:
             graph.swap({number: new})
     if graph.cost >= before:
-        graph.swap({number: c for number, c in old.items() if graph.choices[number] != c})
+        graph.swap({n: choice for n, choice in all_old.items() if graph.choices[n] != choice})
