@@ -79,6 +79,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = {
     "builder": "cepkit.pattern.builder",
     "costs": "cepkit.costs",
+    "decisions": "cepkit.adaptation.decisions",
     "planners": "cepkit.planners",
     "sharing": "cepkit.sharing",
 }

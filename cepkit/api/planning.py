@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from cepkit.api.arguments import Pattern, checked, measured, statistics_given
+from cepkit.api.arguments import Pattern, checked, measured_together, statistics_given
 from cepkit.api.checks import check_list, telling
 from cepkit.api.detecting import detectable
 from cepkit.arguments import check_range, typed
@@ -22,7 +22,6 @@ from cepkit.planners import what_if as asking
 from cepkit.planners.tradeoff import ALPHAS
 from cepkit.progress import Progress
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.together import alike, together
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
@@ -79,15 +78,12 @@ def profile(
     if not queries:
         raise PatternError("no pattern to measure", expected="a list of one or more")
     check_range("seed", seed, 0)
-    query, *others = map(together, alike(queries))
-    statistics = measured(stream, query, seed, details=True)
-    statistics = replace(
-        statistics, others=tuple(measured(stream, q, seed, details=True) for q in others)
-    )
+    statistics = measured_together(stream, queries, seed, details=True)
     warn_of_dropped(statistics.dropped, *queries)
     for part in (statistics, *statistics.others):
         assert part.query is not None
         warn_of_absent(part.never_occurring, (), part.query)
+    query = queries[0]
     if several or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         return statistics  # what is expected of all matches says little of those that are taken
     return replace(statistics, forecast=choosing.choose_plan(query, statistics, "greedy").forecast)

@@ -42,14 +42,14 @@ def check_targets(arguments: argparse.Namespace) -> Path | None:
     Raises:
         FileError: A file cannot, or must not, be written.
     """
-    asked: Any = {"overwrite": arguments.overwrite, "option": OPTION}
+    options: Any = {"overwrite": arguments.overwrite, "option": OPTION}
     if arguments.json not in (None, "-"):
-        check_target(arguments.json, JSON, **asked)
+        check_target(arguments.json, JSON, **options)
     if getattr(arguments, "html", None):
-        check_target(arguments.html, HTML, **asked)
+        check_target(arguments.html, HTML, **options)
     if not getattr(arguments, "out", None):
         return None
-    target = check_target(arguments.out, PARQUET, CSV, folders=True, **asked)
+    target = check_target(arguments.out, PARQUET, CSV, folders=True, **options)
     check_apart(target, Path(arguments.events).expanduser())
     return target
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Clock
+from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import (
     Combinations,
     EventTable,
@@ -26,16 +27,6 @@ from cepkit.diagnosis.event_table import (
     scope,
     spans,
     without_set_functions,
-)
-from cepkit.diagnosis.requirements import (
-    Before,
-    Distinct,
-    Holds,
-    Requirement,
-    SamePartition,
-    SideBySide,
-    Within,
-    may_coincide,
 )
 from cepkit.pattern.conditions import (
     AllOf,
@@ -107,7 +98,7 @@ class Measures:
         self._scales: dict[Expression, float] = {}
         self._time_scale: float | None = None
 
-    def of(self, requirement: Requirement, rows: Combinations, size: int) -> Violation:
+    def of(self, requirement: req.Requirement, rows: Combinations, size: int) -> Violation:
         """Return how much combinations violate a requirement.
 
         Args:
@@ -117,17 +108,17 @@ class Measures:
         """
         table = self.table
         match requirement:
-            case Holds(condition):
+            case req.Holds(condition):
                 return self.condition(condition, table.reader(rows), size)
-            case Before(first, second):
+            case req.Before(first, second):
                 late = table.ts[rows[first]] - table.ts[rows[second]]
                 return _violation(late >= 0, late / self.time_scale)
-            case Distinct(first, second):
+            case req.Distinct(first, second):
                 return _violation(rows[first] == rows[second], 1.0)
-            case SamePartition():
+            case req.SamePartition():
                 codes = [table.partition[events] for events in rows.values()]
                 return _violation(reduce(np.logical_or, [c != codes[0] for c in codes]), 1.0)
-            case Within() | SideBySide():
+            case req.Within() | req.SideBySide():
                 limit = self.limit(requirement, len(self.branch.positive))
                 beyond = spans(table.clock(limit.clock), rows) - limit.most
                 return _violation(beyond > 0, beyond / limit.scale)
@@ -141,7 +132,7 @@ class Measures:
         relative = np.nan_to_num(violation.relative)
         return _violation(broken, np.broadcast_to(relative, (size,)))
 
-    def limit(self, requirement: Within | SideBySide, events: int) -> Limit:
+    def limit(self, requirement: req.Within | req.SideBySide, events: int) -> Limit:
         """Return what a window or contiguity allows.
 
         Args:
@@ -149,12 +140,12 @@ class Measures:
             events: How many events the match has.
         """
         match requirement:
-            case Within(TimeWindow(microseconds, exclusive)):
+            case req.Within(TimeWindow(microseconds, exclusive)):
                 return Limit("time", microseconds - exclusive, self.time_scale)
-            case Within(CountWindow(count, exclusive), partitioned):
+            case req.Within(CountWindow(count, exclusive), partitioned):
                 clock: Clock = "place" if partitioned else "arrival"
                 return Limit(clock, count - 1 - exclusive, float(max(1, count)))
-            case SideBySide(strategy):
+            case req.SideBySide(strategy):
                 clock = "arrival" if strategy is Strategy.STRICT_CONTIGUITY else "place"
                 return Limit(clock, events - 1, float(events))
             case _:
@@ -241,8 +232,8 @@ def gaps(condition: Comparison | InList, read: Read) -> Iterator[Floats]:
     match condition:
         case Comparison("!=") | InList(_, _, True):
             return
-        case Comparison("=", Attribute() as left, Attribute() as right) if _are_ids(
-            value(left, read), value(right, read)
+        case Comparison("=", Attribute() as left, Attribute() as right) if (
+            value(left, read).kind == value(right, read).kind == "integer"
         ):
             return
         case Comparison(_, left, right):
@@ -253,11 +244,6 @@ def gaps(condition: Comparison | InList, read: Read) -> Iterator[Floats]:
         one, other = value(left, read), value(right, read)
         if one.kind in _QUANTITIES and other.kind in _QUANTITIES:
             yield difference(one, other)
-
-
-def _are_ids(one: Column, other: Column) -> bool:
-    """Return whether two attributes that should be equal are numbers that only name something."""
-    return one.kind == other.kind == "integer"
 
 
 def difference(one: Column, other: Column) -> Floats:
@@ -310,7 +296,7 @@ def forbidden_events(
         candidates = candidates[~measures.condition(condition, read, len(candidates)).broken]
     windows = []
     if branch.window is not None:
-        limit = measures.limit(Within(branch.window, bool(branch.partition_by)), 0)
+        limit = measures.limit(req.Within(branch.window, bool(branch.partition_by)), 0)
         clock = table.clock(limit.clock)
         if sets is None:
             length = spans(clock, rows)
@@ -332,7 +318,7 @@ def forbidden_events(
         together = {**{v: events[parents] for v, events in rows.items()}, name: new}
         held = np.ones(len(new), dtype=np.bool_)
         for variable in rows:
-            if may_coincide(branch, variable, name):
+            if req.may_coincide(branch, variable, name):
                 held &= together[variable] != new
         if branch.partition_by:
             held &= table.partition[together[branch.variables[0]]] == table.partition[new]

@@ -26,8 +26,8 @@ from cepkit.pattern.conditions import (
     Expression,
     InList,
     conjuncts,
+    is_filter,
     variables_of,
-    walk,
 )
 from cepkit.pattern.names import name_text
 from cepkit.pattern.nodes import Event
@@ -45,7 +45,7 @@ MOST_ARRANGEMENTS = 720
 
 @dataclass(frozen=True, slots=True)
 class CanonicalEvent:
-    """What an event must be like, whatever its name.
+    """The types of an event and the conditions about it alone, without its name.
 
     Attributes:
         types: Its types, None for any.
@@ -131,7 +131,7 @@ def canonical(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a branch says about some variables; `conditions` are those that are no filters."""
+    """Some variables of a branch; `conditions` are those about them that are no filters."""
 
     branch: Branch
     events: Mapping[str, CanonicalEvent]
@@ -198,16 +198,6 @@ def _ranks(keys: Mapping[str, tuple[object, ...]]) -> dict[str, int]:
 
 def _key(form: SubPattern) -> tuple[object, ...]:
     return sorted(form.order), tuple(map(expression_text, form.conditions))
-
-
-def has_set_functions(condition: Expression) -> bool:
-    """Whether a condition is about a whole set, as `avg(b.x) > 1`."""
-    return any(isinstance(node, Aggregate) for node in walk(condition))
-
-
-def is_filter(condition: Expression) -> bool:
-    """Whether a condition is about one event alone, and not about a whole set."""
-    return len(variables_of(condition)) == 1 and not has_set_functions(condition)
 
 
 def canonical_conditions(

@@ -25,8 +25,8 @@ def depends_on(branch: Branch, variable: str) -> frozenset[str]:
     """
     positive = set(branch.variables)
     before, after = branch.before(variable) & positive, branch.after(variable) & positive
-    needed = {x for x in before if not branch.after(x) & before}
-    needed |= {x for x in after if not branch.before(x) & after}
+    latest, soonest = branch.neighbours(variable, positive)
+    needed = {*latest, *soonest}
     for condition in branch.conditions:
         if variable in variables_of(condition):
             needed |= variables_of(condition) & positive

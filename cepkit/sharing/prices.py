@@ -46,15 +46,15 @@ class Prices:
     def __init__(self, sharer: Sharer, window: int, cost: CostModel) -> None:
         branch = replace(sharer.said.branch, window=window_of(sharer, window))
         ready = cost.on(branch, sharer.statistics)
-        if ready.waiting is not None or ready.kept is None:
+        if ready.waiting is not None or ready.alive is None:
             raise PlanError(
                 f"plans of several patterns cannot be shared by the cost '{cost.name}'",
                 expected="a cost of work alone: partial-matches or work",
             )
         self._works = ready.pairs is not None
         self._shift = math.log(window_seconds(branch, sharer.statistics)) if self._works else 0.0
-        self._kept = _lookup(ready.kept)
-        self._weight = ready.kept.weight
+        self._kept = _lookup(ready.alive)
+        self._weight = ready.alive.weight
         if ready.pairs is not None:
             self._between, self._side = _lookup(ready.pairs.between), _lookup(ready.pairs.side)
         self._steps: dict[tuple[int, int], int] = {}

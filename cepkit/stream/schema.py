@@ -90,34 +90,21 @@ class Schema:
         return replace(self, arrival=None, columns=())
 
     def carried(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the columns that go to the output, in the source's order.
-
-        Args:
-            names: The columns of the source.
-        """
+        """Return the columns that go to the output, in the source's order."""
         known = tuple(names)
         if self.columns is None:
             return known
-        wanted = {self.time, self.type, *self.columns}
-        return tuple(name for name in known if name in wanted)
+        required = {self.time, self.type, *self.columns}
+        return tuple(name for name in known if name in required)
 
     def needed(self, names: Iterable[str], attributes: Iterable[str]) -> tuple[str, ...]:
-        """Return the columns to load: those for the output and those that conditions read.
-
-        Args:
-            names: The columns of the source.
-            attributes: The columns that conditions read.
-        """
+        """Return the columns to load: those for the output and those that conditions read."""
         known = tuple(names)
-        wanted = {*self.carried(known), *attributes, self.arrival}
-        return tuple(name for name in known if name in wanted)
+        required = {*self.carried(known), *attributes, self.arrival}
+        return tuple(name for name in known if name in required)
 
     def check(self, names: Iterable[str], attributes: Iterable[str] = ()) -> None:
         """Check that a source has the columns that are asked of it, each once.
-
-        Args:
-            names: The columns of the source.
-            attributes: The columns that conditions read.
 
         Raises:
             StreamError: One is missing or there twice.

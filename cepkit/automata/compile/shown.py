@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 from cepkit.automata.events import Binding
 from cepkit.automata.scalars import Layout, value
 from cepkit.pattern.conditions import Aggregate, Attribute, Call, Expression, Literal
-from cepkit.pattern.durations import duration_text
 from cepkit.pattern.evaluation.closures import History
 from cepkit.pattern.printer import expression_text
 from cepkit.printing import time_text
+from cepkit.stream.durations import duration_text
 
 Shown: TypeAlias = Callable[[Binding], str]
 
@@ -24,10 +24,10 @@ def shown(condition: Expression, layout: Layout) -> Shown:
 
     Of a set whose members a condition is about one by one, the last ones are shown.
     """
-    whole = replace(layout, sets=frozenset())
+    without_sets = replace(layout, sets=frozenset())
 
     def text(binding: Binding) -> str:
-        return expression_text(_filled(condition, layout, whole, binding))
+        return expression_text(_filled(condition, layout, without_sets, binding))
 
     return text
 

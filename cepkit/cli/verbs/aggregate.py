@@ -84,12 +84,12 @@ def run(arguments: argparse.Namespace) -> None:
                 [],
                 write(_Table(result.to_arrow()), target, overwrite=arguments.overwrite),
             )
-        shown = result.to_pandas().head(_SHOWN).astype(object)
-        rows = shown.where(shown.notna(), None).to_dict("records")
+        head = result.to_pandas().head(_SHOWN).astype(object)
+        rows = head.where(head.notna(), None).to_dict("records")
         return result, rows, len(result)
 
     result, rows, number = run_with_progress(work, "aggregating", on_spark=arguments.spark)
-    spent = perf_counter() - begin
+    elapsed = perf_counter() - begin
     if arguments.json != "-":
         if rows:
             say(table_of(list(result.columns), rows))
@@ -97,14 +97,14 @@ def run(arguments: argparse.Namespace) -> None:
                 say(f"... and {whole(number - len(rows))} more; --out FILE writes them all")
             say()
         where = f", written to {target}" if target else ""
-        say(f"{count_text(number, 'row')}{where} in {seconds(spent)}")
+        say(f"{count_text(number, 'row')}{where} in {seconds(elapsed)}")
         say(f"by {result.method} ({result.reason})")
     if arguments.json:
         data = {
             "rows": number,
             "first_rows": rows,
             "out": str(target) if target else None,
-            "seconds": spent,
+            "seconds": elapsed,
             "method": result.method,
             "reason": result.reason,
         }

@@ -92,15 +92,15 @@ def run(arguments: argparse.Namespace) -> None:
     def work() -> tuple[list[dict[str, Any]], int]:
         if target:
             return [], write(matches, target, overwrite=arguments.overwrite)
-        shown = matches
+        printed = matches
         if repeated_in(query.structure):
             # Some sets can be shown where all would be too many.
             most = _SHOWN if arguments.limit is None else min(_SHOWN, arguments.limit)
-            shown = ck.detect(stream, query, plan, limit=most, sets=arguments.sets)
-        return first_rows(shown, _SHOWN), matches.count()
+            printed = ck.detect(stream, query, plan, limit=most, sets=arguments.sets)
+        return first_rows(printed, _SHOWN), matches.count()
 
     rows, number = run_with_progress(work, "detecting", on_spark=arguments.spark)
-    spent = perf_counter() - begin
+    elapsed = perf_counter() - begin
     if arguments.json != "-":
         if rows:
             say(match_table(rows, query, stream.schema))
@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> None:
             say()
         limited = " (stopped there: --limit)" if number == arguments.limit else ""
         where = f", written to {target}" if target else ""
-        say(f"{count_text(number, 'match', 'matches')}{limited}{where} in {seconds(spent)}")
+        say(f"{count_text(number, 'match', 'matches')}{limited}{where} in {seconds(elapsed)}")
         say(f"plan: {one_line(plan)} ({plan.planner})")
     explanation = None
     if arguments.explain:
@@ -123,7 +123,7 @@ def run(arguments: argparse.Namespace) -> None:
         data = {
             "matches": number_as_data(number),
             "out": str(target) if target else None,
-            "seconds": spent,
+            "seconds": elapsed,
             "plan": plan_as_data(plan),
         }
         if explanation is not None:

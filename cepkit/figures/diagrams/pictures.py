@@ -42,18 +42,18 @@ def pictures(plan: Plan, query: Query | None = None) -> tuple[Picture, ...]:
     )
     if plan.expected and len(plan.expected) != len(plan.branches):
         raise PlanError("the plan expects something of other branches than its own")
-    made: list[Picture] = []
+    result: list[Picture] = []
     for number, (part, branch) in enumerate(zip(plan.branches, branches, strict=True)):
         name = f"branch {number + 1} of {len(branches)}" if len(branches) > 1 else ""
         expected = plan.expected[number] if plan.expected else ()
         match part:
             case OrderPlan(order):
-                made.append(chain_of(name, order, branch, plan.statistics, expected))
+                result.append(chain_of(name, order, branch, plan.statistics, expected))
             case TreePlan():
-                made.append(tree_of(name, part, branch, plan.statistics, expected))
+                result.append(tree_of(name, part, branch, plan.statistics, expected))
             case _:
                 assert_never(part)
-    return tuple(made)
+    return tuple(result)
 
 
 def steps_in_words(picture: Picture) -> list[tuple[str, str, str]]:

@@ -152,7 +152,7 @@ def tree_of(
 
 
 class _Growing:
-    """Makes the nodes from below; what has been told at one is not told again above it."""
+    """Makes the nodes from below; what stands at one does not stand again above it."""
 
     def __init__(
         self,
@@ -207,10 +207,10 @@ class _Growing:
 def _by_steps(plan: TreePlan, expected: Sequence[ExpectedStep]) -> dict[frozenset[str], float]:
     """Return the logarithms of what nodes hold, as far as the steps of the plan tell."""
     units = work_of(plan)
-    found = list(_bound(units))
-    if [name for name, _ in found] != [step.variable for step in expected]:
+    unions = list(_bound(units))
+    if [name for name, _ in unions] != [step.variable for step in expected]:
         return {}
-    return {names: log(s.alive) for (_, names), s in zip(found, expected, strict=True)}
+    return {names: log(s.alive) for (_, names), s in zip(unions, expected, strict=True)}
 
 
 def _bound(units: Sequence[Unit]) -> Iterator[tuple[str, frozenset[str]]]:

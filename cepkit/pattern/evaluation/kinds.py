@@ -151,5 +151,5 @@ def classes(kind: ValueKind) -> frozenset[Class]:
             return frozenset((kind,))
 
 
-def _refused(node: Aggregate, given: ValueKind, expected: str) -> PatternError:
-    return PatternError(f"{node.function} of {word(given)}", expected=expected, span=node.span)
+def _refused(node: Aggregate, kind: ValueKind, expected: str) -> PatternError:
+    return PatternError(f"{node.function} of {word(kind)}", expected=expected, span=node.span)

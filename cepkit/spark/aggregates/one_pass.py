@@ -73,7 +73,7 @@ def start(
     statistics: Statistics | None = None,
     slice_seconds: float | None = None,
     route: Route | None = None,
-    told: bool = False,
+    reported: bool = False,
 ) -> AggregationPass:
     """Return a pass over a stream; where nothing says how much there is, a job counts it now.
 
@@ -84,11 +84,11 @@ def start(
         statistics: What is known of the stream.
         slice_seconds: The length of a time slice; None: chosen.
         route: How the events reach the workers; None: chosen.
-        told: Whether the user has been told of rows that are no events.
+        reported: Whether the user has been warned of rows that are no events.
     """
     scan = scan_for(stream, queries, statistics, slice_seconds)
     emit = next(iter(queries.values())).request.emit
-    pass_ = start_pass(scan, route_for(emit, scan.cut, route), told=told)
+    pass_ = start_pass(scan, route_for(emit, scan.cut, route), reported=reported)
     sink, output, between = sink_for(queries, clusters)
     match sink:
         case TotalsSink():

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.detector import Counters
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.frames import frame_of
 from cepkit.columnar.results.shown import timeline
+from cepkit.columnar.slices.counters import Counters
 from cepkit.memory import Room
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -53,10 +53,10 @@ class SparkMatches(ResultFrame):
         variables: tuple[str, ...],
         limit: int | None,
     ) -> None:
-        wanted = rows if limit is None else rows.limit(limit)
+        limited = rows if limit is None else rows.limit(limit)
         order = "; ".join(map(str, plan.branches))
         title = f"Matches of {', '.join(variables)} by the plan {order}"
-        super().__init__(wanted, title=title, route=pass_.delivery.route, reports=pass_.reports)
+        super().__init__(limited, title=title, route=pass_.delivery.route, reports=pass_.reports)
         self.query = query
         self.plan = plan
         self.most = limit
@@ -94,8 +94,8 @@ class SparkMatches(ResultFrame):
 
     def count(self) -> int:
         """Return the number of matches; their rows are not made, unless the frame is cached."""
-        kept = self.storageLevel
-        if kept.useMemory or kept.useDisk:
+        level = self.storageLevel
+        if level.useMemory or level.useDisk:
             return super().count()
         matches: int = sum(steps[-1].survivors for steps in self._run()[0])
         return matches if self.most is None else min(matches, self.most)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from cepkit.columnar.compile.query import CompiledQuery
-from cepkit.columnar.detector import Counters, Detector
+from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.output import Writer
+from cepkit.columnar.slices.counters import Counters
 from cepkit.spark.passes.one_pass import Cell
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pyspark.accumulators import AccumulatorParam
 
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.detector import Counters, counters_for
+from cepkit.columnar.slices.counters import Counters, counters_for
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import Dropped
 from cepkit.stream.warnings import warn_of_dropped
@@ -58,18 +58,18 @@ class Reports:
         context: Spark's.
         tasks: How many there are.
         queries: The patterns.
-        told: Whether the user knows of rows that are no events.
+        reported: Whether the user knows of rows that are no events.
 
     Attributes:
         by_task: The reports so far, on the driver; tasks add theirs.
-        told: Whether the user knows.
+        reported: Whether the user knows.
     """
 
     def __init__(
-        self, context: SparkContext, tasks: int, queries: Sequence[Query], *, told: bool
+        self, context: SparkContext, tasks: int, queries: Sequence[Query], *, reported: bool
     ) -> None:
         self.by_task: Accumulator[ByTask] = context.accumulator({}, _Latest())
-        self.told = told
+        self.reported = reported
         self._tasks = tasks
         self._queries = queries
 
@@ -94,6 +94,6 @@ class Reports:
 
     def warn(self) -> None:
         """Warn of rows that are no events once all tasks have reported, if there are any."""
-        if not self.told and self.complete:
-            self.told = True
+        if not self.reported and self.complete:
+            self.reported = True
             warn_of_dropped(self.dropped, *self._queries)

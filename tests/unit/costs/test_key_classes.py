@@ -70,10 +70,13 @@ def test_orders_cost_the_same_in_the_compiled_search():
         between, side = (
             (looked.between.packed, looked.side.packed)
             if looked
-            else (ready.kept.packed, (*ready.kept.packed[:2], np.zeros(0), *ready.kept.packed[3:]))
+            else (
+                ready.alive.packed,
+                (*ready.alive.packed[:2], np.zeros(0), *ready.alive.packed[3:]),
+            )
         )
         for order in permutations(range(4)):
-            held = ready.kept.packed
+            held = ready.alive.packed
             told, _ = improve(np.array(order), nothing, held, between, side, held, np.zeros(0), 0.0)
             plan = OrderPlan(tuple(names[i] for i in order))
             assert math.log(told) == pytest.approx(ready.of(plan))
