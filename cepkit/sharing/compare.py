@@ -39,17 +39,9 @@ _MODES: Mapping[str, tuple[Mode, ...]] = {
     "tree": ("tree",),
     "auto": ("order", "tree"),
 }
-_HEAD = (
-    "search",
-    "share",
-    "cost",
-    "gain",
-    "reordering",
-    "sharing",
-    "nodes",
-    "shared",
-    "planning ms",
-)
+_GAINS = ("gain", "reordering", "sharing")
+_HEAD = ("search", "share", "cost", *_GAINS, "nodes", "shared", "planning ms")
+_COLUMNS = ("search", "share", "cost", "apart", "text", *_GAINS, "nodes", "shared", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,34 +123,20 @@ class SharingComparison(Printed):
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each search.
 
-        Columns: search, share, cost, apart, text, gain, reordering, sharing, nodes, shared, seconds.
+        Columns: search, share, cost, apart, text, gain, reordering, sharing, nodes, shared, and
+        seconds.
         """
         import pandas as pd
 
-        columns = [
-            "search",
-            "share",
-            "cost",
-            "apart",
-            "text",
-            "gain",
-            "reordering",
-            "sharing",
-            "nodes",
-            "shared",
-            "seconds",
-        ]
-        return pd.DataFrame.from_records(
-            [tuple(getattr(row, name) for name in columns) for row in self.rows], columns=columns
-        )
+        rows = [tuple(getattr(row, name) for name in _COLUMNS) for row in self.rows]
+        return pd.DataFrame.from_records(rows, columns=_COLUMNS)
 
     def _cells(self, row: ComparedSharing) -> tuple[str, ...]:
-        gains = (row.gain, row.reordering, row.sharing)
         return (
             row.search,
             row.share,
             number(row.cost),
-            *(f"{number(float(f'{gain:.3g}'))}x" for gain in gains),
+            *(f"{number(float(f'{getattr(row, name):.4g}'))}x" for name in _GAINS),
             f"{row.nodes:,}",
             f"{row.shared:,}",
             number(float(f"{1000 * row.seconds:.3g}")),
@@ -253,7 +231,9 @@ def _compared(
     return ComparedSharing(
         search.name,
         "prefix" if mode == "order" else "tree",
-        *map(number_of, (graph.cost, apart.cost, text.cost)),
+        number_of(graph.cost),
+        number_of(apart.cost),
+        number_of(text.cost),
         len(graph.held),
         sum(held.windows.total() > 1 for held in graph.held.values()),
         seconds,

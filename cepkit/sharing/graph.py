@@ -66,7 +66,7 @@ class PatternGraph(Printed):
 
     @property
     def holders(self) -> dict[CommonPattern, tuple[str, ...]]:
-        """For each maximal sub-pattern the patterns that have it; those that may save most first."""
+        """For each maximal sub-pattern the patterns that have it; what may save most first."""
         holders: dict[CommonPattern, dict[str, None]] = {}
         for pair, commons in self.edges.items():
             for common in commons:
