@@ -22,7 +22,7 @@ from cepkit.printing import Printed, cut, html_output
 from cepkit.sharing.common import maximal_common
 from cepkit.sharing.names import free_name, named
 from cepkit.sharing.texts import sub_pattern_text
-from cepkit.sharing.workload import Sharer, Workload
+from cepkit.sharing.workload import Form, Places, Sharer, Workload
 from cepkit.statistics.tables import count_text, html_table, text_table
 
 if TYPE_CHECKING:
@@ -208,12 +208,25 @@ def _edges(
             branches.setdefault(sharer.query, []).append(sharer)
     edges = {}
     for i, j in pairs:
-        commons: set[CommonPattern] = set()
+        found: dict[Form, tuple[Sharer, Places]] = {}
         for one in branches.get(i, ()):
             for other in branches.get(j, ()):
-                for places, _ in maximal_common(one, other).values():
-                    commons.add(CommonPattern(sub_pattern_text(one, places), len(places)))
+                for form, (places, _) in maximal_common(one, other).items():
+                    found.setdefault(form, (one, places))
+        commons = [
+            CommonPattern(sub_pattern_text(sharer, places), len(places))
+            for form, (sharer, places) in found.items()
+            if not any(_contains(larger, form) for larger in found.values())
+        ]
         if commons:
             ordered = sorted(commons, key=lambda c: (-c.size, c.text))
             edges[names[i], names[j]] = tuple(ordered)
     return edges
+
+
+def _contains(larger: tuple[Sharer, Places], form: Form) -> bool:
+    """Return whether a sub-pattern contains another one, which another two branches may have."""
+    sharer, places = larger
+    size = len(form[1])
+    parts = combinations(places, size) if size < len(places) else ()
+    return any(sharer.form(sum(1 << place for place in part))[0] == form for part in parts)
