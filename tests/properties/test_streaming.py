@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,12 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepkit.pattern import conditions as c
+from cepkit.pattern import nodes
+from cepkit.pattern.nodes import events_of
 from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
+from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.spark.streaming.bucket import Bucket, Held
 from cepkit.spark.streaming.prepare import prepare
@@ -116,3 +121,54 @@ def test_the_matches_are_those_of_all_events_that_were_not_late(data: st.DataObj
         for match in judge(renumbered, case.query, budget=None)
     }
     assert found == expected
+
+
+@given(data=st.data())
+def test_what_times_out_is_what_nothing_extends(data: st.DataObject) -> None:
+    operator = data.draw(st.sampled_from((("SEQ",), ("AND",))))
+    case = data.draw(
+        cases(
+            operator,
+            max_variables=4,
+            windows=CASES["windows"],
+            strategies=CASES["strategies"][:1],
+            max_events=16,
+            change=_flat,
+        )
+    )
+    stream = stream_of(as_table(case.events), SCHEMA)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        prepared = prepare(stream, case.query, as_plan(None, case.query), timeouts=True)
+    run = Run([prepared.bucket])
+    events = sorted(case.events, key=lambda event: event.ts)
+    half = events[len(events) // 2].ts if events else 0
+    run.step(as_table([e for e in events if e.ts < half]), 0)
+    last = max((event.ts for event in events), default=0)
+    window = prepared.bucket.searches[0].window
+    run.step(as_table([e for e in events if e.ts >= half]), half)
+    run.step(as_table([]), last + window + UNIT)
+    names = case.variables
+    expected: set[Any] = set()
+    for k in range(1, len(names)):
+        shorter, longer = (judge(events, _first(case.query, n)) for n in (k, k + 1))
+        extended = {frozenset(p for p in match if p[0] != names[k]) for match in longer}
+        expected |= shorter - extended
+    assert result_of(run.rows.get("timed-out", ()), names) == expected
+    assert result_of(run.rows.get("match", ()), names) == case.matches
+
+
+def _flat(draw: st.DrawFn, query: Query) -> Query:
+    """Return a query whose structure is one SEQ or AND of all its events."""
+    events = events_of(query.structure)
+    kind = type(query.structure) if isinstance(query.structure, nodes.And) else nodes.Seq
+    return query if len(events) < 2 else replace(query, structure=kind(tuple(events)))
+
+
+def _first(query: Query, n: int) -> Query:
+    """Return what a query says about its first variables alone."""
+    events = events_of(query.structure)[:n]
+    known = {event.variable for event in events}
+    parts = tuple(p for p in c.conjuncts(query.where) if c.variables_of(p) <= known)
+    structure = events[0] if n == 1 else type(query.structure)(tuple(events))
+    return replace(query, structure=structure, where=c.AllOf(parts) if parts else None)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
-
-import pyarrow as pa
 
 from cepkit.arguments import check_range
 from cepkit.errors import UnsupportedError
@@ -19,6 +15,7 @@ from cepkit.spark.streaming.live import run_buckets
 from cepkit.spark.streaming.pieces import unpacking
 from cepkit.spark.streaming.prepare import check_live, prepare
 from cepkit.spark.streaming.result import StreamMatches
+from cepkit.spark.streaming.rows import MatchRows
 from cepkit.stream.stream import Stream
 
 BUCKETS = 16
@@ -32,6 +29,8 @@ def detect(
     *,
     sets: Literal["every", "maximal"] = "every",
     buckets: int | None = None,
+    late: Literal["count", "collect"] = "count",
+    timeouts: bool = False,
 ) -> StreamMatches:
     """Return the matches of a query in a streaming DataFrame, as a streaming DataFrame.
 
@@ -45,13 +44,15 @@ def detect(
         sets: Which sets of Kleene variables make matches.
         buckets: Into how many buckets the keys of the pattern are hashed, each of which one
             task evaluates; None: 16. Of a pattern without a key there is one.
+        late: Whether events that are late, or too far ahead, are counted only, or rows as well.
+        timeouts: Whether partial matches that time out are rows as well.
 
     Raises:
         PatternError: A condition compares what cannot be compared.
         UnsupportedError: What must be remembered for the query has no bound.
     """
     frame = check_live(stream)
-    prepared = prepare(stream, query, plan, sets)
+    prepared = prepare(stream, query, plan, sets, timeouts=timeouts)
     if buckets is not None:
         check_range("buckets", buckets, 1, 10_000)
         if prepared.key is None and buckets > 1:
@@ -61,7 +62,7 @@ def detect(
             )
     count = (buckets or BUCKETS) if prepared.key is not None else 1
     bucket = prepared.bucket
-    (search,) = bucket.searches
+    search = bucket.searches[0]
     identity = Identity(
         {
             "pattern": str(query),
@@ -69,30 +70,27 @@ def detect(
             "columns": ", ".join(f"{f.name} {f.type}" for f in bucket.sending.fields),
             "lateness": str(stream.lateness),
             "buckets": str(count),
+            "timeouts": str(timeouts),
         }
     )
     found = run_buckets(stream, bucket, prepared.key, count, identity)
     variables = tuple(event.variable for event in bound_events_of(query.structure))
     schema, repeated = bucket.sending.schema, repeated_in(query.structure)
     columns = match_columns(frame.schema, stream.column_names, variables, schema, repeated)
-    rows = found.mapInArrow(unpacking(Reader(search.rows)), columns)
-    return StreamMatches(
-        rows, query=query, plan=plan, lateness=stream.lateness, search=search, buckets=count
+    output = MatchRows(
+        search.rows,
+        bucket.sending.nothing.source.schema,
+        bucket.sending.fields,
+        variables,
+        search.window,
+        late == "collect",
+        timeouts,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Makes rows of matches of what buckets tell.
-
-    Attributes:
-        matches: Their columns.
-    """
-
-    matches: pa.Schema
-
-    def __call__(self, kind: str) -> Callable[[pa.Buffer], pa.RecordBatch] | None:
-        """Return what reads the pieces of a kind."""
-        if kind != "match":
-            return None
-        return lambda piece: pa.ipc.read_record_batch(piece, self.matches)
+    return StreamMatches(
+        found.mapInArrow(unpacking(output), output.columns(columns)),
+        query=query,
+        plan=plan,
+        lateness=stream.lateness,
+        search=search,
+        buckets=count,
+    )

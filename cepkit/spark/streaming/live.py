@@ -59,9 +59,10 @@ class Stepping:
     identity: Identity
 
     def __call__(
-        self, _: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState
+        self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState
     ) -> Iterator[pd.DataFrame]:
         """Yield what becomes certain, and counts."""
+        del key  # all that is known of a bucket is its state
         bucket, mark = self.bucket, state.getCurrentWatermarkMs()
         bucket.sending.register()
         held = bucket.nothing()

@@ -15,11 +15,13 @@ from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.query import Query
+from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.spark.cells.keys import Key, common_key
 from cepkit.spark.cells.sending import numbers_for, sending_for
 from cepkit.spark.streaming.bucket import Bucket
 from cepkit.spark.streaming.searches import MatchSearch
+from cepkit.spark.streaming.timeouts import timeout_queries
 from cepkit.stream.sessions import check_session
 from cepkit.stream.stream import Stream
 
@@ -59,9 +61,21 @@ def check_live(stream: Stream) -> Classic:
 
 
 def prepare(
-    stream: Stream, query: Query, plan: Plan, sets: Literal["every", "maximal"] = "every"
+    stream: Stream,
+    query: Query,
+    plan: Plan,
+    sets: Literal["every", "maximal"] = "every",
+    *,
+    timeouts: bool = False,
 ) -> Prepared:
     """Return what is to be done in the buckets of a stream for the matches of a query.
+
+    Args:
+        stream: The stream.
+        query: The pattern.
+        plan: How it is evaluated.
+        sets: Which sets of Kleene variables make matches.
+        timeouts: Whether partial matches that time out are looked for too.
 
     Raises:
         UnsupportedError: What must be remembered for the query has no bound, or no order.
@@ -72,16 +86,24 @@ def prepare(
     sending = sending_for(stream, (query,), compiled.attributes)
     check_kinds(query, sending.nothing.kinds)
     variables = tuple(event.variable for event in bound_events_of(query.structure))
-    search = MatchSearch.of(
-        compiled,
-        variables,
-        sending.schema.time,
-        sending.nothing.source.schema,
-        window=window,
-        ahead=looks_ahead(compiled.programs, "time"),
+    carried = sending.nothing.source.schema
+    others = timeout_queries(query) if timeouts else ()
+    every = [compiled, *(compile_query(other, as_plan(None, other)) for other in others)]
+    searches = tuple(
+        MatchSearch.of(
+            one,
+            variables,
+            sending.schema.time,
+            carried,
+            window=window,
+            ahead=looks_ahead(one.programs, "time"),
+            kind="match" if one is compiled else "timed-out",
+        )
+        for one in every
     )
-    bucket = Bucket(sending, (search,), in_turn=compiled.in_turn)
-    return Prepared(bucket, common_key(compiled.programs))
+    keys = [common_key(one.programs) for one in every]
+    key = keys[0] if all(each == keys[0] for each in keys) else None
+    return Prepared(Bucket(sending, searches, in_turn=compiled.in_turn), key)
 
 
 def _window(query: Query, compiled: CompiledQuery) -> int:
