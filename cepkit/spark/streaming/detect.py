@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from cepkit.arguments import check_range
-from cepkit.errors import UnsupportedError
 from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.spark.cells.schemas import match_columns
-from cepkit.spark.streaming.identity import Identity
 from cepkit.spark.streaming.live import run_buckets
 from cepkit.spark.streaming.pieces import unpacking
-from cepkit.spark.streaming.prepare import check_live, prepare
+from cepkit.spark.streaming.prepare import check_live, choose_buckets, identity_of, prepare
 from cepkit.spark.streaming.result import StreamMatches
 from cepkit.spark.streaming.rows import MatchRows
 from cepkit.stream.stream import Stream
-
-BUCKETS = 16
-"""Of a pattern with a key. Of a fixed number, as a checkpoint keeps to it on any cluster."""
 
 
 def detect(
@@ -53,26 +47,10 @@ def detect(
     """
     frame = check_live(stream)
     prepared = prepare(stream, query, plan, sets, timeouts=timeouts)
-    if buckets is not None:
-        check_range("buckets", buckets, 1, 10_000)
-        if prepared.key is None and buckets > 1:
-            raise UnsupportedError(
-                f"{buckets} buckets for a pattern without a key: any two events may be in a match",
-                hint="PARTITION BY a column, or a.key = b.key for all events, makes it keyed",
-            )
-    count = (buckets or BUCKETS) if prepared.key is not None else 1
+    count = choose_buckets(prepared.key, buckets)
     bucket = prepared.bucket
     search = bucket.searches[0]
-    identity = Identity(
-        {
-            "pattern": str(query),
-            "sets": sets,
-            "columns": ", ".join(f"{f.name} {f.type}" for f in bucket.sending.fields),
-            "lateness": str(stream.lateness),
-            "buckets": str(count),
-            "timeouts": str(timeouts),
-        }
-    )
+    identity = identity_of(stream, query, bucket.sending, count, sets=sets, timeouts=str(timeouts))
     found = run_buckets(stream, bucket, prepared.key, count, identity)
     variables = tuple(event.variable for event in bound_events_of(query.structure))
     schema, repeated = bucket.sending.schema, repeated_in(query.structure)

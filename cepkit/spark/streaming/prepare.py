@@ -8,6 +8,7 @@ from typing import Literal
 
 from pyspark.sql.classic.dataframe import DataFrame as Classic
 
+from cepkit.arguments import check_range
 from cepkit.columnar.compile.program import Clock
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
@@ -18,12 +19,16 @@ from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.spark.cells.keys import Key, common_key
-from cepkit.spark.cells.sending import numbers_for, sending_for
+from cepkit.spark.cells.sending import Sending, numbers_for, sending_for
 from cepkit.spark.streaming.bucket import Bucket
+from cepkit.spark.streaming.identity import Identity
 from cepkit.spark.streaming.searches import MatchSearch
 from cepkit.spark.streaming.timeouts import timeout_queries
 from cepkit.stream.sessions import check_session
 from cepkit.stream.stream import Stream
+
+BUCKETS = 16
+"""Of a pattern with a key. Of a fixed number, as a checkpoint keeps to it on any cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,41 @@ def check_live(stream: Stream) -> Classic:
     return frame
 
 
+def choose_buckets(key: Key | None, wanted: int | None) -> int:
+    """Return into how many buckets keys are hashed.
+
+    Args:
+        key: What is hashed; None: there is one bucket.
+        wanted: How many are; None: the usual number.
+
+    Raises:
+        UnsupportedError: Several are, and there is no key.
+    """
+    if wanted is not None:
+        check_range("buckets", wanted, 1, 10_000)
+        if key is None and wanted > 1:
+            raise UnsupportedError(
+                f"{wanted} buckets for a pattern without a key: any two events may be in a match",
+                hint="PARTITION BY a column, or a.key = b.key for all events, makes it keyed",
+            )
+    return 1 if key is None else (wanted or BUCKETS)
+
+
+def identity_of(
+    stream: Stream, query: Query, sending: Sending, buckets: int, **more: str
+) -> Identity:
+    """Return what a checkpoint of a query belongs to."""
+    return Identity(
+        {
+            "pattern": str(query),
+            **more,
+            "columns": ", ".join(f"{f.name} {f.type}" for f in sending.fields),
+            "lateness": str(stream.lateness),
+            "buckets": str(buckets),
+        }
+    )
+
+
 def prepare(
     stream: Stream,
     query: Query,
@@ -82,7 +122,7 @@ def prepare(
         PatternError: A condition compares what cannot be compared.
     """
     compiled = compile_query(query, plan, sets)
-    window = _window(query, compiled)
+    window = check_window(query, compiled)
     sending = sending_for(stream, (query,), compiled.attributes)
     check_kinds(query, sending.nothing.kinds)
     variables = tuple(event.variable for event in bound_events_of(query.structure))
@@ -106,11 +146,11 @@ def prepare(
     return Prepared(Bucket(sending, searches, in_turn=compiled.in_turn), key)
 
 
-def _window(query: Query, compiled: CompiledQuery) -> int:
+def check_window(query: Query, compiled: CompiledQuery) -> int:
     """Return the window in microseconds.
 
     Raises:
-        UnsupportedError: There is none.
+        UnsupportedError: There is none, or none in time.
     """
     _check_counts(query, numbers_for(compiled.programs, in_turn=False))
     clock, window = cutting_clock(compiled.programs)

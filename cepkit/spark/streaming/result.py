@@ -1,4 +1,4 @@
-"""The matches of a streaming DataFrame: a streaming DataFrame that says what it will cost."""
+"""What comes of a streaming DataFrame: a streaming DataFrame that says what it will cost."""
 
 from __future__ import annotations
 
@@ -15,14 +15,78 @@ from cepkit.stream.durations import duration_text
 from cepkit.stream.lateness import Lateness
 
 
-class StreamMatches(DataFrame):
-    """The matches as a streaming DataFrame: `writeStream` starts a query, in append mode.
+class StreamFrame(DataFrame):
+    """A streaming DataFrame of rows that are told once: `writeStream` starts a query.
+
+    Args:
+        rows: What it is made of.
+        query: What was asked.
+        lateness: How late events may come.
+        search: What is looked for.
+        buckets: Into how many buckets the events are dealt out.
 
     Attributes:
+        title: What the rows are.
         query: What was asked.
-        plan: How it is evaluated.
-        window: How long events are kept, in microseconds.
+        delay: How long after its last event a row is told, a trigger aside, in microseconds.
+        kept: How long events are kept, in microseconds.
     """
+
+    title = "Rows"
+
+    def __init__(
+        self,
+        rows: AnyDataFrame,
+        *,
+        query: Query,
+        lateness: Lateness | None,
+        search: Search,
+        buckets: int,
+    ) -> None:
+        frame = cast("DataFrame", rows)
+        super().__init__(frame._jdf, frame.sparkSession)  # noqa: SLF001 - Spark has no other way
+        assert lateness is not None
+        self.query = query
+        self.delay = lateness.late + search.ahead
+        self.kept = search.window + search.ahead
+        self._late = lateness.late
+        self._buckets = buckets
+
+    def __repr__(self) -> str:
+        ahead = self.delay - self._late
+        after = duration_text(self._late)
+        if ahead:
+            after += f" and {duration_text(ahead)}"
+        reason = " (the second as what must not be there may come so much later)" if ahead else ""
+        kept = duration_text(self.kept)
+        buckets = f"{self._buckets} bucket{'' if self._buckets == 1 else 's'}"
+        return f"""{self._described()}
+  told {after} after their last event{reason}, and up to a trigger later
+  kept: the events of {kept}, in {buckets}
+  looked at, each: once and, with a trigger of L, another {kept} / L times
+  .writeStream starts it"""
+
+    def _described(self) -> str:
+        return f"{self.title} of a streaming DataFrame"
+
+    def _repr_html_(self) -> str:
+        return html_output(f"<pre>{html_text(repr(self))}</pre>")
+
+
+class StreamAggregates(StreamFrame):
+    """Aggregates of matches in a streaming DataFrame."""
+
+    title = "Aggregates"
+
+
+class StreamMatches(StreamFrame):
+    """Matches in a streaming DataFrame.
+
+    Attributes:
+        plan: How the query is evaluated.
+    """
+
+    title = "Matches"
 
     def __init__(
         self,
@@ -34,28 +98,8 @@ class StreamMatches(DataFrame):
         search: Search,
         buckets: int,
     ) -> None:
-        frame = cast("DataFrame", rows)
-        super().__init__(frame._jdf, frame.sparkSession)  # noqa: SLF001 - Spark has no other way
-        assert lateness is not None
-        self.query = query
+        super().__init__(rows, query=query, lateness=lateness, search=search, buckets=buckets)
         self.plan = plan
-        self.window = search.window
-        self._lateness = lateness
-        self._ahead = search.ahead
-        self._buckets = buckets
 
-    def __repr__(self) -> str:
-        late, ahead = duration_text(self._lateness.late), self._ahead
-        after = f"{late} and {duration_text(ahead)}" if ahead else late
-        reason = " (the second as what must not be there may come so much later)" if ahead else ""
-        order = "; ".join(map(str, self.plan.branches))
-        kept = duration_text(self.window + ahead)
-        buckets = f"{self._buckets} bucket{'' if self._buckets == 1 else 's'}"
-        return f"""Matches of a streaming DataFrame by the plan {order}
-  told {after} after their last event{reason}, and up to a trigger later
-  kept: the events of {kept}, in {buckets}
-  looked at, each: once and, with a trigger of L, another {kept} / L times
-  .writeStream starts it"""
-
-    def _repr_html_(self) -> str:
-        return html_output(f"<pre>{html_text(repr(self))}</pre>")
+    def _described(self) -> str:
+        return f"{super()._described()} by the plan {'; '.join(map(str, self.plan.branches))}"
