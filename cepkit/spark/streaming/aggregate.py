@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cepkit.aggregation.semirings.functions import Function
@@ -27,7 +28,7 @@ from cepkit.spark.aggregates.query import prepare as prepare_aggregates
 from cepkit.spark.aggregates.sinks import AggregatesSink
 from cepkit.spark.passes.one_pass import Cell
 from cepkit.spark.streaming.bucket import Bucket
-from cepkit.spark.streaming.live import run_buckets
+from cepkit.spark.streaming.live import Live
 from cepkit.spark.streaming.pieces import unpacking
 from cepkit.spark.streaming.prepare import check_live, check_window, choose_buckets, identity_of
 from cepkit.spark.streaming.result import StreamAggregates
@@ -109,18 +110,17 @@ def aggregate(
     identity = identity_of(
         stream, query, sending, count, emit=emit, aggregates=", ".join(functions)
     )
-    found = run_buckets(stream, bucket, prepared.cut.key, count, identity)
-    (search,) = bucket.searches
     sink, output, _ = sink_for({0: prepared}, ())
     table = sink.aggregation.rows
     own = [
         F.col(table.schema.names[at]).alias(name)
         for name, at in zip(table.of[0].names, table.places[0], strict=True)
     ]
-    rows = found.mapInArrow(unpacking(unpacked), output).select(*own)
-    return StreamAggregates(
-        rows, query=query, lateness=stream.lateness, search=search, buckets=count
-    )
+
+    def rows(found: DataFrame) -> DataFrame:
+        return found.mapInArrow(unpacking(unpacked), output).select(*own)
+
+    return StreamAggregates(stream, Live(bucket, identity, prepared.cut.key, count, rows), query)
 
 
 def aggregate_bucket(prepared: AggregateQuery) -> tuple[Bucket, RowReader]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pyspark.sql import DataFrame
+
 from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.spark.cells.schemas import match_columns
-from cepkit.spark.streaming.live import run_buckets
+from cepkit.spark.streaming.live import Live
 from cepkit.spark.streaming.pieces import unpacking
 from cepkit.spark.streaming.prepare import check_live, choose_buckets, identity_of, prepare
 from cepkit.spark.streaming.result import StreamMatches
@@ -51,7 +53,6 @@ def detect(
     bucket = prepared.bucket
     search = bucket.searches[0]
     identity = identity_of(stream, query, bucket.sending, count, sets=sets, timeouts=str(timeouts))
-    found = run_buckets(stream, bucket, prepared.key, count, identity)
     variables = tuple(event.variable for event in bound_events_of(query.structure))
     schema, repeated = bucket.sending.schema, repeated_in(query.structure)
     columns = match_columns(frame.schema, stream.column_names, variables, schema, repeated)
@@ -64,11 +65,10 @@ def detect(
         late == "collect",
         timeouts,
     )
-    return StreamMatches(
-        found.mapInArrow(unpacking(output), output.columns(columns)),
-        query=query,
-        plan=plan,
-        lateness=stream.lateness,
-        search=search,
-        buckets=count,
-    )
+    spark_columns = output.columns(columns)
+
+    def rows(found: DataFrame) -> DataFrame:
+        return found.mapInArrow(unpacking(output), spark_columns)
+
+    live = Live(bucket, identity, prepared.key, count, rows)
+    return StreamMatches(stream, live, query, plan)

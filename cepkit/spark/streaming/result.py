@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from typing import cast
 
-from pyspark.sql import DataFrame as AnyDataFrame
 from pyspark.sql.classic.dataframe import DataFrame
 
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.printing import html_output, html_text
-from cepkit.spark.streaming.searches import Search
+from cepkit.spark.streaming.live import Live, run_buckets
 from cepkit.stream.durations import duration_text
-from cepkit.stream.lateness import Lateness
+from cepkit.stream.stream import Stream
 
 
 class StreamFrame(DataFrame):
     """A streaming DataFrame of rows that are told once: `writeStream` starts a query.
 
     Args:
-        rows: What it is made of.
+        stream: The stream.
+        live: What is done with it.
         query: What was asked.
-        lateness: How late events may come.
-        search: What is looked for.
-        buckets: Into how many buckets the events are dealt out.
 
     Attributes:
         title: What the rows are.
+        live: What is done.
         query: What was asked.
         delay: How long after its last event a row is told, a trigger aside, in microseconds.
         kept: How long events are kept, in microseconds.
@@ -34,23 +32,16 @@ class StreamFrame(DataFrame):
 
     title = "Rows"
 
-    def __init__(
-        self,
-        rows: AnyDataFrame,
-        *,
-        query: Query,
-        lateness: Lateness | None,
-        search: Search,
-        buckets: int,
-    ) -> None:
-        frame = cast("DataFrame", rows)
+    def __init__(self, stream: Stream, live: Live, query: Query) -> None:
+        frame = cast("DataFrame", run_buckets(stream, live))
         super().__init__(frame._jdf, frame.sparkSession)  # noqa: SLF001 - Spark has no other way
-        assert lateness is not None
+        assert stream.lateness is not None
+        search = live.bucket.searches[0]
+        self.live = live
         self.query = query
-        self.delay = lateness.late + search.ahead
-        self.kept = search.window + search.ahead
-        self._late = lateness.late
-        self._buckets = buckets
+        self.delay = stream.lateness.late + search.ahead
+        self.kept = max(each.window + each.ahead for each in live.bucket.searches)
+        self._late = stream.lateness.late
 
     def __repr__(self) -> str:
         ahead = self.delay - self._late
@@ -59,7 +50,7 @@ class StreamFrame(DataFrame):
             after += f" and {duration_text(ahead)}"
         reason = " (the second as what must not be there may come so much later)" if ahead else ""
         kept = duration_text(self.kept)
-        buckets = f"{self._buckets} bucket{'' if self._buckets == 1 else 's'}"
+        buckets = f"{self.live.buckets} bucket{'' if self.live.buckets == 1 else 's'}"
         return f"""{self._described()}
   told {after} after their last event{reason}, and up to a trigger later
   kept: the events of {kept}, in {buckets}
@@ -88,17 +79,8 @@ class StreamMatches(StreamFrame):
 
     title = "Matches"
 
-    def __init__(
-        self,
-        rows: AnyDataFrame,
-        *,
-        query: Query,
-        plan: Plan,
-        lateness: Lateness | None,
-        search: Search,
-        buckets: int,
-    ) -> None:
-        super().__init__(rows, query=query, lateness=lateness, search=search, buckets=buckets)
+    def __init__(self, stream: Stream, live: Live, query: Query, plan: Plan) -> None:
+        super().__init__(stream, live, query)
         self.plan = plan
 
     def _described(self) -> str:
