@@ -29,6 +29,7 @@ from cepkit.adaptation.causal import Causal
 from cepkit.adaptation.choice import slice_plans
 from cepkit.adaptation.loop import Adaptation
 from cepkit.adaptation.slices import PerSlice
+from cepkit.columnar.slices.cutting import ADAPTED_ROWS
 from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.costs.work import WORK
 from cepkit.pattern.parser import parse
@@ -100,7 +101,7 @@ def deciding(n: int) -> list[Row]:
     query, stream, plan = _given(f"{TEXT} 3 s", drifting_events(n, segment=n // 6, seed=3))
     columns = stream.columns(["diff"])
     rows = []
-    slices = [(first, min(first + 10_000, n)) for first in range(0, n, 10_000)]
+    slices = [(first, min(first + ADAPTED_ROWS, n)) for first in range(0, n, ADAPTED_ROWS)]
     ways: dict[str, Callable[[], SlicePlans]] = {
         "slices": partial(PerSlice, query, plan),
         **{

@@ -116,7 +116,7 @@ class PerSlice:
         if n < _LEAST_SLICES * ADAPTED_ROWS:
             return SLICE_ROWS
         span = (int(columns.ts[-1]) - int(columns.ts[0])) / 1e6
-        window = window_in(self._planners[0].branch, span, n, 1.0)
+        window = window_in(normal_form(self._query)[0], span, n, 1.0)
         in_slice = max(ADAPTED_ROWS, WINDOWS_PER_SLICE * window * n / max(span, window))
         costs = _SLICE_COSTS * n / in_slice
         forecast = self._plan.forecast

@@ -10,14 +10,14 @@ from cepkit.errors import UnsupportedError
 from cepkit.stream.generators import drifting_events
 
 TEXT = "PATTERN SEQ(T1 a, T2 b, T3 c) WHERE a.diff + 1 < b.diff AND b.diff < c.diff WITHIN 1 s"
-TABLE = drifting_events(90_000, weights=(1, 100, 100), segment=30_000, seed=1)
+TABLE = drifting_events(120_000, weights=(1, 100, 100), segment=40_000, seed=1)
 
 
 def test_slices_find_what_one_plan_finds_and_say_which_plan_they_ran(spark):
     local = ck.events(TABLE, time="ts", type="type")
     stream = ck.events(spark.createDataFrame(TABLE), time="ts", type="type")
     expected = ck.detect(local, TEXT)
-    matches = ck.detect(stream, TEXT, adapt="slices", slice_seconds=150)
+    matches = ck.detect(stream, TEXT, adapt="slices", slice_seconds=250)
     assert matches.count() == expected.count() > 0
     explained = matches.explain()
     assert isinstance(explained, AdaptedExplanation)
