@@ -50,7 +50,7 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     slice_seconds: float | None = None,
     slice_events: int | None = None,
-    adapt: str | Decision | Adaptation = "static",
+    adapt: str | Decision | Adaptation | None = None,
     buckets: int | None = None,
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
@@ -68,7 +68,7 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     slice_seconds: float | None = None,
     slice_events: int | None = None,
-    adapt: str | Decision | Adaptation = "static",
+    adapt: str | Decision | Adaptation | None = None,
     buckets: int | None = None,
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
@@ -99,8 +99,9 @@ def detect(
         adapt: How the plan follows the stream: "static" not at all; "slices": each slice has the
             plan that is best for it; "auto": so only where it promises much less work; a
             decision function by name or with settings (`cepkit.decisions`), or an
-            `Adaptation`: each slice has a plan by those before it, as micro-batches would. The
-            matches are the same. `.plans` says which plan was in force when, and why.
+            `Adaptation`: each slice has a plan by those before it, as micro-batches would. None
+            is "auto", and "static" where a plan is given. The matches are the same. `.plans` says
+            which plan was in force when, and why.
         buckets: Of a streaming DataFrame, into how many buckets the keys of the pattern are hashed,
             each of which one task evaluates; None: 16. A checkpoint keeps to the number.
         late: Of a streaming DataFrame, whether events that come too late, or lie too far ahead, are
@@ -146,7 +147,7 @@ def detect(
             )
         from cepkit.api.several import detect_several
 
-        if adapt != "static":
+        if adapt not in (None, "static"):
             raise UnsupportedError(
                 "plans that follow the stream, of several patterns",
                 hint="detect them one by one, or leave `adapt` out",
@@ -181,11 +182,17 @@ def detect(
                 expected="a streaming DataFrame (spark.readStream)",
                 hint="NOT at the end of a pattern finds what times out" if timeouts else None,
             )
+    if adapt is None:
+        adapt = "auto" if plan is None else "static"
     if plan is None and order_matters(query):
         plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
     else:
         # Of events side by side there are so few that their order does not matter.
         plan_to_run = as_plan(plan, query)
+    from cepkit.adaptation.choice import slice_plans
+
+    measure = partial(measured, stream, query, 0)
+    plans = slice_plans(adapt, query, plan_to_run, sets, measure, stream.place)
     if stream.place == "spark":
         from cepkit.spark.matches.detect import detect as detect_on_spark
 
@@ -197,12 +204,10 @@ def detect(
             slice_events=slice_events,
             limit=limit,
             sets=sets,
+            plans=plans,
         )
-    from cepkit.adaptation.choice import slice_plans
     from cepkit.columnar.results.matches import Matches
 
-    measure = partial(measured, stream, query, 0)
-    plans = slice_plans(adapt, query, plan_to_run, sets, measure)
     return Matches(stream, query, plan_to_run, limit=limit, sets=sets, plans=plans)
 
 
