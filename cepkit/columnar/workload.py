@@ -57,7 +57,8 @@ def grouped(
             groups.append(Group(queries[members[0]], of))
             continue
         own = None if pools is None else [pool for q in members for pool in pools[q]]
-        forest = forest_of(programs, own) if share else tuple(map(Leaf, range(len(programs))))
+        leaves = tuple(map(Leaf, range(len(programs))))
+        forest = forest_of(programs, own, whole=True) if share else leaves
         first = queries[members[0]]
         query = replace(first, branches=branches, programs=programs, forest=forest)
         groups.append(Group(query, of))

@@ -63,7 +63,7 @@ Node: TypeAlias = "Leaf | Prefix"
 
 
 def forest_of(
-    programs: Sequence[Program], pools: Sequence[Hashable] | None = None
+    programs: Sequence[Program], pools: Sequence[Hashable] | None = None, *, whole: bool = False
 ) -> tuple[Node, ...]:
     """Return what programs begin with in common.
 
@@ -71,10 +71,16 @@ def forest_of(
         programs: The programs.
         pools: For each program what tells it from those that it is not to share with; None: those
             share whose windows are not too different.
+        whole: Whether a program may be nothing but what others begin with; the counters of its last
+            step then do not tell its matches.
     """
     if len(programs) == 1:
         return (Leaf(0),)
-    keys: list[Sequence[Hashable]] = [_keys(p) for p in programs]
+    keys: list[Sequence[Hashable]] = [
+        each if whole or program.sets else each[: len(program.steps) - 1]
+        for program in programs
+        for each in [_keys(program)]
+    ]
     if pools is not None:
         keys = [[(pool, key) for key in each] for pool, each in zip(pools, keys, strict=True)]
     return tuple(_nodes(programs, keys, range(len(programs)), 0, pools is not None))
