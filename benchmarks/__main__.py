@@ -21,6 +21,7 @@ NAMES = (
     "aggregation",
     "aseq_study",
     "adaptation",
+    "several",
 )
 
 
