@@ -52,8 +52,9 @@ def microseconds(
         return np.full(len(column), MISSING_INTEGER, dtype=np.int64)
     if arrow.is_number(kind):
         if unit is None:
+            numbers = f"numbers ({arrow.described(kind)})"
             raise StreamError(
-                f"the time column '{name}' holds numbers ({arrow.described(kind)}), but no unit is given",
+                f"the time column '{name}' holds {numbers}, but no unit is given",
                 expected=f"unit= one of {', '.join(UNIT_NAMES)}",
                 hint=f"events(..., time='{name}', unit='s') if it counts seconds since 1970",
             )
