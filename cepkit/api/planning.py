@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cepkit.api.arguments import Pattern, checked, measured_together, statistics_given
 from cepkit.api.checks import check_list, telling
@@ -26,11 +26,18 @@ from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
     from cepkit.columnar.results.matches import Matches
+    from cepkit.pattern.query import Query
     from cepkit.plan.nodes import Plan
     from cepkit.planners.compare import PlanComparison
     from cepkit.planners.tradeoff import Tradeoff
     from cepkit.planners.what_if import WhatIf
-    from cepkit.sharing import SharedPlan, SharingObserver, SharingSearch
+    from cepkit.sharing import (
+        PatternGraph,
+        SharedPlan,
+        SharingComparison,
+        SharingObserver,
+        SharingSearch,
+    )
     from cepkit.sharing.parts import Share
 
 
@@ -195,19 +202,80 @@ def share_plans(
     """
     from cepkit.sharing.choose import share_plans as shared
 
-    named = isinstance(patterns, Mapping)
-    listed = list(patterns.values()) if isinstance(patterns, Mapping) else list(patterns)
+    given = _several(patterns, statistics)
+    return shared(given, statistics, share, search, COSTS.pick(cost), observe)
+
+
+@typed
+def compare_shared_plans(
+    patterns: list[Any] | tuple[Any, ...] | Mapping[str, Any],
+    statistics: Statistics,
+    searches: Sequence[str | SharingSearch] | None = None,
+    *,
+    share: Literal["auto", "prefix", "tree"] = "auto",
+    cost: str | CostModel = "work",
+    progress: Progress = "auto",
+) -> SharingComparison:
+    """Return what several searches find for the plans of several patterns, as a table.
+
+    It tells the two parts of the gain apart: reordering, and sharing.
+
+    Args:
+        patterns: Queries or their texts, in a list, or in a dict by name.
+        statistics: From `profile` of all of them, or made by hand.
+        searches: Names of `cepkit.sharing.SEARCHES`, or searches of one's own; None for all.
+        share: "prefix" for orders, "tree" for trees, "auto" for both.
+        cost: The cost model, as for `share_plans`.
+        progress: "auto" for a bar where it takes more than two seconds; True, or False.
+
+    Raises:
+        PatternError: There is no pattern, or one that means nothing; the error says which.
+        PlanError: A search or cost model that does not exist.
+        LimitError: Every one of the searches refused.
+    """
+    from cepkit.sharing.compare import compare_shared_plans as compared
+
+    given = _several(patterns, statistics)
+    return compared(given, statistics, searches, share, COSTS.pick(cost), progress=progress)
+
+
+@typed
+def pattern_graph(
+    patterns: list[Any] | tuple[Any, ...] | Mapping[str, Any],
+) -> PatternGraph:
+    """Return what several patterns have in common: all maximal sub-patterns of each two.
+
+    Args:
+        patterns: Queries or their texts, in a list, or in a dict by name.
+
+    Raises:
+        PatternError: There is no pattern, or one that means nothing; the error says which.
+    """
+    from cepkit.sharing.graph import pattern_graph as graph_of
+
+    return graph_of(_queries(patterns))
+
+
+def _queries(patterns: Sequence[Any] | Mapping[str, Any]) -> list[Query] | dict[str, Query]:
+    """Return patterns as queries; an error says which of them it is about."""
+    listed = [*patterns.values()] if isinstance(patterns, Mapping) else [*patterns]
     queries = []
     for number, each in enumerate(listed, 1):
         with telling(f"pattern {number} of {len(listed)}"):
             queries.append(as_query(each))
+    return dict(zip(patterns, queries, strict=True)) if isinstance(patterns, Mapping) else queries
+
+
+def _several(
+    patterns: Sequence[Any] | Mapping[str, Any], statistics: Statistics
+) -> list[Query] | dict[str, Query]:
+    """Return patterns as queries; refuse what are no statistics."""
     if not isinstance(statistics, Statistics):
         raise StatisticsError(
             f"a {type(statistics).__name__} where statistics belong",
             hint="cepkit.profile(stream, [pattern, another]) measures them",
         )
-    given = dict(zip(patterns, queries, strict=True)) if named else queries
-    return shared(given, statistics, share, search, COSTS.pick(cost), observe)
+    return _queries(patterns)
 
 
 @typed
