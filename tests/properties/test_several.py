@@ -18,7 +18,7 @@ from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
-from cepkit.plan.nodes import OrderPlan, Plan, TreePlan
+from cepkit.plan.nodes import OrderPlan, Pair, Plan, Tree, TreePlan
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import events
 from tests.disguise import disguised, renamed
@@ -53,15 +53,27 @@ def related(draw: st.DrawFn, query: Query) -> Query:
             return renamed(draw, changed)
 
 
+def right_deep(order: tuple[str, ...]) -> Tree:
+    """Return the tree whose right sides are all that is left."""
+    tree: Tree = order[-1]
+    for variable in reversed(order[:-1]):
+        tree = Pair(variable, tree)
+    return tree
+
+
 def plan_of(draw: st.DrawFn, query: Query) -> Plan:
     """Draw a plan; most often the order of the text, so that queries begin alike."""
     chosen: list[OrderPlan | TreePlan] = []
     for branch in normal_form(query):
         order = branch.variables if draw(st.integers(0, 2)) else draw(orders(branch))
-        if draw(st.integers(0, 4)) == 4:
-            chosen.append(TreePlan(draw(trees(order))))
-        else:
-            chosen.append(OrderPlan(order))
+        match draw(st.integers(0, 5)):
+            case 5:
+                chosen.append(TreePlan(draw(trees(order))))
+            case 3 | 4:
+                # One that others have as well: its right sides are found first.
+                chosen.append(TreePlan(right_deep(order)))
+            case _:
+                chosen.append(OrderPlan(order))
     return Plan(tuple(chosen), "by hand")
 
 

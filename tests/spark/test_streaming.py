@@ -163,7 +163,7 @@ def test_lateness_and_a_timestamp_are_asked_for(live, spark):
     with pytest.raises(StreamError, match="no lateness") as error:
         live.events()
     assert "lateness='10 seconds'" in str(error.value)
-    with pytest.raises(StreamError, match="holds integers"):
+    with pytest.raises(StreamError, match="holds int64"):
         live.events(time="id", lateness="1 second")
     frame = spark.createDataFrame([(1, "A")], "ts long, type string")
     with pytest.raises(StreamError, match="events that are all there"):

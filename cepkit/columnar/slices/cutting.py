@@ -18,7 +18,7 @@ from cepkit.stream.columns import EventColumns
 SLICE_ROWS = 1 << 20
 """Events of a slice, unless the window holds so many that the overlap would cost too much."""
 
-ADAPTED_ROWS = 10_000
+ADAPTED_ROWS = 20_000
 """The same where each slice has a plan of its own: long enough to be counted, short enough to be
 alike from begin to end."""
 

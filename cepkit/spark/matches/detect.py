@@ -12,6 +12,7 @@ from typing import Literal
 
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
+from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import Query
@@ -41,6 +42,7 @@ def detect(
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
     route: Route | None = None,
+    plans: SlicePlans | None = None,
 ) -> SparkMatches:
     """Return the matches of a query in a Spark stream, as a Spark DataFrame.
 
@@ -60,6 +62,7 @@ def detect(
         limit: The most matches wanted, None for all.
         sets: Which sets of Kleene variables make matches.
         route: How the events reach the workers; None: chosen.
+        plans: What says, inside of each task, under which plan each slice is run.
 
     Raises:
         PatternError: A condition compares what cannot be compared.
@@ -79,8 +82,10 @@ def detect(
     schema, repeated = scan.sending.schema, repeated_in(query.structure)
     columns = match_columns(frame.schema, stream.column_names, variables, schema, repeated)
     return SparkMatches(
-        pass_.rows(MatchesSink(compiled, variables, schema.time, limit is not None), columns),
-        pass_.rows(CountsSink(compiled), columns),
+        pass_.rows(
+            MatchesSink(compiled, variables, schema.time, limit is not None, plans), columns
+        ),
+        pass_.rows(CountsSink(compiled, plans), columns),
         pass_,
         query=query,
         plan=plan,
