@@ -92,7 +92,8 @@ def _try(graph: PlanGraph, changes: Changes, others: Iterable[int]) -> None:
         changes: The new ones.
         others: Branches that may answer before it is known whether anything is gained.
     """
-    before, all_old = graph.cost, dict(graph.choices)
+    before = graph.cost
+    all_old = {number: graph.choices[number] for number in (*changes, *others)}
     old = graph.swap(changes)
     for number in others:
         if number not in changes:
