@@ -118,7 +118,7 @@ def test_the_command_goes_on_from_its_checkpoint(spark, tmp_path, capsys, monkey
     said = capsys.readouterr()
     assert "batch 0: " in said.err
     assert "matches written to out" in said.out
-    found = identities(spark.read.parquet("out").toArrow())
+    found = identities(spark.read.parquet(str(tmp_path / "out")).toArrow())
     assert len(found) == len(set(found))
     assert set(found) <= set(in_batch(table, text))
     assert main(["detect", *roles, *more[:-2], "--lateness", "x"]) == 1
