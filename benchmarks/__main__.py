@@ -20,6 +20,7 @@ NAMES = (
     "lazy_study",
     "aggregation",
     "aseq_study",
+    "adaptation",
 )
 
 

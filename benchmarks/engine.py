@@ -29,9 +29,9 @@ from benchmarks.results import show, write
 from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery
-from cepkit.columnar.detector import Detector, counters_for
+from cepkit.columnar.detector import Detector
 from cepkit.columnar.skip_till_next.detection import next_matches
-from cepkit.columnar.slices.counters import StepCounters
+from cepkit.columnar.slices.counters import StepCounters, counters_for
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 from cepkit.stream.columns import EventColumns

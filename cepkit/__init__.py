@@ -26,14 +26,17 @@ if TYPE_CHECKING:
     from cepkit.api import check_detectable as check_detectable
     from cepkit.api import choose_plan as choose_plan
     from cepkit.api import compare_plans as compare_plans
+    from cepkit.api import compare_shared_plans as compare_shared_plans
     from cepkit.api import detect as detect
     from cepkit.api import draw as draw
     from cepkit.api import events as events
     from cepkit.api import parse as parse
+    from cepkit.api import pattern_graph as pattern_graph
     from cepkit.api import profile as profile
     from cepkit.api import register_function as register_function
     from cepkit.api import sample_clicks as sample_clicks
     from cepkit.api import sample_stocks as sample_stocks
+    from cepkit.api import share_plans as share_plans
     from cepkit.api import simulate as simulate
     from cepkit.api import weigh_plans as weigh_plans
     from cepkit.api import what_if as what_if
@@ -53,14 +56,17 @@ _HOMES = {
         "check_detectable",
         "choose_plan",
         "compare_plans",
+        "compare_shared_plans",
         "detect",
         "draw",
         "events",
         "parse",
+        "pattern_graph",
         "profile",
         "register_function",
         "sample_clicks",
         "sample_stocks",
+        "share_plans",
         "simulate",
         "weigh_plans",
         "what_if",
@@ -79,7 +85,9 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = {
     "builder": "cepkit.pattern.builder",
     "costs": "cepkit.costs",
+    "decisions": "cepkit.adaptation.decisions",
     "planners": "cepkit.planners",
+    "sharing": "cepkit.sharing",
 }
 
 __all__ = [*_HOME_OF, *_MODULES]  # noqa: PLE0604 - the names of the tables above

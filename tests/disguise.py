@@ -37,6 +37,20 @@ def disguised(draw: st.DrawFn, query: Query) -> Query:
     return changed
 
 
+def renamed(draw: st.DrawFn, query: Query) -> Query:
+    """Draw the same query with other names."""
+    known = [event.variable for event in nodes.events_of(query.structure)]
+    others = draw(st.permutations([f"w{i}" for i in range(len(known))]))
+    names = dict(zip(known, others, strict=True))
+
+    def new(node: c.Attribute | c.Aggregate) -> c.Expression:
+        return replace(node, variable=names[node.variable or ""])
+
+    structure = _shuffled(draw, query.structure, names, shuffle=False)
+    where = None if query.where is None else replaced(query.where, new)
+    return check(replace(query, structure=structure, where=where))
+
+
 def _mirrored(draw: st.DrawFn, part: c.Expression, names: dict[str, str]) -> c.Expression:
     def renamed(node: c.Attribute | c.Aggregate) -> c.Expression:
         return replace(node, variable=names[node.variable or ""])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from cepkit.errors import CepkitError, PatternError, PlanError, StreamError, shown
 
@@ -33,6 +34,25 @@ def check_list(pattern: object) -> None:
             expected="a query, or a list of queries",
             hint="list(...) makes one",
         )
+
+
+def named(patterns: object) -> dict[str, Any]:
+    """Return several patterns by their names; those of a list are "pattern 1" and so on.
+
+    Raises:
+        PatternError: There is none, or a name is no text.
+    """
+    check_list(patterns if not isinstance(patterns, Mapping) else None)
+    if isinstance(patterns, Mapping):
+        by_name = dict(patterns)
+    else:
+        by_name = {f"pattern {number}": one for number, one in enumerate(patterns, 1)}  # type: ignore[arg-type, var-annotated]
+    for name in by_name:
+        if not isinstance(name, str) or not name:
+            raise PatternError(f"a query is called {shown(name)}", expected="a text as its name")
+    if not by_name:
+        raise PatternError("no query", expected="one or more")
+    return by_name
 
 
 def check_name(option: str, name: object, names: Iterable[str]) -> None:

@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepkit.api.arguments import Pattern, checked, measured, order_matters
 from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
+from cepkit.pattern.checks import check_asks_for_matches
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
+    from cepkit.adaptation.decisions import Decision
+    from cepkit.adaptation.loop import Adaptation
     from cepkit.columnar.results.matches import Matches
+    from cepkit.columnar.results.several import SeveralMatches
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.spark.matches.result import SparkMatches
+    from cepkit.spark.matches.several import SeveralSparkMatches
     from cepkit.spark.streaming.result import StreamMatches
 
 
-@typed
+@overload
+def detect(
+    stream: Stream,
+    pattern: list[Any] | tuple[Any, ...] | dict[str, Any],
+    plan: Any = None,
+    *,
+    share: Literal["auto", "none", "prefix", "tree"] = "auto",
+    limit: int | None = None,
+    sets: Literal["every", "maximal"] = "every",
+    slice_seconds: float | None = None,
+    slice_events: int | None = None,
+) -> SeveralMatches | SeveralSparkMatches: ...
+
+
+@overload
 def detect(
     stream: Stream,
     pattern: Pattern,
@@ -30,21 +50,45 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     slice_seconds: float | None = None,
     slice_events: int | None = None,
+    adapt: str | Decision | Adaptation | None = None,
     buckets: int | None = None,
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
-) -> Matches | SparkMatches | StreamMatches:
-    """Find all matches of a pattern.
+) -> Matches | SparkMatches | StreamMatches: ...
+
+
+@typed
+def detect(
+    stream: Stream,
+    pattern: Pattern | Sequence[Pattern] | Mapping[str, Pattern],
+    plan: Any = None,
+    *,
+    share: Literal["auto", "none", "prefix", "tree"] = "auto",
+    limit: int | None = None,
+    sets: Literal["every", "maximal"] = "every",
+    slice_seconds: float | None = None,
+    slice_events: int | None = None,
+    adapt: str | Decision | Adaptation | None = None,
+    buckets: int | None = None,
+    late: Literal["count", "collect"] = "count",
+    timeouts: bool = False,
+) -> Matches | SeveralMatches | SparkMatches | SeveralSparkMatches | StreamMatches:
+    """Find all matches of a pattern, or of several.
 
     Nothing is computed before it is asked for.
 
     Args:
         stream: From `events`.
-        pattern: The query, or its text.
+        pattern: The query, or its text; or several, as a list or as {"name": query}. Several are
+            found in one pass, and what they begin with in common is found once.
         plan: From `choose_plan`; or the order of the variables, as ["c", "b", "a"]; None to
-            profile the stream and take the cheapest plan. What a streaming DataFrame will bring
-            nobody can profile: None is then the order of the pattern.
-        limit: The most matches wanted.
+            profile the stream and take the cheapest plan. Of several queries a list of plans, or
+            what `share_plans` returns. What a streaming DataFrame will bring nobody can profile:
+            None is then the order of the pattern.
+        share: What several queries may have in common: "prefix" the steps that they begin with,
+            "tree" the subtrees of their plans as well, "none" nothing but the scan of the stream;
+            "auto" what is cheapest. The matches are the same.
+        limit: The most matches wanted, of several queries of each.
         sets: Which sets of Kleene variables make matches: "every" non-empty one, or "maximal":
             for each choice of the other events the largest set alone. The number of matches is
             what `.count()` gives, without making them. Under skip-till-next-match it makes no
@@ -52,6 +96,12 @@ def detect(
         slice_seconds: On Spark, the length of a time slice of un-keyed patterns; None chooses it
             from the statistics so that a worker's memory is bounded.
         slice_events: The same in events, for windows in events and contiguity.
+        adapt: How the plan follows the stream: "static" not at all; "slices": each slice has the
+            plan that is best for it; "auto": so only where it promises much less work; a
+            decision function by name or with settings (`cepkit.decisions`), or an
+            `Adaptation`: each slice has a plan by those before it, as micro-batches would. None
+            is "auto", and "static" where a plan is given. The matches are the same. `.plans` says
+            which plan was in force when, and why.
         buckets: Of a streaming DataFrame, into how many buckets the keys of the pattern are hashed,
             each of which one task evaluates; None: 16. A checkpoint keeps to the number.
         late: Of a streaming DataFrame, whether events that come too late, or lie too far ahead, are
@@ -66,7 +116,9 @@ def detect(
         From Spark a Spark DataFrame, otherwise `Matches`; both with a struct column for each
         variable, `match_start` and `match_end`, in no particular order, and `explain()`. Of a
         streaming DataFrame a streaming one with the same columns: each match comes once, in append
-        mode, when no event can come any more that is part of it or breaks it.
+        mode, when no event can come any more that is part of it or breaks it. Of several
+        queries a sequence of such results, which also has `counts()`, `explain()` and `together`,
+        the matches of all of them from one pass, with the name of the query.
 
     Raises:
         PatternError: The pattern reads a column that the stream does not have, or compares what
@@ -76,7 +128,8 @@ def detect(
         LimitError: When matches are asked for: there would be too many sets to write or to try, or
             too many matches to hold in memory.
     """
-    query = detectable(stream, pattern)
+    several = isinstance(pattern, list | tuple | dict)
+    query = None if several else detectable(stream, pattern)
     if limit is not None and limit < 0:
         raise StreamError(f"a limit of {limit} matches", expected="0 or more")
     if late not in ("count", "collect"):
@@ -87,6 +140,24 @@ def detect(
         raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
     if slice_events is not None and slice_events < 1:
         raise StreamError(f"slices of {slice_events} events", expected="1 or more")
+    if several:
+        if stream.lateness is not None:
+            raise UnsupportedError(
+                "several patterns over a streaming DataFrame", hint="detect them one by one"
+            )
+        from cepkit.api.several import detect_several
+
+        if adapt not in (None, "static"):
+            raise UnsupportedError(
+                "plans that follow the stream, of several patterns",
+                hint="detect them one by one, or leave `adapt` out",
+            )
+        patterns: Any = pattern
+        return detect_several(
+            stream, patterns, plan, share, limit=limit, sets=sets,
+            slice_seconds=slice_seconds, slice_events=slice_events,
+        )  # fmt: skip
+    assert query is not None
     if stream.lateness is not None:
         _check_live_options(limit, slice_seconds, slice_events)
         from cepkit.spark.streaming.detect import detect as detect_on_stream
@@ -111,11 +182,17 @@ def detect(
                 expected="a streaming DataFrame (spark.readStream)",
                 hint="NOT at the end of a pattern finds what times out" if timeouts else None,
             )
+    if adapt is None:
+        adapt = "auto" if plan is None else "static"
     if plan is None and order_matters(query):
         plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
     else:
         # Of events side by side there are so few that their order does not matter.
         plan_to_run = as_plan(plan, query)
+    from cepkit.adaptation.choice import slice_plans
+
+    measure = partial(measured, stream, query, 0)
+    plans = slice_plans(adapt, query, plan_to_run, sets, measure, stream.place)
     if stream.place == "spark":
         from cepkit.spark.matches.detect import detect as detect_on_spark
 
@@ -127,10 +204,11 @@ def detect(
             slice_events=slice_events,
             limit=limit,
             sets=sets,
+            plans=plans,
         )
     from cepkit.columnar.results.matches import Matches
 
-    return Matches(stream, query, plan_to_run, limit=limit, sets=sets)
+    return Matches(stream, query, plan_to_run, limit=limit, sets=sets, plans=plans)
 
 
 def _check_live_options(
@@ -171,9 +249,5 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
 def detectable(stream: Stream, pattern: Pattern) -> Query:
     """Return the query that a pattern is, checked once; raises as `check_detectable`."""
     query = checked(stream, pattern)
-    if query.aggregates:
-        raise UnsupportedError(
-            "AGG asks for aggregates, not for matches",
-            hint="`aggregate` gives them; to detect, leave AGG out",
-        )
+    check_asks_for_matches(query)
     return query

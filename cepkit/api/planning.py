@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from cepkit.api.arguments import Pattern, checked, measured, statistics_given
+from cepkit.api.arguments import Pattern, checked, measured_together, statistics_given
 from cepkit.api.checks import check_list, telling
 from cepkit.api.detecting import detectable
 from cepkit.arguments import check_range, typed
 from cepkit.costs import COSTS, CostModel
 from cepkit.costs.latency import NOTHING_KNOWN
-from cepkit.errors import ArgumentError, PatternError, PlanError, StreamError
+from cepkit.errors import ArgumentError, PatternError, PlanError, StatisticsError, StreamError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.checks import check_plan
@@ -22,15 +22,23 @@ from cepkit.planners import what_if as asking
 from cepkit.planners.tradeoff import ALPHAS
 from cepkit.progress import Progress
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.together import alike, together
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
     from cepkit.columnar.results.matches import Matches
+    from cepkit.pattern.query import Query
     from cepkit.plan.nodes import Plan
     from cepkit.planners.compare import PlanComparison
     from cepkit.planners.tradeoff import Tradeoff
     from cepkit.planners.what_if import WhatIf
+    from cepkit.sharing import (
+        PatternGraph,
+        SharedPlan,
+        SharingComparison,
+        SharingObserver,
+        SharingSearch,
+    )
+    from cepkit.sharing.parts import Share
 
 
 @typed
@@ -70,15 +78,12 @@ def profile(
     if not queries:
         raise PatternError("no pattern to measure", expected="a list of one or more")
     check_range("seed", seed, 0)
-    query, *others = map(together, alike(queries))
-    statistics = measured(stream, query, seed, details=True)
-    statistics = replace(
-        statistics, others=tuple(measured(stream, q, seed, details=True) for q in others)
-    )
+    statistics = measured_together(stream, queries, seed, details=True)
     warn_of_dropped(statistics.dropped, *queries)
     for part in (statistics, *statistics.others):
         assert part.query is not None
         warn_of_absent(part.never_occurring, (), part.query)
+    query = queries[0]
     if several or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         return statistics  # what is expected of all matches says little of those that are taken
     return replace(statistics, forecast=choosing.choose_plan(query, statistics, "greedy").forecast)
@@ -162,6 +167,115 @@ def compare_plans(
     from cepkit.columnar.results.measuring import run_plans
 
     return run_plans(comparison, stream.head(events))
+
+
+@typed
+def share_plans(
+    patterns: list[Any] | tuple[Any, ...] | Mapping[str, Any],
+    statistics: Statistics,
+    share: Share = "auto",
+    *,
+    search: str | SharingSearch = "greedy-merge",
+    cost: str | CostModel = "work",
+    observe: SharingObserver | None = None,
+) -> SharedPlan:
+    """Return a plan for each of several patterns, made to share what they have in common.
+
+    The system of *Real-Time Multi-Pattern Detection over Event Streams*, a published patent
+    application (US 2022/0091909 A1); the greedy merge is cepkit's own, and `share="none"` needs
+    nothing of it.
+
+    Args:
+        patterns: Queries or their texts, in a list, or in a dict by name.
+        statistics: From `profile` of all of them, or made by hand.
+        share: "prefix" for orders that begin alike, "tree" for subtrees, "none" for each pattern's
+            best order, "auto" for prefixes, and subtrees where they promise to halve the work.
+        search: A name of `cepkit.sharing.SEARCHES`, or a search with settings of one's own.
+        cost: "work" (candidates and partial matches for each second), or "partial-matches".
+        observe: Called with where the search stands (`cepkit.sharing.SharingObserved`).
+
+    Raises:
+        PatternError: There is no pattern, or one that means nothing; the error says which.
+        PlanError: No search, no cost model or no way of sharing has that name.
+        StatisticsError: The statistics lack an event or a condition of a pattern.
+        LimitError: The search is exact, and the patterns are too many for it.
+    """
+    from cepkit.sharing.choose import share_plans as shared
+
+    given = _several(patterns, statistics)
+    return shared(given, statistics, share, search, COSTS.pick(cost), observe)
+
+
+@typed
+def compare_shared_plans(
+    patterns: list[Any] | tuple[Any, ...] | Mapping[str, Any],
+    statistics: Statistics,
+    searches: Sequence[str | SharingSearch] | None = None,
+    *,
+    share: Literal["auto", "prefix", "tree"] = "auto",
+    cost: str | CostModel = "work",
+    progress: Progress = "auto",
+) -> SharingComparison:
+    """Return what several searches find for the plans of several patterns, as a table.
+
+    It tells the two parts of the gain apart: reordering, and sharing.
+
+    Args:
+        patterns: Queries or their texts, in a list, or in a dict by name.
+        statistics: From `profile` of all of them, or made by hand.
+        searches: Names of `cepkit.sharing.SEARCHES`, or searches of one's own; None for all.
+        share: "prefix" for orders, "tree" for trees, "auto" for both.
+        cost: The cost model, as for `share_plans`.
+        progress: "auto" for a bar where it takes more than two seconds; True, or False.
+
+    Raises:
+        PatternError: There is no pattern, or one that means nothing; the error says which.
+        PlanError: A search or cost model that does not exist.
+        LimitError: Every one of the searches refused.
+    """
+    from cepkit.sharing.compare import compare_shared_plans as compared
+
+    given = _several(patterns, statistics)
+    return compared(given, statistics, searches, share, COSTS.pick(cost), progress=progress)
+
+
+@typed
+def pattern_graph(
+    patterns: list[Any] | tuple[Any, ...] | Mapping[str, Any],
+) -> PatternGraph:
+    """Return what several patterns have in common: all maximal sub-patterns of each two.
+
+    Args:
+        patterns: Queries or their texts, in a list, or in a dict by name.
+
+    Raises:
+        PatternError: There is no pattern, or one that means nothing; the error says which.
+    """
+    from cepkit.sharing.graph import pattern_graph as graph_of
+
+    return graph_of(_queries(patterns))
+
+
+def _queries(patterns: Sequence[Any] | Mapping[str, Any]) -> list[Query] | dict[str, Query]:
+    """Return patterns as queries; an error says which of them it is about."""
+    listed = [*patterns.values()] if isinstance(patterns, Mapping) else [*patterns]
+    queries = []
+    for number, each in enumerate(listed, 1):
+        with telling(f"pattern {number} of {len(listed)}"):
+            queries.append(as_query(each))
+    return dict(zip(patterns, queries, strict=True)) if isinstance(patterns, Mapping) else queries
+
+
+def _several(
+    patterns: Sequence[Any] | Mapping[str, Any], statistics: Statistics
+) -> list[Query] | dict[str, Query]:
+    """Return patterns as queries; refuse what are no statistics."""
+    if not isinstance(statistics, Statistics):
+        raise StatisticsError(
+            f"a {type(statistics).__name__} where statistics belong",
+            hint="cepkit.profile(stream, [pattern, another]) measures them",
+        )
+    return _queries(patterns)
 
 
 @typed

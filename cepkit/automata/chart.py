@@ -11,15 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
-from cepkit.tracing.diagram import (
-    Diagram,
-    DiagramKind,
-    Edge,
-    EdgeKind,
-    Node,
-    NodeKind,
-    PlacedNode,
-)
+from cepkit.tracing.diagram import Diagram, DiagramKind, Edge, EdgeKind, Node, NodeKind, PlacedNode
 
 Places: TypeAlias = dict[int, tuple[float, float]]
 """For each node x and y."""
@@ -38,11 +30,11 @@ class Chart:
         self, branch: int, key: Hashable, label: str, kind: NodeKind, variables: tuple[str, ...]
     ) -> int:
         """Return the number of the node of a branch that has this key."""
-        found = self._known_nodes.get((branch, key))
-        if found is None:
-            found = self._known_nodes[branch, key] = len(self.nodes)
-            self.nodes.append(Node(found, branch, label, kind, variables))
-        return found
+        number = self._known_nodes.get((branch, key))
+        if number is None:
+            number = self._known_nodes[branch, key] = len(self.nodes)
+            self.nodes.append(Node(number, branch, label, kind, variables))
+        return number
 
     def known(self, branch: int, key: Hashable) -> int | None:
         """Return the number of a node, or None where there is no such node yet."""
@@ -59,11 +51,11 @@ class Chart:
     ) -> int:
         """Return the number of the edge of this kind and label between two nodes."""
         key = (begin, end, kind, label)
-        found = self._known_edges.get(key)
-        if found is None:
-            found = self._known_edges[key] = len(self.edges)
-            self.edges.append(Edge(found, begin, end, kind, label, conditions, scope))
-        return found
+        number = self._known_edges.get(key)
+        if number is None:
+            number = self._known_edges[key] = len(self.edges)
+            self.edges.append(Edge(number, begin, end, kind, label, conditions, scope))
+        return number
 
 
 def diagram(kind: DiagramKind, chart: Chart) -> Diagram:
@@ -75,12 +67,12 @@ def diagram(kind: DiagramKind, chart: Chart) -> Diagram:
     top = 0.0
     for number in sorted(branches):
         nodes = branches[number]
-        found = _places(kind, nodes, chart.edges)
-        least = min(y for _, y in found.values())
+        places = _places(kind, nodes, chart.edges)
+        least = min(y for _, y in places.values())
         for node in nodes:
-            x, y = found[node.id]
+            x, y = places[node.id]
             placed[node.id] = PlacedNode(node, x, y - least + top)
-        top += max(y for _, y in found.values()) - least + 1.5
+        top += max(y for _, y in places.values()) - least + 1.5
     return Diagram(kind, tuple(placed[node.id] for node in chart.nodes), tuple(chart.edges))
 
 
@@ -118,10 +110,10 @@ def _orders(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
         if edge.kind == "take" and edge.begin in own - {edge.end} and edge.end not in ends:
             parts[edge.begin].append(edge.end)
     (root,) = (node.id for node in nodes if node.kind == "start")
-    found = {node: (0.0 - y, x) for node, (x, y) in _below(root, parts, from_top=True).items()}
-    middle = found[root][1]
+    orders = {node: (0.0 - y, x) for node, (x, y) in _below(root, parts, from_top=True).items()}
+    middle = orders[root][1]
     deepest = max((len(node.variables) for node in nodes), default=0)
-    return {**found, **{end: (float(deepest), middle) for end in ends}}
+    return {**orders, **{end: (float(deepest), middle) for end in ends}}
 
 
 def _tree(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:

@@ -60,13 +60,15 @@ class Machine:
         )
         self._limit = self.rules[0].limit if ascending else None
         self._programs = tuple(
-            mechanism.prepare(rules, number, self.chart, chosen)
-            for number, (rules, chosen) in enumerate(zip(self.rules, plan.branches, strict=True))
+            mechanism.prepare(rules, number, self.chart, branch_plan)
+            for number, (rules, branch_plan) in enumerate(
+                zip(self.rules, plan.branches, strict=True)
+            )
         )
         # Branches that bind the same differ in absences alone, and may find the same match.
         bound = [branch.variables for branch in branches]
-        seen: dict[tuple[str, ...], set[Hashable]] = {v: set() for v in bound}
-        self._seen = tuple(seen[v] if bound.count(v) > 1 else None for v in bound)
+        seen_by_variables: dict[tuple[str, ...], set[Hashable]] = {v: set() for v in bound}
+        self._seen = tuple(seen_by_variables[v] if bound.count(v) > 1 else None for v in bound)
         limit = self.rules[0].limit
         self._possible = tuple(
             rules.possible and (limit is None or limit >= 0) for rules in self.rules
@@ -101,13 +103,13 @@ class Machine:
             clock.end()
         return self._end()
 
-    def take_found(self) -> list[tuple[int, int, Binding]]:
+    def take_matches(self) -> list[tuple[int, int, Binding]]:
         """Return the matches since this was last asked: instance, branch and binding of each.
 
         None are kept unless `journal` records.
         """
-        found, self.journal.found = self.journal.found, []
-        return found
+        matches, self.journal.new_matches = self.journal.new_matches, []
+        return matches
 
     def _end(self) -> list[Operation]:
         # What came to be before the first event, initial instances, belongs to the first step.
@@ -115,20 +117,20 @@ class Machine:
         return operations
 
     def _clock_of(self, key: Hashable) -> Clock:
-        chosen = key if self._clock_each else None
-        found = self._clocks.get(chosen)
-        if found is None:
-            found = self._clocks[chosen] = Clock(self._limit, self.journal)
-        return found
+        clock_key = key if self._clock_each else None
+        clock = self._clocks.get(clock_key)
+        if clock is None:
+            clock = self._clocks[clock_key] = Clock(self._limit, self.journal)
+        return clock
 
     def _lanes_of(self, key: Hashable) -> tuple[Lane, ...]:
-        found = self._lanes.get(key)
-        if found is None:
+        lanes = self._lanes.get(key)
+        if lanes is None:
             clock = self._clock_of(key)
-            found = self._lanes[key] = tuple(
+            lanes = self._lanes[key] = tuple(
                 program.lane(Setting(rules, number, self.journal, clock, seen))
                 for number, (program, rules, seen) in enumerate(
                     zip(self._programs, self.rules, self._seen, strict=True)
                 )
             )
-        return found
+        return lanes

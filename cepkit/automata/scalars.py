@@ -112,16 +112,16 @@ def _reduction(node: Aggregate, kind: ValueKind) -> Callable[[list[Any]], Any]:
         case "count":
             return len
         case "sum" if kind in WHOLE:
-            return lambda given: held(sum(given)) if given else None
+            return lambda values: held(sum(values)) if values else None
         case "sum":
-            return lambda given: known(sum(given)) if given else None
+            return lambda values: known(sum(values)) if values else None
         case "avg":
-            made = rounded if kind == "duration" else known
-            return lambda given: made(float(sum(given)) / len(given)) if given else None
+            finish = rounded if kind == "duration" else known
+            return lambda values: finish(float(sum(values)) / len(values)) if values else None
         case "min":
-            return lambda given: min(given, default=None)
+            return lambda values: min(values, default=None)
         case "max":
-            return lambda given: max(given, default=None)
+            return lambda values: max(values, default=None)
         case function:  # first and last are looked at alone
             of = AGGREGATES[function].of
-            return lambda given: None if (result := of(given)) is None else known(result)
+            return lambda values: None if (result := of(values)) is None else known(result)

@@ -58,16 +58,16 @@ def follow(mechanism: Mechanism, plan: PlanLike, query: Query) -> Plan:
     Raises:
         PlanError: It does not belong to the query, or is a tree where an order is followed.
     """
-    chosen = as_plan(plan, query)
+    query_plan = as_plan(plan, query)
     if mechanism.follows == "an order":
-        for branch in chosen.branches:
+        for branch in query_plan.branches:
             if isinstance(branch, TreePlan):
                 raise PlanError(
                     f"'{mechanism.name}' follows an order, and {branch} is a tree",
                     expected="an order, as ['c', 'b', 'a']",
                     hint="the mechanism 'evaluation-tree' follows any tree",
                 )
-    return chosen
+    return query_plan
 
 
 def attributes_read(query: Query) -> tuple[str, ...]:
@@ -96,8 +96,8 @@ def machine_for(
     _check_memory(columns, names)
     kinds = {name: columns.attributes[name].kind for name in names}
     ascending = not isinstance(query.window, CountWindow) or columns.in_order()
-    made = Machine(mechanism, query, plan, names, kinds, ascending=ascending)
-    return made, list(events_of(columns, query, names))
+    machine = Machine(mechanism, query, plan, names, kinds, ascending=ascending)
+    return machine, list(events_of(columns, query, names))
 
 
 def _check_memory(columns: EventColumns, names: Sequence[str]) -> None:
@@ -129,18 +129,18 @@ def simulate(
     operations = 0
     journal = machine.journal
 
-    def keep(done: Sequence[Operation]) -> None:
+    def keep(step: Sequence[Operation]) -> None:
         nonlocal operations
-        found = machine.take_found()
+        new_matches = machine.take_matches()
         if not journal.recording:
             return
-        for instance, branch, binding in found:
+        for instance, branch, binding in new_matches:
             names = machine.rules[branch].variables
             bound = {v: _number(place) for v, place in zip(names, binding, strict=True)}
             matches.append(TracedMatch(len(steps), instance, bound))
-        steps.append(tuple(done))
+        steps.append(tuple(step))
         counters.append(journal.counts())
-        operations += len(done)
+        operations += len(step)
         # The end of the stream is a step as well, but no event.
         journal.recording = operations < MOST_OPERATIONS and (
             len(steps) < max_steps or len(steps) == len(events)
@@ -149,7 +149,7 @@ def simulate(
     for event in events:
         keep(machine.feed(event))
     keep(machine.finish())
-    whole = len(events) + 1
+    total = len(events) + 1
     clauses = Clauses.of(query)
     rows = np.arange(min(len(steps), len(events)))
     return MechanismTrace(
@@ -169,7 +169,7 @@ def simulate(
         counters=tuple(counters),
         matches=tuple(matches),
         totals=Totals(journal.counts(), journal.peak_instances, journal.peak_stored, len(events)),
-        truncated=None if len(steps) == whole else Truncated(len(steps), whole),
+        truncated=None if len(steps) == total else Truncated(len(steps), total),
     )
 
 

@@ -60,15 +60,15 @@ def table_of(names: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
 
 def _shown(query: Query, schema: Schema) -> list[tuple[str, str]]:
     read = attributes_of(query.where) if query.where is not None else frozenset()
-    shown = []
+    columns = []
     for event in bound_events_of(query.structure):
-        shown.append((event.variable, schema.time))
+        columns.append((event.variable, schema.time))
         # Where the pattern names one type, it says nothing new.
         if event.types is None or len(event.types) != 1:
-            shown.append((event.variable, schema.type))
+            columns.append((event.variable, schema.type))
         names = sorted(name for variable, name in read if variable == event.variable)
-        shown += [(event.variable, n) for n in names if n not in (schema.time, schema.type)]
-    return shown
+        columns += [(event.variable, n) for n in names if n not in (schema.time, schema.type)]
+    return columns
 
 
 def _value(bound: object, name: str) -> object:
@@ -112,9 +112,8 @@ def _drop_common_date(cells: list[list[str]]) -> None:
     for row in cells:
         day = row[0][:11]
         if len(day) == 11 and day[4] == day[7] == "-" and day[10] == " ":
-            row[1:] = [_without(day, cell) for cell in row[1:]]
-
-
-def _without(day: str, cell: str) -> str:
-    # The times of several events stand in brackets.
-    return cell.replace(day, "") if cell.startswith(f"[{day}") else cell.removeprefix(day)
+            # The times of several events stand in brackets.
+            row[1:] = [
+                cell.replace(day, "") if cell.startswith((f"[{day}", day)) else cell
+                for cell in row[1:]
+            ]

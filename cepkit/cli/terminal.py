@@ -44,13 +44,13 @@ def plain_warnings() -> Iterator[None]:
     """Show each warning about a stream once, as one line; keep others' to themselves."""
     from cepkit.stream.warnings import StreamWarning  # brings NumPy: `--help` does without
 
-    shown: set[str] = set()
+    texts: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         text = str(message)
         # Who asks for Python's warnings (-W, PYTHONWARNINGS) gets them all.
-        if text not in shown and (issubclass(category, StreamWarning) or sys.warnoptions):
-            shown.add(text)
+        if text not in texts and (issubclass(category, StreamWarning) or sys.warnoptions):
+            texts.add(text)
             note(f"warning: {text}")
 
     with warnings.catch_warnings():
@@ -79,12 +79,12 @@ def working(what: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    done = threading.Event()
+    finished = threading.Event()
 
     def tick() -> None:
         begin = perf_counter()
         pause = _PATIENCE
-        while not done.wait(pause):
+        while not finished.wait(pause):
             pause = 0.5
             sys.stderr.write(f"\r{what} ... {perf_counter() - begin:.0f} s ")
             sys.stderr.flush()
@@ -94,7 +94,7 @@ def working(what: str) -> Iterator[None]:
     try:
         yield
     finally:
-        done.set()
+        finished.set()
         clock.join()
         sys.stderr.write("\r\x1b[K")  # the line is gone when the work is
         sys.stderr.flush()

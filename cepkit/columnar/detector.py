@@ -9,15 +9,15 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.branches import bind_branches, run_branches
-from cepkit.columnar.compile.program import Clock, Program
+from cepkit.columnar.compile.program import Clock
 from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.columnar.forest import matches_of
 from cepkit.columnar.kleene.limits import (
     MOST_SETS,
     MOST_TRIED,
@@ -29,22 +29,18 @@ from cepkit.columnar.skip_till_next.detection import next_matches
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.clocks import numbered, readings
-from cepkit.columnar.slices.counters import StepCounters
-from cepkit.columnar.slices.cutting import cut, cutting_clock, looks_ahead, slices
+from cepkit.columnar.slices.counters import Counters, counters_for
+from cepkit.columnar.slices.cutting import (
+    SLICE_ROWS,
+    cut,
+    cutting_clock,
+    looks_ahead,
+    slices,
+)
+from cepkit.columnar.slices.plans import SlicePlans, SliceRun, SliceWork, total
 from cepkit.errors import StreamError
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.joining import joined, kept
-
-Counters = tuple[tuple[StepCounters, ...], ...]
-"""For each branch those of its steps."""
-
-
-def counters_for(programs: Sequence[Program]) -> Counters:
-    """Return counters at zero, one for each step of each program."""
-    return tuple(
-        tuple(StepCounters(step.name) for step in (*program.work, *program.listed))
-        for program in programs
-    )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -75,11 +71,14 @@ class Detector:
         counters: The work so far, of the query that is run now.
         earlier: The compiled queries that were run before, with their counters.
         size: How many matches choosing sets can make at most, where that was checked; else None.
+        work: That of slices with plans of their own, and what each did; None without.
 
     Args:
         query: What to run.
         counters: To which the work is added; None: new ones.
         slice_rows: Events of a slice; None: chosen from the window.
+        plans: What says under which plan each slice is run; None: all as `query` says. Under
+            skip-till-next-match it is not asked.
     """
 
     def __init__(
@@ -88,12 +87,15 @@ class Detector:
         counters: Counters | None = None,
         *,
         slice_rows: int | None = None,
+        plans: SlicePlans | None = None,
     ) -> None:
         self.query = query
         self.counters = counters_for(query.programs) if counters is None else counters
         self.earlier: list[tuple[CompiledQuery, Counters]] = []
         self.size: int | None = None
+        self.work = SliceWork() if plans is not None and not query.in_turn else None
         self._slice_rows = slice_rows
+        self._plans = plans
         self._state = DetectorState()
 
     def matches(
@@ -224,8 +226,8 @@ class Detector:
         assert state.taken is not None
         end = None
         if state.complete is not None and window is not None:
-            whole = state.complete if clock == "time" else state.arrived
-            end = whole - (window if looks_ahead(programs, clock) else 0)
+            everything = state.complete if clock == "time" else state.arrived
+            end = everything - (window if looks_ahead(programs, clock) else 0)
             if state.sealed is not None and end <= state.sealed:
                 return
         taken = state.taken.copy()
@@ -279,30 +281,109 @@ class Detector:
             yield from next_matches(
                 self.query.branches, programs, columns, counters, slice_rows=self._slice_rows
             )
+        elif self._plans is not None:
+            # What is only counted beforehand is no work of the run.
+            work = self.work if counters is self.counters else SliceWork()
+            assert work is not None
+            yield from self._adapted(self._plans, columns, owned, choice, work)
         elif owned.since is not None or owned.until is not None:
-            yield from run_branches(bind_branches(programs, columns, owned), counters, choice)
+            yield from matches_of(self.query, columns, owned, counters, choice)
         else:
-            yield from self._sliced(columns, choice, counters)
+            for part in self._parts(columns, owned, SLICE_ROWS):
+                for number, block in matches_of(
+                    self.query, part.columns, part.owned, counters, choice
+                ):
+                    yield number, part.placed(block)
 
-    def _sliced(
-        self, columns: EventColumns, choice: SetChoice, counters: Counters
+    def _adapted(
+        self,
+        plans: SlicePlans,
+        columns: EventColumns,
+        owned: Owned,
+        choice: SetChoice,
+        work: SliceWork,
     ) -> Iterator[tuple[int, Block]]:
-        """Yield the matches of a stream, cut into slices one after the other."""
+        """Yield the matches of a stream, or of a slice, each part of it under its own plan."""
+        for part in self._parts(columns, owned, plans.least_rows(columns)):
+            plan = plans(columns, part.first, part.end)
+            query = plan.query or self.query
+            counters = work.of(plan.branches, query)
+            candidates, partial_matches = total(counters)
+            for number, block in matches_of(query, part.columns, part.owned, counters, choice):
+                yield number, part.placed(block)
+            now = total(counters)
+            if part.first < part.end:
+                ts = columns.ts
+                work.slices.append(
+                    SliceRun(
+                        int(ts[part.first]),
+                        int(ts[part.end - 1]),
+                        part.end - part.first,
+                        plan.branches,
+                        plan.rates,
+                        plan.why,
+                        now[0] - candidates,
+                        now[1] - partial_matches,
+                    )
+                )
+
+    def _parts(self, columns: EventColumns, owned: Owned, rows: int) -> Iterator[_Part]:
+        """Yield the slices of a stream, or of a slice of it, one after the other.
+
+        Args:
+            columns: The events.
+            owned: The matches that are the slice's own.
+            rows: The least events of a slice, where nobody has said how many.
+        """
         programs = self.query.programs
-        n = len(columns)
-        for program in programs:
-            columns = numbered(program, columns)
+        n, first_owned, end_owned = len(columns), 0, len(columns)
+        everything = owned.since is None and owned.until is None
+        if everything:
+            for program in programs:
+                columns = numbered(program, columns)
         clock, window = cut(programs, columns)
         values = readings(columns, clock)
+        if not everything and clock != owned.clock:
+            yield _Part(columns, 0, 0, n, owned)
+            return
+        if owned.since is not None:
+            first_owned = int(np.searchsorted(values, owned.since))
+        if owned.until is not None:
+            end_owned = int(np.searchsorted(values, owned.until))
         looking = looks_ahead(programs, clock)
-        for begin, first, end in slices(values, window, self._slice_rows):
+        for begin, first, end in slices(
+            values, window, self._slice_rows, first_owned, end_owned, rows
+        ):
             # What must not be there, and members of sets, may come up to a window after the slice.
             ahead = end
             if end < n and looking:
-                ahead = int(np.searchsorted(values, values[end - 1] + (window or 0), side="right"))
+                ahead = n
+                if window is not None and end > first:
+                    ahead = int(np.searchsorted(values, values[end - 1] + window, side="right"))
             part = columns if ahead - begin == n else columns.slice(begin, ahead)
-            since = None if first == 0 else int(values[first])
-            until = None if end == n else int(values[end])
-            bound = bind_branches(programs, part, Owned(since, until, clock))
-            for number, block in run_branches(bound, counters, choice):
-                yield number, block if begin == 0 else block.shifted(begin)
+            since = owned.since if first == first_owned else int(values[first])
+            until = owned.until if end == end_owned else int(values[end])
+            yield _Part(part, begin, first, end, Owned(since, until, clock))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Part:
+    """A slice of what a detector was given.
+
+    Attributes:
+        columns: The events that it sees.
+        begin: The row of the first of them.
+        first: The row of the first event that it owns.
+        end: The row after the last one.
+        owned: The matches that are its own.
+    """
+
+    columns: EventColumns
+    begin: int
+    first: int
+    end: int
+    owned: Owned
+
+    def placed(self, block: Block) -> Block:
+        """Return matches of the slice by the rows of what it was cut from."""
+        return block if self.begin == 0 else block.shifted(self.begin)

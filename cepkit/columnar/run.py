@@ -87,29 +87,43 @@ class Run:
         if bound.possible:
             yield from self._joined(bound.program.steps, bound.steps, bound.absences, whole=True)
 
-    def begun(self, length: int) -> Iterator[tuple[Partials, int]]:
-        """Yield what the first `length` steps find, and how many rows that is."""
-        for block in self._pipeline(self._bound.steps[:length], last=False).blocks():
-            yield block.partials()
+    def begun(self) -> Iterator[tuple[Partials, int]]:
+        """Yield what the steps bind, and how many rows that is."""
+        return (block.partials() for block in self._rows())
+
+    def longer(self, length: int, rows: Partials, size: int) -> Iterator[tuple[Partials, int]]:
+        """Yield what the steps after the first `length` bind beside rows of these."""
+        return (block.partials() for block in self._extended(length, rows, size))
 
     def continued(self, length: int, rows: Partials, size: int) -> Iterator[Block]:
-        """Yield the matches that the steps after `length` make of rows that others have begun."""
-        joined = self._pipeline(self._bound.steps, last=True).extend(length, rows, size)
+        """Yield the matches that the steps after the first `length` make of rows of these."""
         if self._sets is None:
-            yield from joined
+            yield from self._extended(length, rows, size)
         else:
-            yield from self._sets.blocks(block.partials() for block in joined)
+            yield from self._sets.blocks(self.longer(length, rows, size))
 
-    def _pipeline(self, bound: Sequence[BoundStep | Subtree], *, last: bool) -> Pipeline:
-        """Return the steps of an order, with what complete rows must fulfil if they are all."""
-        ready = [step for step in bound if isinstance(step, BoundStep)]
+    def _extended(self, length: int, rows: Partials, size: int) -> Iterator[PairBlock]:
+        bound = self._bound
+        ready = [step for step in bound.steps if isinstance(step, BoundStep)]
+        pipeline = self._pipeline(ready, bound.program.steps, bound.absences, whole=True)
+        return pipeline.extend(length, rows, size)
+
+    def _pipeline(
+        self,
+        bound: Sequence[BoundStep],
+        steps: Sequence[AnyStep],
+        absences: Sequence[Sequence[BoundStep]],
+        *,
+        whole: bool,
+    ) -> Pipeline:
+        """Return some steps, with what complete rows must fulfil if they are the `whole` tree."""
         return Pipeline(
-            ready,
-            self._bound.absences,
+            bound,
+            absences,
             self._bound.candidates,
             self._join,
-            [self._counters[id(step)] for step in self._bound.program.steps],
-            tuple(self._final()) if last else (),
+            [self._counters[id(step)] for step in steps],
+            tuple(self._final()) if whole else (),
         )
 
     def _joined(
@@ -121,17 +135,8 @@ class Run:
         whole: bool = False,
     ) -> Iterator[PairBlock]:
         """Yield the partial matches of a tree, those of the `whole` one as far as wanted."""
-        counters = [self._counters[id(step)] for step in steps]
         for ready in self._with_subtrees(bound):
-            pipeline = Pipeline(
-                ready,
-                absences,
-                self._bound.candidates,
-                self._join,
-                counters,
-                tuple(self._final()) if whole else (),
-            )
-            yield from pipeline.blocks()
+            yield from self._pipeline(ready, steps, absences, whole=whole).blocks()
 
     def _with_subtrees(self, bound: Sequence[BoundStep | Subtree]) -> Iterator[list[BoundStep]]:
         """Yield the steps with each subtree found; again for each of its parts."""

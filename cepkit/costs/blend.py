@@ -43,6 +43,6 @@ class Blend:
         waiting = wait_cost(branch, statistics, self.output)
         return BranchCost(
             branch.variables,
-            kept=alive(branch, statistics),
+            alive=alive(branch, statistics),
             waiting=replace(waiting, held=waiting.held.times(self.alpha)),
         )

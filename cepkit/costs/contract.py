@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, assert_never
+from typing import Protocol
 
 from cepkit.costs.set_functions import SetFunction
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log, log_sum
-from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, Tree, leaves
+from cepkit.plan.nodes import BranchPlan, OrderPlan, leaves, nodes_of
 from cepkit.statistics.model import Statistics
 
 
@@ -30,7 +30,7 @@ class PairCost:
 
 @dataclass(frozen=True)
 class WaitCost:
-    """What is looked at when the last event of a match has arrived.
+    """The cost of what is looked at when the last event of a match has arrived.
 
     Attributes:
         last: For each variable the probability that its event is the last.
@@ -56,13 +56,13 @@ class BranchCost:
 
     Attributes:
         variables: Those of the branch, in pattern order.
-        kept: What a set of partial matches costs; None for nothing.
+        alive: What a set of partial matches costs; None for nothing.
         pairs: What looking at pairs costs; None for nothing.
         waiting: What costs time after the last event; None for nothing.
     """
 
     variables: tuple[str, ...]
-    kept: SetFunction | None = None
+    alive: SetFunction | None = None
     pairs: PairCost | None = None
     waiting: WaitCost | None = None
 
@@ -93,11 +93,11 @@ class BranchCost:
         return log_sum((self._work(left, right), self._waiting_join(left, right)))
 
     def _work(self, left: int, right: int) -> float:
-        kept = [] if self.kept is None else [self.kept(left | right)]
+        costs = [] if self.alive is None else [self.alive(left | right)]
         if self.pairs is not None:
             both, side = self.pairs.between(left | right), self.pairs.side
-            kept.append(both + side(left) + side(right))
-        return log_sum(kept)
+            costs.append(both + side(left) + side(right))
+        return log_sum(costs)
 
     def _waiting_step(self, bound: int, new: int) -> float:
         if self.waiting is None:
@@ -112,7 +112,8 @@ class BranchCost:
         if isinstance(plan, OrderPlan):
             masks = [self.mask((v,)) for v in plan.order]
             return [(sum(masks[:i]), mask) for i, mask in enumerate(masks)]
-        return [(self.mask(left), self.mask(right)) for left, right in _joins(plan.root)]
+        nodes = nodes_of(plan.root)
+        return [(self.mask(leaves(n.left)), self.mask(leaves(n.right))) for n in nodes]
 
     def parts(self, plan: BranchPlan) -> tuple[float, float]:
         """Return the logarithms of what a plan costs in work and in waiting."""
@@ -126,18 +127,6 @@ class BranchCost:
     def of(self, plan: BranchPlan) -> float:
         """Return the logarithm of the cost of a plan."""
         return log_sum(self.parts(plan))
-
-
-def _joins(tree: Tree) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    match tree:
-        case str():
-            return
-        case Pair(left, right):
-            yield from _joins(left)
-            yield from _joins(right)
-            yield leaves(left), leaves(right)
-        case _:
-            assert_never(tree)
 
 
 class CostModel(Protocol):

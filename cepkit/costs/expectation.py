@@ -150,18 +150,23 @@ class Expectation:
 
 def window_seconds(branch: Branch, statistics: Statistics) -> float:
     """Return the length of the branch's window in seconds, at least one tick."""
-    span = max(statistics.span_seconds, TICK_SECONDS)
+    return window_in(branch, statistics.span_seconds, statistics.events, statistics.same_key)
+
+
+def window_in(branch: Branch, span_seconds: float, events: int, same_key: float) -> float:
+    """Return the same, given a stream's length, its events, and the share of one partition."""
+    span = max(span_seconds, TICK_SECONDS)
     match branch.window:
         case None:
             return span
         case TimeWindow(microseconds):
             return max(microseconds / 1e6, TICK_SECONDS)
-        case CountWindow(events, exclusive):
-            per_second = statistics.events / span
+        case CountWindow(number, exclusive):
+            per_second = events / span
             if branch.partition_by:
                 # Events are counted in their own partition, where so many of all arrive.
-                per_second *= statistics.same_key
-            counted = events - 1 if exclusive else events
+                per_second *= same_key
+            counted = number - 1 if exclusive else number
             return max(counted / per_second, TICK_SECONDS) if per_second > 0 else span
         case _:
             assert_never(branch.window)

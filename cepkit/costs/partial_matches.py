@@ -34,7 +34,7 @@ class PartialMatches:
 
     def on(self, branch: Branch, statistics: Statistics) -> BranchCost:
         """Return the model made ready for `branch` (see `contract.CostModel`)."""
-        return BranchCost(branch.variables, kept=alive(branch, statistics))
+        return BranchCost(branch.variables, alive=alive(branch, statistics))
 
 
 def alive(branch: Branch, statistics: Statistics) -> SetFunction:

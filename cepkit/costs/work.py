@@ -44,7 +44,7 @@ class Work:
     def on(self, branch: Branch, statistics: Statistics) -> BranchCost:
         """Return the model made ready for `branch` (see `contract.CostModel`)."""
         expected = Expectation.of(branch, statistics)
-        kept = alive(branch, statistics)
+        survivors = alive(branch, statistics)
         positive = frozenset(branch.variables)
         keys = {expected.mask(n) for n in linked_by_equality(branch) if n <= positive}
         # Where it is known how many keys are equal, the other conditions of a pair only filter.
@@ -53,15 +53,15 @@ class Work:
             for names, equality in statistics.equalities.items()
             if names <= positive
         }
-        looked_up = tuple((g, equal.get(g, share)) for g, share in kept.groups if g in keys)
+        looked_up = tuple((g, equal.get(g, share)) for g, share in survivors.groups if g in keys)
         filtered = tuple(
             (g, share - equal[g] if g in keys else share)
-            for g, share in kept.groups
+            for g, share in survivors.groups
             if g not in keys or (g in equal and min(share, equal[g]) > -inf)
         )
-        nothing = (0.0,) * len(kept.members)
-        pairs = PairCost(replace(kept, groups=looked_up), SetFunction(nothing, filtered))
-        return BranchCost(branch.variables, kept.times(self.per_partial_match), pairs)
+        nothing = (0.0,) * len(survivors.members)
+        pairs = PairCost(replace(survivors, groups=looked_up), SetFunction(nothing, filtered))
+        return BranchCost(branch.variables, survivors.times(self.per_partial_match), pairs)
 
 
 WORK = Work()

@@ -122,10 +122,10 @@ class EventTable:
         """Return the events that have one of some types (None: all), in stream order."""
         if types is None:
             return np.arange(len(self.columns))
-        wanted = np.array([name in types for name in self.columns.type_names], dtype=np.bool_)
-        if not wanted.any():
+        is_type = np.array([name in types for name in self.columns.type_names], dtype=np.bool_)
+        if not is_type.any():
             return np.empty(0, dtype=np.int64)
-        return np.flatnonzero(wanted[self.columns.types])
+        return np.flatnonzero(is_type[self.columns.types])
 
     def reader(self, rows: Combinations, sets: Mapping[str, Sequence[int]] | None = None) -> Read:
         """Return what gives `evaluation` the values of combinations.
@@ -204,10 +204,7 @@ def scope(
 
 
 def pairs(
-    begin: Ints,
-    end: Ints,
-    groups: npt.NDArray[np.int64] | None = None,
-    most: int = BLOCK,
+    begin: Ints, end: Ints, groups: npt.NDArray[np.int64] | None = None, most: int = BLOCK
 ) -> Iterator[tuple[Ints, Ints]]:
     """Yield all pairs of a row and a number in its range, some at a time.
 

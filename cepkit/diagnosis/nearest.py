@@ -56,25 +56,22 @@ def nearest(
             keys, numbers = np.unique(_violated(search, one), return_counts=True)
             for key, number in zip(keys.tolist(), numbers.tolist(), strict=True):
                 counts[key] = counts.get(key, 0) + number
-        wanted = block.take(block.violations >= least_violations)
-        ranks = wanted.rank()
+        later = block.take(block.violations >= least_violations)
+        ranks = later.rank()
         order = np.argsort(ranks, kind="stable")
-        identities = _identities(search, wanted)[order]
+        identities = _identities(search, later)[order]
         _, firsts = np.unique(identities, return_index=True)
         for at in order[np.sort(firsts)][:most].tolist():
-            events = {v: int(rows[at]) for v, rows in wanted.rows.items()}
-            new = Combination(events, int(wanted.violations[at]), float(ranks[at]))
-            identity = int(_identities(search, wanted.take(np.array([at])))[0])
+            events = {v: int(rows[at]) for v, rows in later.rows.items()}
+            new = Combination(events, int(later.violations[at]), float(ranks[at]))
+            identity = int(_identities(search, later.take(np.array([at])))[0])
             if identity not in best or new.rank < best[identity].rank:
                 best[identity] = new
-        best = dict(sorted(best.items(), key=lambda item: _order(item[1]))[:most])
+        ordered = sorted(best.items(), key=lambda i: (i[1].rank, sorted(i[1].events.values())))
+        best = dict(ordered[:most])
         if prune and len(best) == most:
             search.worst = next(reversed(best.values())).rank
     return list(best.values()), search.coverage, counts
-
-
-def _order(combination: Combination) -> tuple[float, list[int]]:
-    return combination.rank, sorted(combination.events.values())
 
 
 def _violated(search: Search, partials: Partials) -> Ints:

@@ -142,13 +142,7 @@ class KeyIndex:
         self._ranks = ranks[order]
 
     def ranges(self, partners: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
-        """Return where in `order` the events are that have a partner's key.
-
-        Args:
-            partners: Events that have the keys.
-            low: The least event for each.
-            high: The one after the greatest.
-        """
+        """Return where in `order` the events are that have a partner's key."""
         starts = self._codes[partners] * len(self._codes)
         begin = np.searchsorted(self._ranks, starts + low)
         return begin, np.maximum(begin, np.searchsorted(self._ranks, starts + high))
@@ -156,7 +150,7 @@ class KeyIndex:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What a new event must have in common with a bound one.
+    """An equality of a new event with a bound one.
 
     Attributes:
         requirement: What demands it.

@@ -55,16 +55,16 @@ class Naming:
         value = column.values[0]
         return str(column.dictionary[int(value)]) if column.kind == "text" else value.item()
 
-    def event(self, variable: str, wanted: object) -> int:
+    def event(self, variable: str, reference: object) -> int:
         """Return the event that a user means.
 
         Raises:
             StreamError: There is no such event, or more than one.
         """
-        events = self._rows(wanted) if self.ids is None else self._with_id(self.ids, wanted)
+        events = self._rows(reference) if self.ids is None else self._with_id(self.ids, reference)
         if len(events) == 1:
             return int(events[0])
-        what = f"{self.column or 'row'} {shown(wanted)}, named as '{variable}',"
+        what = f"{self.column or 'row'} {shown(reference)}, named as '{variable}',"
         if len(events):
             raise StreamError(
                 f"{what} is there {len(events):,} times",
@@ -74,10 +74,10 @@ class Naming:
         if self.ids is not None:
             raise StreamError(
                 f"{what} occurs in no event",
-                hint=_hint(self.ids, wanted) or "is it of this stream?",
+                hint=_hint(self.ids, reference) or "is it of this stream?",
             )
         rows = len(self.columns.source)
-        if isinstance(wanted, int | np.integer) and 0 <= wanted < rows:
+        if isinstance(reference, int | np.integer) and 0 <= reference < rows:
             raise StreamError(
                 f"{what} is no event: it has no time or no type", expected="a row with both"
             )
@@ -91,33 +91,33 @@ class Naming:
     def _row_numbers(self) -> Ints:
         return self.columns.source_rows(np.arange(len(self.columns))).astype(np.int64)
 
-    def _rows(self, wanted: object) -> Ints:
-        if not isinstance(wanted, int | np.integer) or isinstance(wanted, bool):
+    def _rows(self, reference: object) -> Ints:
+        if not isinstance(reference, int | np.integer) or isinstance(reference, bool):
             raise StreamError(
-                f"an event is named by {shown(wanted)}",
+                f"an event is named by {shown(reference)}",
                 expected="the number of its row, from 0",
                 hint="id='column' names events by their values in a column",
             )
-        return np.flatnonzero(self._row_numbers == int(wanted))
+        return np.flatnonzero(self._row_numbers == int(reference))
 
-    def _with_id(self, column: Column, wanted: Any) -> Ints:
+    def _with_id(self, column: Column, value: Any) -> Ints:
         if column.kind == "text":
-            at = np.flatnonzero(column.dictionary == str(wanted))
-            known = isinstance(wanted, str) and len(at)
+            at = np.flatnonzero(column.dictionary == str(value))
+            known = isinstance(value, str) and len(at)
             return np.flatnonzero(column.values == at[0]) if known else np.empty(0, np.int64)
-        number = isinstance(wanted, int | float | np.number) and not isinstance(wanted, bool)
+        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
         if column.kind not in ("integer", "float") or not number:
             raise StreamError(
-                f"{self.column} {shown(wanted)}: the column holds {column.kind} values",
+                f"{self.column} {shown(value)}: the column holds {column.kind} values",
                 expected="an id as the column has it: a text or a number",
             )
-        return np.flatnonzero(~column.missing() & (column.values == wanted))
+        return np.flatnonzero(~column.missing() & (column.values == value))
 
 
-def _hint(column: Column, wanted: object) -> str | None:
+def _hint(column: Column, value: object) -> str | None:
     if column.kind != "text" or len(column.dictionary) > 10_000:
         return None
-    return nearest(str(wanted), column.dictionary.tolist())
+    return nearest(str(value), column.dictionary.tolist())
 
 
 def check_names(query: Query, bindings: Mapping[str, object]) -> None:
@@ -129,26 +129,26 @@ def check_names(query: Query, bindings: Mapping[str, object]) -> None:
     known = [event.variable for event in events_of(query.structure)]
     repeated = {e.variable for node in walk(query.structure) if isinstance(node, Kleene)
                 for e in events_of(node)}  # fmt: skip
-    for variable, wanted in bindings.items():
+    for variable, reference in bindings.items():
         if variable not in known:
             raise PatternError.unknown(
                 f"'{variable}' is no variable of the pattern", variable, known
             )
-        if several(wanted) and variable not in repeated:
+        if several(reference) and variable not in repeated:
             raise PatternError(
-                f"{count_text(len(ids(wanted)), 'event')} named as '{variable}'",
+                f"{count_text(len(ids(reference)), 'event')} named as '{variable}'",
                 expected="one event: only a variable under KL takes several",
             )
 
 
-def several(wanted: object) -> bool:
+def several(value: object) -> bool:
     """Return whether a user names a list of events."""
-    return isinstance(wanted, Iterable) and not isinstance(wanted, str)
+    return isinstance(value, Iterable) and not isinstance(value, str)
 
 
-def ids(wanted: Any) -> list[Any]:
+def ids(value: Any) -> list[Any]:
     """Return the ids that a user names, one or several."""
-    return list(wanted) if several(wanted) else [wanted]
+    return list(value) if several(value) else [value]
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class Question:
 
     @cached_property
     def inspectors(self) -> tuple[Inspector, ...]:
-        """What comes of each branch's requirements in a combination."""
+        """The inspector of each branch, which checks its requirements on a combination."""
         return tuple(Inspector(measures, self.naming.name) for measures in self.measures)
 
     @cached_property
@@ -203,13 +203,7 @@ class Question:
     def near_miss(
         self, number: int, binding: Binding, violated: list[Finding] | tuple[Finding, ...]
     ) -> NearMiss:
-        """Return a combination of a branch as a row of the answer.
-
-        Args:
-            number: Of the branch, from 0.
-            binding: Its events.
-            violated: What it violates.
-        """
+        """Return a combination of a branch as a row of the answer."""
         branch = self.branches[number]
         events = [self.event(branch, v, e) for v in branch.variables for e in binding[v]]
         return NearMiss(
@@ -238,9 +232,9 @@ class Question:
     def absent_types(self) -> list[str]:
         """Return a note for each type that the pattern names and that never occurs."""
         known = self.table.columns.type_names
-        named = {t for event in events_of(self.query.structure) for t in event.types or ()}
+        types = {t for event in events_of(self.query.structure) for t in event.types or ()}
         notes = []
-        for name in sorted(named - set(known)):
+        for name in sorted(types - set(known)):
             hint = nearest(name, known)
             notes.append(f"no event has the type '{name}'" + (f": {hint}" if hint else ""))
         return notes

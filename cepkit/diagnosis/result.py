@@ -98,7 +98,7 @@ class Table(Printed, ABC):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Requirements(Table):
-    """What came of each requirement of one combination."""
+    """The findings on the requirements of one combination."""
 
     rows: tuple[Finding, ...]
     _left = 4
@@ -273,9 +273,9 @@ class WhyNot(Printed):
     def _requirement_lines(self) -> str:
         ordered = self._failing_first()
         failing = sum(f.holds is not True for f in ordered)
-        shown = str(Requirements(ordered.rows[: failing + _HOLDING]))
+        table = str(Requirements(ordered.rows[: failing + _HOLDING]))
         more = len(ordered) - failing - _HOLDING
-        return shown if more <= 0 else f"{shown}\nand {more} more hold"
+        return table if more <= 0 else f"{table}\nand {more} more hold"
 
     def _event_lines(self) -> list[str]:
         lines = []

@@ -8,20 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import EventTable
 from cepkit.diagnosis.findings import Binding, Finding
 from cepkit.diagnosis.funnel import BranchFunnel, FunnelRow, branch_funnel
 from cepkit.diagnosis.nearest import Combination, nearest
 from cepkit.diagnosis.question import Naming, Question, check_names, ids
-from cepkit.diagnosis.requirements import (
-    Absent,
-    Holds,
-    Requirement,
-    Unconsumed,
-    about_sets,
-    requirements_of,
-    text_of,
-)
 from cepkit.diagnosis.result import AnswerEvent, Funnel, NearMiss, NearMisses, Requirements, WhyNot
 from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.verdict import Completion, Verdict, consumption, verdict_on
@@ -50,7 +42,7 @@ _UNPRUNED = 8_000_000
 def why_not(
     stream: Stream,
     query: Query,
-    named: Mapping[str, Any],
+    events: Mapping[str, Any],
     *,
     plan: Plan,
     id: str | None = None,  # noqa: A002 - as users write it
@@ -63,7 +55,7 @@ def why_not(
     Args:
         stream: A local stream.
         query: The pattern.
-        named: For variables the row number or the id of their event; for those under KL one or
+        events: For variables the row number or the id of their event; for those under KL one or
             a list.
         plan: The order of the funnel's steps.
         id: The column that events are named by; None: by their row.
@@ -75,14 +67,14 @@ def why_not(
         PatternError: A name that is no variable's.
         StreamError: No such event, or several.
     """
-    check_names(query, named)
-    wanted = sorted(attributes_read(query) | ({id} if id is not None else set()))
-    columns = stream.columns(wanted)
+    check_names(query, events)
+    attributes = sorted(attributes_read(query) | ({id} if id is not None else set()))
+    columns = stream.columns(attributes)
     check_kinds(query, columns.kinds)
     table = EventTable(columns, query.partition_by)
     naming = Naming(columns, id, _id_column(columns, id, stream.schema))
     question = Question(query, table, naming, plan, violations, limit, budget)
-    return _about_named(question, named) if named else _about_any(question)
+    return _about_named(question, events) if events else _about_any(question)
 
 
 def _id_column(columns: EventColumns, id: str | None, schema: Schema) -> Column | None:  # noqa: A002
@@ -93,21 +85,23 @@ def _id_column(columns: EventColumns, id: str | None, schema: Schema) -> Column 
     return attribute(columns.source.column(id), id, schema).take(rows)
 
 
-def _about_named(question: Question, named: Mapping[str, Any]) -> WhyNot:
+def _about_named(question: Question, references: Mapping[str, Any]) -> WhyNot:
     """Return why named events are no match: the verdict of the branch where they come nearest."""
     events = {
-        variable: tuple(dict.fromkeys(question.naming.event(variable, one) for one in ids(wanted)))
-        for variable, wanted in named.items()
+        variable: tuple(
+            dict.fromkeys(question.naming.event(variable, one) for one in ids(reference))
+        )
+        for variable, reference in references.items()
     }
     verdicts = []
     for number, branch in enumerate(question.branches):
         absent = {e.variable: events[e.variable][0] for e in branch.negated if e.variable in events}
-        given = {v: events[v] for v in branch.variables if v in events}
-        if len(given) + len(absent) == len(events):
-            verdicts.append((number, _verdict(question, number, given, absent)))
+        binding = {v: events[v] for v in branch.variables if v in events}
+        if len(binding) + len(absent) == len(events):
+            verdicts.append((number, _verdict(question, number, binding, absent)))
     if not verdicts:
         raise PatternError(
-            f"no choice at the ORs of the pattern has {variables_text(list(named))} together",
+            f"no choice at the ORs of the pattern has {variables_text(list(references))} together",
             hint="ask about the events of one choice at a time",
         )
     number, best = min(verdicts, key=lambda pair: _rank(pair[1]))
@@ -117,16 +111,16 @@ def _about_named(question: Question, named: Mapping[str, Any]) -> WhyNot:
     return _answer(question, number, best, events, notes)
 
 
-def _verdict(question: Question, number: int, given: Binding, absent: Mapping[str, int]) -> Verdict:
+def _verdict(question: Question, number: int, bound: Binding, absent: Mapping[str, int]) -> Verdict:
     verdict = verdict_on(
-        question.inspectors[number], given, absent, most=question.limit, budget=question.budget
+        question.inspectors[number], bound, absent, most=question.limit, budget=question.budget
     )
     if question.query.strategy is not Strategy.SKIP_TILL_NEXT_MATCH or not verdict.is_match:
         return verdict
     inspector, names = question.inspectors[number], set(question.branches[number].variables)
     completions = [c for c in verdict.completions if not c.violated]
     for match in question.next_matches or ():
-        if match.keys() == names and all((match[v],) == e for v, e in given.items()):
+        if match.keys() == names and all((match[v],) == e for v, e in bound.items()):
             binding = {v: (e,) for v, e in match.items()}
             completions = [Completion(binding, tuple(inspector.findings(binding)))]
             break
@@ -152,12 +146,12 @@ def _answer(
     binding = best.binding if best is not None else {
         v: e for v, e in events.items() if v in branch.variables
     }  # fmt: skip
-    shown = [
+    listed = [
         question.event(branch, variable, event, given=variable in events)
         for variable in branch.variables
         for event in binding.get(variable, ())
     ]
-    shown += [
+    listed += [
         question.event(branch, e.variable, events[e.variable][0], given=True)
         for e in branch.negated
         if e.variable in events
@@ -173,7 +167,7 @@ def _answer(
         question.query,
         verdict.is_match,
         _reason_named(branch, verdict, events, findings),
-        tuple(shown),
+        tuple(listed),
         _culprits(question, branch, findings),
         Requirements(tuple(findings)),
         near_misses=NearMisses(tuple(misses)),
@@ -187,7 +181,7 @@ def _culprits(
     return tuple(
         question.event(branch, finding.requirement.event.variable, event)
         for finding in findings
-        if isinstance(finding.requirement, Absent) and finding.holds is False
+        if isinstance(finding.requirement, req.Absent) and finding.holds is False
         for event in finding.events
     )
 
@@ -216,8 +210,8 @@ def _reason_named(
     failing = [f for f in findings if f.holds is False]
     for finding in failing:
         requirement = finding.requirement
-        if isinstance(requirement, Absent) and requirement.event.variable in absent:
-            return f"No match: {finding.detail}, which {text_of(requirement)} forbids."
+        if isinstance(requirement, req.Absent) and requirement.event.variable in absent:
+            return f"No match: {finding.detail}, which {req.text_of(requirement)} forbids."
     wrong = [f for f in failing if f.given]
     if not todo:
         return f"No match: {count_text(len(failing), 'requirement')} not fulfilled."
@@ -237,21 +231,21 @@ def _about_any(question: Question) -> WhyNot:
     has_matches: list[bool | None] = []
     passed = 0
     for number, measures in enumerate(question.measures):
-        near, seen, alone = _near_misses(question, number)
+        near, funnel_rows, alone = _near_misses(question, number)
         order = question.plan.branches[number].variables
         funnel = branch_funnel(measures, number + 1, order, Work(question.budget), alone)
         rows += funnel.rows
         passed += funnel.matches
         misses += near
         has_matches.append(_has_matches(question, number, funnel))
-        notes += _bounds(question, number, funnel.coverage, seen, near)
+        notes += _bounds(question, number, funnel.coverage, funnel_rows, near)
     misses.sort(key=lambda miss: (len(miss.violated), miss.relative))
     misses = [m for m in misses if not _is_match(question, m)][: question.limit]
-    found = _any_of(has_matches)
+    matched = _any_of(has_matches)
     return WhyNot(
         question.query,
-        found,
-        _reason_any(found, passed, rows, misses),
+        matched,
+        _reason_any(matched, passed, rows, misses),
         funnel=Funnel(tuple(rows)),
         near_misses=NearMisses(tuple(misses)),
         notes=tuple(dict.fromkeys(notes)),
@@ -266,22 +260,22 @@ def _any_of(answers: Collection[bool | None]) -> bool | None:
 def _has_matches(question: Question, number: int, funnel: BranchFunnel) -> bool | None:
     """Return whether a branch has matches, as far as its funnel decides that."""
     if funnel.matches:
-        sets = any(about_sets(r) for r in requirements_of(question.branches[number]))
+        sets = any(req.about_sets(r) for r in req.requirements_of(question.branches[number]))
         return None if sets else True
     return False if funnel.coverage.complete else None
 
 
 def _near_misses(
     question: Question, number: int
-) -> tuple[list[NearMiss], Coverage, dict[Requirement, int] | None]:
+) -> tuple[list[NearMiss], Coverage, dict[req.Requirement, int] | None]:
     """Return the near misses of a branch; without pruning where that is cheap enough.
 
     Returns:
         The near misses; how much was seen for them; for each requirement the combinations that
         violate it alone, None where they were not counted.
     """
-    every = requirements_of(question.branches[number])
-    ignored = frozenset(r for r in every if about_sets(r) or isinstance(r, Unconsumed))
+    every = req.requirements_of(question.branches[number])
+    ignored = frozenset(r for r in every if req.about_sets(r) or isinstance(r, req.Unconsumed))
     order = question.cheapest(number)
 
     def search(budget: int) -> Search:
@@ -290,7 +284,7 @@ def _near_misses(
 
     unpruned = search(min(_UNPRUNED, question.budget))
     combinations, coverage, counts = nearest(unpruned, question.limit, prune=False)
-    alone: dict[Requirement, int] | None = None
+    alone: dict[req.Requirement, int] | None = None
     if coverage.complete:
         alone = {r: counts.get(k, 0) for r, k in unpruned.keys.items() if r not in ignored}
     else:
@@ -300,7 +294,7 @@ def _near_misses(
 
 
 def _near_miss(
-    question: Question, number: int, one: Combination, ignored: frozenset[Requirement]
+    question: Question, number: int, one: Combination, ignored: frozenset[req.Requirement]
 ) -> NearMiss:
     binding = {v: (one.events[v],) for v in question.branches[number].variables}
     findings = question.inspectors[number].findings(binding)
@@ -337,8 +331,11 @@ def _bounds(
     if branch.repeated:
         names = variables_text([v for v, _, _ in branch.repeated])
         notes.append(f"of {names} (KL) one event is looked at a time")
-        whole = [r for r in requirements_of(branch) if isinstance(r, Holds) and about_sets(r)]
-        notes += [f"not looked at, as it is about whole sets: {text_of(r)}" for r in whole]
+        notes += [
+            f"not looked at, as it is about whole sets: {req.text_of(each)}"
+            for each in req.requirements_of(branch)
+            if isinstance(each, req.Holds) and req.about_sets(each)
+        ]
     if question.query.strategy is Strategy.SKIP_TILL_NEXT_MATCH and near:
         notes.append("matches that skip-till-next-match leaves out are no near misses here")
     return notes
@@ -352,14 +349,14 @@ def _part(coverage: Coverage) -> str:
 
 
 def _reason_any(
-    found: bool | None, passed: int, rows: list[FunnelRow], misses: list[NearMiss]
+    matched: bool | None, passed: int, rows: list[FunnelRow], misses: list[NearMiss]
 ) -> str:
     """Return the answer about a whole stream in a sentence."""
-    if found is None and passed:
+    if matched is None and passed:
         return "Single events pass; whether sets of them do is not looked at here."
-    if found:
+    if matched:
         return "There are matches; this is how they come about, and what just fails to be one."
-    word = "There is no match" if found is False else "No match was found"
+    word = "There is no match" if matched is False else "No match was found"
     if misses:
         least = len(misses[0].violated)
         return f"{word}; what comes nearest fails in {count_text(least, 'requirement')}."

@@ -123,11 +123,11 @@ def table(
         )
         strong_row = ' class="marked"' if number in strong else ""
         body.append(f'<tr{strong_row}><th scope="row">{html_text(first)}</th>{cells}</tr>')
-    whole = (
+    html = (
         f"<table><caption>{html_text(caption)}</caption><thead><tr>{names}</tr></thead>"
         f"<tbody>{''.join(body)}</tbody></table>"
     )
-    return _scrolling(whole, caption)
+    return _scrolling(html, caption)
 
 
 def _scrolling(html: str, name: str) -> str:

@@ -17,10 +17,10 @@ from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.output import END, START
 from cepkit.errors import CepkitError
 from cepkit.figures import page
-from cepkit.figures.charts.explained import Counted, counted
+from cepkit.figures.charts.explained import StepNumber, step_numbers
 from cepkit.figures.charts.matches import tidy_frame
 from cepkit.figures.charts.plan_comparison import bars
-from cepkit.figures.charts.stream_profile import rates, shares
+from cepkit.figures.charts.stream_profile import shares
 from cepkit.figures.diagrams import plan_canvas, timeline_canvas
 from cepkit.figures.diagrams.pictures import notes_in_words, pictures, steps_in_words
 from cepkit.figures.diagrams.timeline import timeline
@@ -85,8 +85,8 @@ def write_report(
         *_matches(matches_frame, query),
         *([_statistics(statistics)] if statistics is not None else []),
     ]
-    whole = page.page(title, facts or {}, sections)
-    return write_text(path, whole, HTML, overwrite=overwrite)
+    html = page.page(title, facts or {}, sections)
+    return write_text(path, html, HTML, overwrite=overwrite)
 
 
 def _plan(plan: Plan, query: Query) -> str:
@@ -105,8 +105,8 @@ def _plan(plan: Plan, query: Query) -> str:
 
 
 def _comparison(comparison: PlanComparison) -> str:
-    found = bars(comparison)
-    both = comparison.has_trees and any(row.as_order for row in found)
+    rows_of_plans = bars(comparison)
+    both = comparison.has_trees and any(row.as_order for row in rows_of_plans)
     rows = [
         (
             f"{row.planner} (best)" if row.best else row.planner,
@@ -116,7 +116,7 @@ def _comparison(comparison: PlanComparison) -> str:
             f"{number(row.relative)} x",
             f"{number(row.seconds * 1000)} ms",
         )
-        for row in found
+        for row in rows_of_plans
     ]
     costs = ("cost as an order", "as a tree") if both else ("cost",)
     head = ("planner", "plan", *costs, "relative", "planned in")
@@ -131,14 +131,14 @@ def _comparison(comparison: PlanComparison) -> str:
             rows,
             numbers=range(2, len(head)),
             wide=[1],
-            marked=[i for i, row in enumerate(found) if row.best],
+            marked=[i for i, row in enumerate(rows_of_plans) if row.best],
         ),
         *remarks,
     )
 
 
 def _explanation(explanation: Explanation) -> str:
-    found = counted(explanation)
+    numbers = step_numbers(explanation)
     rows = [
         (
             candidates.step,
@@ -148,7 +148,7 @@ def _explanation(explanation: Explanation) -> str:
             f"{step.seconds:.3f}",
         )
         for candidates, survivors, step in zip(
-            found[::2], found[1::2], explanation.steps, strict=True
+            numbers[::2], numbers[1::2], explanation.steps, strict=True
         )
     ]
     head = (
@@ -161,7 +161,7 @@ def _explanation(explanation: Explanation) -> str:
     )
 
 
-def _against(row: Counted) -> tuple[str, str, str]:
+def _against(row: StepNumber) -> tuple[str, str, str]:
     expected = "" if row.expected is None else number(row.expected)
     ratio = "" if row.ratio is None else f"{row.ratio:,.3g}"
     return f"{row.actual:,.0f}", expected, ratio
@@ -179,24 +179,26 @@ def _matches(frame: pd.DataFrame, query: Query) -> tuple[str, str]:
         tidy = tidy_frame(frame[:_DRAWN], variables, events=events_of(query.structure))
     except CepkitError as error:
         # The rest of the report is worth having.
-        drawn = page.paragraph(f"No timeline: {error.found}.")
+        picture_html = page.paragraph(f"No timeline: {error.found}.")
     else:
         picture = timeline_canvas.layout(timeline(tidy, variables))
-        drawn = page.drawing(to_svg(picture), "timeline of the first matches")
-    return page.section(heading, drawn), page.section("First matches", _table(frame, query))
+        picture_html = page.drawing(to_svg(picture), "timeline of the first matches")
+    return page.section(heading, picture_html), page.section("First matches", _table(frame, query))
 
 
 def _table(frame: pd.DataFrame, query: Query) -> str:
     variables = [str(name) for name in frame.columns if name not in (START, END)]
     time = showing.infer_time(frame, variables)
-    read = {name for _, name in attributes_of(query.where)} if query.where is not None else set()
+    attributes_in_conditions = (
+        {name for _, name in attributes_of(query.where)} if query.where is not None else set()
+    )
     present = [e for v in variables for item in frame[v] for e in showing.events_in(item)][:1]
     names = list(present[0]) if present else []
     # Time and what conditions read first; the rest of a narrow event, too.
-    told = [time] if time else []
-    told += [n for n in names if n in read or n in query.partition_by]
-    told += [n for n in names if isinstance(present[0][n], str)][:1]
-    attributes = dict.fromkeys(told or names[:4])
+    names_to_show = [time] if time else []
+    names_to_show += [n for n in names if n in attributes_in_conditions or n in query.partition_by]
+    names_to_show += [n for n in names if isinstance(present[0][n], str)][:1]
+    attributes = dict.fromkeys(names_to_show or names[:4])
     heads, rows, more = showing.flat(frame[:_LISTED], variables, attributes, _COLUMNS)
     numbers = {i + 1 for i in range(len(heads)) if any(showing.is_number(row[i]) for row in rows)}
     note = f", without {more} more variables" if more else ""
@@ -212,10 +214,10 @@ def _statistics(statistics: Statistics) -> str:
     arriving = page.table(
         f"{statistics.events:,} events in {number(statistics.span_seconds)} s",
         ("variable", "events/s", "after its own conditions, events/s"),
-        [(r.variable, number(r.before), number(r.after)) for r in rates(statistics)],
+        [(v, number(rate), number(statistics.rate(v))) for v, rate in statistics.rates.items()],
         numbers=(1, 2),
     )
-    found = shares(statistics)
+    measured = shares(statistics)
     fitting = page.table(
         "Shares that satisfy the conditions between variables",
         ("conditions between", "selectivity", "95 % interval", "sampled"),
@@ -226,8 +228,8 @@ def _statistics(statistics: Statistics) -> str:
                 f"{number(s.low)} to {number(s.high)}" if s.low < s.high else "",
                 "" if s.pairs is None else f"{s.pairs:,}",
             )
-            for s in found
+            for s in measured
         ],
         numbers=(1, 2, 3),
     )
-    return page.section("The stream", arriving, fitting if found else "")
+    return page.section("The stream", arriving, fitting if measured else "")

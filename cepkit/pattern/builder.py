@@ -91,11 +91,11 @@ class Pattern:
             conditions: Built from variables (`var`), or texts as after WHERE.
         """
         items: list[Expression] = []
-        for found in (self.parts.where, *map(_condition, conditions)):
-            if isinstance(found, AllOf):
-                items.extend(found.items)
-            elif found is not None:
-                items.append(found)
+        for condition in (self.parts.where, *map(_condition, conditions)):
+            if isinstance(condition, AllOf):
+                items.extend(condition.items)
+            elif condition is not None:
+                items.append(condition)
         if not items:
             return self
         where = items[0] if len(items) == 1 else AllOf(tuple(items))
@@ -159,10 +159,10 @@ class Pattern:
         Args:
             aggregates: ``count()``, ``sum_(c.w)`` ..., or texts as after AGG.
         """
-        found: list[Aggregate] = []
+        items: list[Aggregate] = []
         for item in aggregates:
             if isinstance(item, str):
-                found.extend(parse_aggregates(item))
+                items.extend(parse_aggregates(item))
                 continue
             expression = expression_of(item)
             if not isinstance(expression, Aggregate):
@@ -170,8 +170,8 @@ class Pattern:
                     f"{shown(item)} is no aggregate",
                     expected="count(), or sum_(c.price) and the like",
                 )
-            found.append(expression)
-        return Pattern(replace(self.parts, aggregates=tuple(found)))
+            items.append(expression)
+        return Pattern(replace(self.parts, aggregates=tuple(items)))
 
     @typed
     def group_by(self, *attributes: str) -> Pattern:

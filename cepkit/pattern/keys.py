@@ -49,17 +49,19 @@ def dense_keys(columns: Sequence[Column]) -> tuple[list[Codes], int]:
         return [column.values.astype(np.int32) for column in columns], 2
     values = [column.values for column in columns]
     missing = [column.missing() if column.has_missing else None for column in columns]
-    present = [v if gone is None else v[~gone] for v, gone in zip(values, missing, strict=True)]
+    present = [
+        v if absent is None else v[~absent] for v, absent in zip(values, missing, strict=True)
+    ]
     rows = sum(map(len, present))
     low = min((int(v.min()) for v in present if len(v)), default=0)
     high = max((int(v.max()) for v in present if len(v)), default=0)
     if high - low > _SPARE * rows + 1024:
         codes, number = _hashed(np.concatenate(values))
-        gone = [
+        absent = [
             np.zeros(len(v), np.bool_) if m is None else m
             for v, m in zip(values, missing, strict=True)
         ]
-        codes[np.concatenate(gone)] = -1
+        codes[np.concatenate(absent)] = -1
         return _split(codes, number, columns)
     parts = []
     for v, m in zip(values, missing, strict=True):

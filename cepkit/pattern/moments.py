@@ -34,5 +34,5 @@ def moments(texts: Sequence[str], place: Expression | None = None) -> npt.NDArra
 @lru_cache(maxsize=10_000)
 def moment(text: str) -> int | None:
     """Return the time of one text, None where it stands for null."""
-    found = int(moments([text])[0])
-    return None if found == MISSING_INTEGER else found
+    microseconds = int(moments([text])[0])
+    return None if microseconds == MISSING_INTEGER else microseconds

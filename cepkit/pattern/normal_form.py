@@ -8,6 +8,7 @@ The number of branches is the product over the ORs that stand together.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -60,6 +61,16 @@ class Branch:
         """Return the variables that are strictly after `variable`."""
         return frozenset(y for x, y in self.order if x == variable)
 
+    def neighbours(self, variable: str, among: Collection[str]) -> tuple[list[str], list[str]]:
+        """Return the nearest of some variables before `variable`, and those after it.
+
+        None of those before is followed by another one that is before `variable` too.
+        """
+        before = [x for x in among if x in self.before(variable)]
+        after = [x for x in among if x in self.after(variable)]
+        latest = [x for x in before if not self.after(x) & set(before)]
+        return latest, [x for x in after if not self.before(x) & set(after)]
+
     def conditions_between(self, first: str, second: str) -> tuple[Expression, ...]:
         """Return the conditions about exactly these two variables (one, where they are equal)."""
         pair = {first, second}
@@ -103,10 +114,10 @@ def _choices(structure: Structure) -> tuple[_Choice, ...]:
         case Seq(items) | And(items):
             joined = []
             for parts in product(*map(_choices, items)):
-                whole = parts[0]
+                union = parts[0]
                 for part in parts[1:]:
-                    whole = whole.beside(part, in_order=isinstance(structure, Seq))
-                joined.append(whole)
+                    union = union.beside(part, in_order=isinstance(structure, Seq))
+                joined.append(union)
             return tuple(joined)
         case Not() | Kleene():
             raise AssertionError("checks.py lets NOT and KL stand around single events only")
@@ -126,10 +137,10 @@ def normal_form(query: Query) -> tuple[Branch, ...]:
     Args:
         query: A query that passed `checks.check`.
     """
-    kept: dict[str, tuple[Branch, ...]] = query.__dict__  # where cached_property would keep them
-    if "normal form" not in kept:
-        kept["normal form"] = _branches(query)
-    return kept["normal form"]
+    cache: dict[str, tuple[Branch, ...]] = query.__dict__  # where cached_property would keep them
+    if "normal form" not in cache:
+        cache["normal form"] = _branches(query)
+    return cache["normal form"]
 
 
 def _branches(query: Query) -> tuple[Branch, ...]:

@@ -123,7 +123,7 @@ class _Report:
         words = [w for w in _TOKEN.finditer(text) if not w[0].startswith(("--", "#"))]
         self.before = [w for w in words if w.start() < self.position]
         self.after = [w for w in words if w.start() >= self.position]
-        self.found = "" if ends or not self.after else self.after[0][0]
+        self.word = "" if ends or not self.after else self.after[0][0]
 
     def error(self) -> PatternSyntaxError:
         if not self.before and not self.after:
@@ -134,18 +134,18 @@ class _Report:
             )
         special = self._unclosed_quote() or self._odd_character() or self._lone_name()
         return special or PatternSyntaxError(
-            f"{self._shown()} is not expected here" if self.found else "the text ends too early",
+            f"{self._shown()} is not expected here" if self.word else "the text ends too early",
             expected=self._expected(),
             hint=next(self._hints(), None),
             span=self._span(),
         )
 
     def _shown(self) -> str:
-        word = self.found if len(self.found) <= 40 else f"{self.found[:37]}..."
+        word = self.word if len(self.word) <= 40 else f"{self.word[:37]}..."
         return word if word[0] == "'" else f"'{word}'"
 
     def _span(self) -> Span:
-        if self.found:
+        if self.word:
             return Span(self.text, *self.after[0].span())
         # After the last word, so that the caret does not stand in an empty last line.
         end = self.before[-1].end() if self.before else 0
@@ -153,29 +153,38 @@ class _Report:
 
     def _expected(self) -> str | None:
         rest = set(self.accepts)
-        told = []
+        descriptions = []
         for needed, members, words in _GROUPS:
             if needed <= rest:
                 inside = words == "a condition" and self.before and self.before[-1][0] == "("
-                told.append("a condition or a value" if inside else words)
+                descriptions.append("a condition or a value" if inside else words)
                 rest -= members
         # "Quoted" is another way to write a name, worth telling only where names are not.
         if rest & {"TYPE", "VARIABLE", "COLUMN", "ATTRIBUTE", "NAME"}:
             rest -= {"QUOTED", "STRING"}
-        told += [words for terminal, words in _WORDS.items() if terminal in rest]
-        told += sorted(t.strip("_") for t in rest & {"_IN", "_BETWEEN", "_BY", "NULL", "NOT"})
-        told += ["AND"] if "AND" in rest else []
-        told += ["EXCLUSIVE"] if "EXCLUSIVE" in rest else []
+        descriptions += [words for terminal, words in _WORDS.items() if terminal in rest]
+        descriptions += sorted(
+            t.strip("_") for t in rest & {"_IN", "_BETWEEN", "_BY", "NULL", "NOT"}
+        )
+        descriptions += ["AND"] if "AND" in rest else []
+        descriptions += ["EXCLUSIVE"] if "EXCLUSIVE" in rest else []
         if rest.issuperset(_CLAUSES):
-            told.append("a clause such as WITHIN")
+            descriptions.append("a clause such as WITHIN")
         if "$END" in rest:
-            told.append("the end")
-        return " or ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told) or None
+            descriptions.append("the end")
+        return (
+            " or ".join(
+                [", ".join(descriptions[:-1]), descriptions[-1]]
+                if len(descriptions) > 1
+                else descriptions
+            )
+            or None
+        )
 
     # Mistakes that are better told at another place than the parser's
 
     def _unclosed_quote(self) -> PatternSyntaxError | None:
-        quote = self.found
+        quote = self.word
         if quote not in ("'", '"'):
             return None
         end = min(
@@ -189,9 +198,9 @@ class _Report:
         )
 
     def _odd_character(self) -> PatternSyntaxError | None:
-        if not self.found or self.found.isalnum():
+        if not self.word or self.word.isalnum():
             return None
-        character = self.found[0]
+        character = self.word[0]
         if character in _STRAIGHT:
             straight = _STRAIGHT[character]
             return PatternSyntaxError(
@@ -220,7 +229,7 @@ class _Report:
         """A name where a value belongs: an attribute is missing, or quotes."""
         if not {"_DOT", "_LPAR"} <= self.accepts <= {"_DOT", "_LPAR", "_COMMA", "_RPAR"}:
             return None
-        if not self.before or self.found in (")", ","):
+        if not self.before or self.word in (")", ","):
             return None
         word = self.before[-1]
         name = unquoted(word[0])
@@ -248,8 +257,8 @@ class _Report:
 
     def _foreign(self) -> Iterator[str]:
         around = self.text[max(0, self.position - 1) : self.position + 2]
-        for pair in (self.found.upper(), around[:2], around[1:3], around[1:2]):
-            if pair in _FOREIGN and self.found:
+        for pair in (self.word.upper(), around[:2], around[1:3], around[1:2]):
+            if pair in _FOREIGN and self.word:
                 yield _FOREIGN[pair]
         for word in reversed(self.before):
             if word[0][0] in "'\"" and "\n" in word[0]:
@@ -263,10 +272,10 @@ class _Report:
                 opened.append(word)
             elif word[0] in _OPENING and opened:
                 opened.pop()
-        if self.found in _OPENING and not any(o[0] == _OPENING[self.found] for o in opened):
-            yield f"no '{_OPENING[self.found]}' is open here"
-        clause = is_reserved(self.found) and f"_{self.found.upper()}" in _CLAUSES
-        if opened and (not self.found or (clause and "_RPAR" in self.accepts)):
+        if self.word in _OPENING and not any(o[0] == _OPENING[self.word] for o in opened):
+            yield f"no '{_OPENING[self.word]}' is open here"
+        clause = is_reserved(self.word) and f"_{self.word.upper()}" in _CLAUSES
+        if opened and (not self.word or (clause and "_RPAR" in self.accepts)):
             place = Span(self.text, *opened[-1].span())
             yield (
                 f"the '{opened[-1][0]}' in line {place.line}, column {place.column} is never closed"
@@ -274,13 +283,13 @@ class _Report:
 
     def _misspelled(self) -> Iterator[str]:
         """A word that is nearly a keyword which may stand here, or just before."""
-        if self.found == "(" and self.before and "VARIABLE" in self.accepts:
+        if self.word == "(" and self.before and "VARIABLE" in self.accepts:
             yield nearest(self.before[-1][0], ("SEQ", "AND", "OR", "NOT", "KL")) or (
                 "events are combined by SEQ, AND, OR, NOT and KL"
             )
         keywords = [w for w in RESERVED if {w, f"_{w}"} & self.accepts]
-        hint = nearest(self.found, keywords) if is_word(self.found) else None
-        if hint and len(self.found) > 1 and not is_reserved(self.found):
+        hint = nearest(self.word, keywords) if is_word(self.word) else None
+        if hint and len(self.word) > 1 and not is_reserved(self.word):
             yield hint
         # "PATTERN A WITHN 4 hours" reads WITHN as a variable and stumbles over the 4.
         after_event = {"_WHERE", "$END"} <= self.accepts and not {"AND", "EXCLUSIVE"} & self.accepts
@@ -291,31 +300,31 @@ class _Report:
 
     def _durations(self) -> Iterator[str]:
         """A number with what is no unit of time, or a second number behind the unit."""
-        word = self.found.lower()
+        word = self.word.lower()
         if "DURATION_UNIT" in self.accepts and is_word(word) and word not in UNITS:
             counted = "only WITHIN counts events" if word in ("event", "events") else None
             yield from filter(None, [counted, NOT_UNITS.get(word), nearest(word, UNITS)])
         behind = self.before and self.before[-1][0].casefold() in UNITS
-        if behind and self.found[:1].isdigit() and "PLUS" in self.accepts:
+        if behind and self.word[:1].isdigit() and "PLUS" in self.accepts:
             yield "a duration is one number and one unit; several are added: 1 hour + 30 minutes"
 
     def _missing(self) -> Iterator[str]:
-        begins = is_word(self.found) and not is_reserved(self.found)
-        begins = begins or self.found[:1] in ("'", '"') or self.found.isdigit()
-        starts = begins or self.found in ("(", "-") or self.found.upper() in ("NOT", "SEQ", "KL")
+        begins = is_word(self.word) and not is_reserved(self.word)
+        begins = begins or self.word[:1] in ("'", '"') or self.word.isdigit()
+        starts = begins or self.word in ("(", "-") or self.word.upper() in ("NOT", "SEQ", "KL")
         if "LESS" in self.accepts and starts and not self._compared():
             yield "is a comparison such as < or = missing?"
         elif {"AND", "LESS"} <= self.accepts and starts:
             yield "is AND missing between two conditions?"
         elif "_COMMA" in self.accepts and starts:
             yield "is a ',' missing?"
-        elif self.found == "," and "AND" in self.accepts and "LESS" not in self.accepts:
+        elif self.word == "," and "AND" in self.accepts and "LESS" not in self.accepts:
             yield "a range is written BETWEEN 1 AND 2"
-        elif self.found == "," and "AND" in self.accepts:
+        elif self.word == "," and "AND" in self.accepts:
             yield "conditions are joined by AND, not by commas"
-        elif self.found == "," and {"_WHERE", "$END"} <= self.accepts:
+        elif self.word == "," and {"_WHERE", "$END"} <= self.accepts:
             yield "several events stand in SEQ(...), AND(...) or OR(...)"
-        elif self.found == ")" and self.before and self.before[-1][0] == ",":
+        elif self.word == ")" and self.before and self.before[-1][0] == ",":
             yield "is there a ',' too many?"
 
     def _compared(self) -> bool:
@@ -335,19 +344,19 @@ class _Report:
             if any(word[0].upper() == "WHERE" for word in self.before):
                 yield "values are listed in brackets: IN (1, 2)"
             yield 'types are listed as a IN (A, B); as a name IN stands in double quotes: "IN"'
-        if self.found == "-" and "NUMBER" in self.accepts:
+        if self.word == "-" and "NUMBER" in self.accepts:
             yield "a window cannot be negative"
-        if "EXCLUSIVE" in self.accepts and self.found[:1].isdigit():
+        if "EXCLUSIVE" in self.accepts and self.word[:1].isdigit():
             yield "a duration is one number and one unit: write 90 minutes for 1 hour 30 minutes"
-        if self.found == "." and "LESS" in self.accepts:
+        if self.word == "." and "LESS" in self.accepts:
             yield 'an attribute is one name; one with a dot in it stands in double quotes: a."x.y"'
-        elif self.found == "." and "_GROUP" in self.accepts:
+        elif self.word == "." and "_GROUP" in self.accepts:
             yield "an attribute that all events have is named without a variable"
-        named = self.accepts & {"TYPE", "VARIABLE", "COLUMN", "NAME"}
-        if named and is_reserved(self.found) and f"_{self.found.upper()}" not in _CLAUSES[:3]:
+        name_tokens = self.accepts & {"TYPE", "VARIABLE", "COLUMN", "NAME"}
+        if name_tokens and is_reserved(self.word) and f"_{self.word.upper()}" not in _CLAUSES[:3]:
             yield (
-                f"{self.found} is a word of the language; "
-                f'as a name it stands in double quotes: "{self.found}"'
+                f"{self.word} is a word of the language; "
+                f'as a name it stands in double quotes: "{self.word}"'
             )
 
 

@@ -59,23 +59,25 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def query(self, meta: Meta, children: Children) -> Query:
         structure, *clauses = children
-        given: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for name, value, span in clauses:
             keyword, field = name
-            if field in given:
+            if field in fields:
                 raise PatternSyntaxError(
                     f"{keyword} is given twice",
                     expected=f"at most one {keyword}",
                     hint="join the conditions by AND" if keyword == "WHERE" else None,
                     span=span,
                 )
-            given[field] = value
-        return Query(structure, **given, text=self._text)
+            fields[field] = value
+        return Query(structure, **fields, text=self._text)
 
     # Structure
 
-    def structures(self, meta: Meta, children: Children) -> tuple[n.Structure, ...]:
+    def structures(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         return tuple(children)
+
+    columns = aggregates = values = arguments = structures
 
     def seq(self, meta: Meta, children: Children) -> n.Structure:
         return n.Seq(children[0], self._span(meta))
@@ -98,18 +100,13 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         return size, size
 
     def from_to(self, meta: Meta, children: Children) -> tuple[int, int | None]:
-        return (
-            self._bound(children[0]),
-            self._bound(children[1]) if len(children) > 1 else None,
-        )
+        return self._bound(children[0]), self._bound(children[1]) if len(children) > 1 else None
 
     def _bound(self, token: Token) -> int:
         value = self._number(token)
         if not isinstance(value, int):
             raise PatternSyntaxError(
-                f"{token} as a number of events",
-                expected="a whole number",
-                span=self._span(token),
+                f"{token} as a number of events", expected="a whole number", span=self._span(token)
             )
         return value
 
@@ -158,9 +155,6 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def group_by(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         return ("GROUP BY", "group_by"), children[0], self._span(meta)
 
-    def columns(self, meta: Meta, children: Children) -> tuple[str, ...]:
-        return tuple(children)
-
     def window(self, meta: Meta, children: Children) -> Window:
         number, unit, *exclusive = children
         return read_window(
@@ -170,9 +164,6 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
             number_span=self._span(number),
             unit_span=self._span(unit),
         )
-
-    def aggregates(self, meta: Meta, children: Children) -> tuple[c.Aggregate, ...]:
-        return tuple(children)
 
     def aggregate_of_matches(self, meta: Meta, children: Children) -> c.Aggregate:
         if len(children) > 1 and children[0].lower() != "count":
@@ -206,8 +197,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def condition(self, meta: Meta, children: Children) -> c.Expression:
         return self._sealed(children[0])
 
-    def parenthesised(self, meta: Meta, children: Children) -> c.Expression:
-        return self._sealed(children[0])
+    parenthesised = condition
 
     def any_of(self, meta: Meta, children: Children) -> c.Expression:
         return c.AnyOf(tuple(map(self._sealed, children[::2])), self._span(meta))
@@ -224,21 +214,18 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def comparisons(self, meta: Meta, children: Children) -> c.Comparison | _Chain:
         # Each comparison of a chain is underlined alone, from its left to its right operand.
         operands, operators = children[::2], children[1::2]
-        found = []
+        conditions = []
         for operator, left, right in zip(operators, operands, operands[1:], strict=False):
             span = self._span(meta)
             if len(operators) > 1:
                 span = Span(self._text, left.span.start, right.span.end)
             sign: Any = _OPERATORS.get(str(operator), str(operator))
-            found.append(c.Comparison(sign, left, right, span))
-        return found[0] if len(found) == 1 else _Chain(found)
+            conditions.append(c.Comparison(sign, left, right, span))
+        return conditions[0] if len(conditions) == 1 else _Chain(conditions)
 
     def in_list(self, meta: Meta, children: Children) -> c.Expression:
         operand, choices = children[0], children[-1]
         return c.InList(operand, choices, len(children) > 2, self._span(meta))
-
-    def values(self, meta: Meta, children: Children) -> tuple[c.Expression, ...]:
-        return tuple(children)
 
     def between(self, meta: Meta, children: Children) -> c.Expression:
         # operand [NOT] low AND high
@@ -290,9 +277,6 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         name.span = self._span(meta)
         return name
 
-    def arguments(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return tuple(children)
-
     def call(self, meta: Meta, children: Children) -> c.Expression:
         function = children[0]
         arguments = children[1] if len(children) > 1 else ()
@@ -325,14 +309,14 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
             span=span,
         )
 
-    def _sealed(self, found: c.Expression | _Chain) -> c.Expression:
+    def _sealed(self, expression: c.Expression | _Chain) -> c.Expression:
         """Make a chain that stands in no AND an AND of its own."""
-        if not isinstance(found, _Chain):
-            return found
-        first, last = found[0].span, found[-1].span
+        if not isinstance(expression, _Chain):
+            return expression
+        first, last = expression[0].span, expression[-1].span
         assert first is not None
         assert last is not None
-        return c.AllOf(tuple(found), Span(self._text, first.start, last.end))
+        return c.AllOf(tuple(expression), Span(self._text, first.start, last.end))
 
     def _number(self, token: Token) -> int | float:
         try:

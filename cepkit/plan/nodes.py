@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
+from cepkit.errors import PlanError
 from cepkit.plan.logarithms import from_log, log
+from cepkit.plan.validity import Decided, Validity
 from cepkit.printing import WithPrinter
 from cepkit.statistics.forecast import Forecast, around
 from cepkit.statistics.model import Statistics
@@ -105,6 +107,19 @@ def leaves(tree: Tree) -> tuple[str, ...]:
             assert_never(tree)
 
 
+def nodes_of(tree: Tree) -> Iterator[Pair]:
+    """Yield the nodes of a tree above its leaves, those of a node before it."""
+    match tree:
+        case str():
+            return
+        case Pair(left, right):
+            yield from nodes_of(left)
+            yield from nodes_of(right)
+            yield tree
+        case _:
+            assert_never(tree)
+
+
 def as_tree(plan: BranchPlan) -> TreePlan:
     """Return a plan as a tree: an order is one that leans left."""
     match plan:
@@ -125,8 +140,8 @@ def pruned(tree: Tree, without: Collection[str]) -> Tree | None:
         case str():
             return None if tree in without else tree
         case Pair(left, right):
-            kept = [side for side in (pruned(left, without), pruned(right, without)) if side]
-            return Pair(*kept) if len(kept) == 2 else kept[0] if kept else None
+            sides = [side for side in (pruned(left, without), pruned(right, without)) if side]
+            return Pair(*sides) if len(sides) == 2 else sides[0] if sides else None
         case _:
             assert_never(tree)
 
@@ -136,10 +151,6 @@ def work_of(plan: BranchPlan, without: Collection[str] = ()) -> tuple[Unit, ...]
 
     Of two joined subtrees the left one is extended, row by row, by the partial matches of the
     right one, which are found first; a single variable on the left changes sides.
-
-    Args:
-        plan: The plan of a branch.
-        without: Variables to leave out.
     """
     match plan:
         case OrderPlan(order):
@@ -194,6 +205,7 @@ class Plan(WithPrinter):
         statistics: Those that it was planned by, if any.
         expected: For each branch what is expected of its steps on the stream of `statistics`;
             empty without statistics.
+        decided: What its planner decided by; None for a plan that nobody planned.
     """
 
     branches: tuple[BranchPlan, ...]
@@ -201,15 +213,33 @@ class Plan(WithPrinter):
     log_cost: float | None = None
     statistics: Statistics | None = None
     expected: tuple[tuple[ExpectedStep, ...], ...] = ()
+    decided: Decided | None = field(default=None, compare=False)
 
     @property
     def cost(self) -> float | None:
         """The cost, summed over the branches; infinity where a float cannot hold it."""
         return None if self.log_cost is None else from_log(self.log_cost)
 
+    def validity(self, statistics: Statistics | None = None) -> Validity:
+        """Return for which statistics the plan is the one that its planner makes, as a table.
+
+        Args:
+            statistics: Those of now; None for those that it was planned by.
+
+        Raises:
+            PlanError: Nobody planned it, or its planner has no deciding conditions.
+        """
+        if self.decided is None or self.statistics is None:
+            raise PlanError(
+                f"nobody planned the plan '{self.planner}': nothing decided it",
+                hint="cepkit.choose_plan(pattern, statistics, 'greedy').validity()",
+            )
+        known = self.statistics if statistics is None else statistics
+        return self.decided.validity(" | ".join(map(str, self.branches)), self.planner, known)
+
     @property
     def forecast(self) -> Forecast | None:
-        """What the plan will find and cost, with a warning where that is very much.
+        """The matches and the work to expect of the plan, with a warning where they are very many.
 
         None for a plan that was made without statistics.
         """

@@ -14,6 +14,7 @@ from cepkit.plan.checks import check_plan
 from cepkit.plan.nodes import Plan, as_tree
 from cepkit.planners import PLANNERS
 from cepkit.planners.contract import Observer, Planner
+from cepkit.planners.deciding import Decisions
 from cepkit.planners.iterative_improvement import MAX_VARIABLES
 from cepkit.statistics.model import Statistics
 
@@ -40,13 +41,15 @@ def choose_plan(
         LimitError: The planner is exact, and the query is too large for it.
     """
     picked = PLANNERS.pick(planner)
-    plans = (picked.plan(branch, statistics, cost, observe) for branch in normal_form(query))
-    return cost_plan(Plan(tuple(plans), picked.name), query, statistics, cost)
+    branches = normal_form(query)
+    plans = tuple(picked.plan(branch, statistics, cost, observe) for branch in branches)
+    decided = Decisions(branches, plans, picked, cost, statistics)
+    return cost_plan(Plan(plans, picked.name, decided=decided), query, statistics, cost)
 
 
-_MOST_FOR_ORDERS, _MOST_FOR_TREES = 18, 10
+_MOST_FOR_ORDERS, MOST_FOR_TREES = 18, 10
 """Variables of a branch for which the best plan is found within some milliseconds."""
-_WORTH = math.log(2)
+WORTH_A_TREE = math.log(2)
 """A tree writes down what its subtrees find; it must promise to halve the work."""
 
 
@@ -60,13 +63,13 @@ def plan_to_run(query: Query, statistics: Statistics) -> Plan:
     exact = most <= _MOST_FOR_ORDERS
     quick = "ii-greedy" if most <= MAX_VARIABLES else "greedy"
     order = choose_plan(query, statistics, "dp-order" if exact else quick, WORK)
-    if not 4 <= most <= _MOST_FOR_TREES:
+    if not 4 <= most <= MOST_FOR_TREES:
         return order
     tree = choose_plan(query, statistics, "dp-tree", WORK)
     assert tree.log_cost is not None
     as_trees = [as_tree(plan) for plan in order.branches]
     work = query_cost([WORK.on(branch, statistics) for branch in branches], as_trees)
-    return tree if tree.log_cost + _WORTH < work else order
+    return tree if tree.log_cost + WORTH_A_TREE < work else order
 
 
 def cost_plan(
@@ -84,4 +87,5 @@ def cost_plan(
         query_cost([cost.on(branch, statistics) for branch in branches], plans),
         statistics,
         tuple(map(expected_steps, branches, (statistics,) * len(branches), plans)),
+        plan.decided,
     )

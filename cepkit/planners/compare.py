@@ -19,6 +19,7 @@ from cepkit.plan.printer import one_line
 from cepkit.planners import PLANNERS
 from cepkit.planners.choose import cost_plan
 from cepkit.planners.contract import Observed, Planner
+from cepkit.planners.deciding import Decisions
 from cepkit.printing import Printed, html_output
 from cepkit.progress import Bar, Progress
 from cepkit.statistics.model import Statistics
@@ -238,14 +239,14 @@ def compare_plans(
         StatisticsError: The statistics lack a variable of the query.
         LimitError: Every one of the planners refused, as the query is too large for it.
     """
-    chosen = tuple(PLANNERS) if planners is None else tuple(planners)
-    if not chosen:
+    names = tuple(PLANNERS) if planners is None else tuple(planners)
+    if not names:
         raise PlanError("no planner to compare", expected=f"some of {', '.join(PLANNERS)}")
     branches = normal_form(query)
     rows: list[ComparedPlan] = []
     refused: list[tuple[str, LimitError]] = []
-    with Bar(len(chosen), progress) as bar:
-        for planner in map(PLANNERS.pick, chosen):
+    with Bar(len(names), progress) as bar:
+        for planner in map(PLANNERS.pick, names):
             bar.begin(planner.name)
             try:
                 rows.append(_compared(planner, query, branches, statistics, cost, bar))
@@ -292,8 +293,10 @@ def _compared(
     trees = [as_tree(plan) for plan in plans]
     costs = [cost.on(branch, statistics) for branch in branches]
     waiting = [LATENCY.on(branch, statistics) for branch in branches]
+    decided = Decisions(branches, tuple(plans), planner, cost, statistics)
+    plan = Plan(tuple(plans), planner.name, decided=decided)
     return ComparedPlan(
-        cost_plan(Plan(tuple(plans), planner.name), query, statistics, cost),
+        cost_plan(plan, query, statistics, cost),
         query_cost(costs, trees),
         query_cost(waiting, plans),
         1.0,

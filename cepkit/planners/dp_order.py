@@ -8,14 +8,17 @@ Source: DP-LD of *Join Query Optimization Techniques for Complex Event Processin
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from cepkit.costs.contract import BranchCost, CostModel
 from cepkit.pattern.normal_form import Branch
-from cepkit.plan.nodes import OrderPlan
+from cepkit.plan.logarithms import log_sum
+from cepkit.plan.nodes import BranchPlan, OrderPlan
 from cepkit.planners.contract import Observer
+from cepkit.planners.deciding import DecidingCondition, check_deciding, tightest
 from cepkit.planners.exact import best_plan
 from cepkit.planners.greedy import greedy_order
 from cepkit.planners.search import Search
@@ -24,6 +27,9 @@ from cepkit.statistics.model import Statistics
 
 _SECONDS_A_STEP = 4e-9
 """Of one variable tried as the last of one set; measured, and more than most need."""
+
+MOST_DECIDED = 10
+"""Variables for which what decided is worked out in some tenths of a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +56,49 @@ class DpOrder:
         n = len(branch.variables)
         known = OrderPlan(greedy_order(ready))
         estimate = n * 2.0**n * _SECONDS_A_STEP
-        best = best_plan(known, _Orders, search, self.seconds, estimate)
+        best = best_plan(known, Orders, search, self.seconds, estimate)
         assert isinstance(best, OrderPlan)
         return best
 
+    def deciding(self, plan: BranchPlan, cost: BranchCost) -> tuple[DecidingCondition, ...]:
+        """Return for each prefix the comparisons with the best orders that end otherwise.
 
-class _Orders:
+        Raises:
+            LimitError: There are too many variables.
+        """
+        check_deciding(self.name, cost, MOST_DECIDED)
+        best: dict[int, tuple[float, tuple[str, ...]]] = {0: (-math.inf, ())}
+        order = plan.variables
+        conditions = []
+        for size in range(2, len(order) + 1):
+            prefix, full = OrderPlan(order[:size]), cost.mask(order[:size])
+            others = [
+                OrderPlan((*_best_order(full ^ last, cost, best)[1], variable))
+                for variable in order[: size - 1]
+                for last in [cost.mask((variable,))]
+            ]
+            conditions += tightest(size, prefix, others, cost)
+        return tuple(conditions)
+
+
+def _best_order(
+    subset: int, cost: BranchCost, best: dict[int, tuple[float, tuple[str, ...]]]
+) -> tuple[float, tuple[str, ...]]:
+    """Return what the best order of a set costs, and the order; those found are kept in `best`."""
+    if subset not in best:
+        options = []
+        for i, variable in enumerate(cost.variables):
+            if subset >> i & 1:
+                rest, order = _best_order(subset ^ 1 << i, cost, best)
+                options.append(
+                    (log_sum((rest, cost.step(subset ^ 1 << i, 1 << i))), order, variable)
+                )
+        least, order, variable = min(options, key=lambda option: option[0])
+        best[subset] = least, (*order, variable)
+    return best[subset]
+
+
+class Orders:
     """The cheapest order of each set: what it costs, and its last variable."""
 
     def __init__(self, cost: BranchCost, tables: Tables) -> None:

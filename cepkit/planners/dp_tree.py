@@ -10,14 +10,18 @@ known, and the rows, are ours.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from cepkit.costs.contract import BranchCost, CostModel
 from cepkit.pattern.normal_form import Branch
-from cepkit.plan.nodes import Pair, Tree, TreePlan
+from cepkit.plan.logarithms import log_sum
+from cepkit.plan.nodes import BranchPlan, Pair, Tree, TreePlan, as_tree, leaves, nodes_of
 from cepkit.planners.contract import Observer
+from cepkit.planners.deciding import DecidingCondition, check_deciding, tightest
 from cepkit.planners.exact import best_plan
 from cepkit.planners.greedy import greedy_order
 from cepkit.planners.search import Search
@@ -30,6 +34,9 @@ _LOW_BITS = 8
 _SECONDS_A_SPLIT = 1e-9
 _SECONDS_A_DEAR_SPLIT = 2e-9
 """Where pairs that are looked at, or latency, cost as well. Measured, and more than most need."""
+
+MOST_DECIDED = 7
+"""Variables for which what decided is worked out in some tenths of a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +65,57 @@ class DpTree:
         known = min((TreePlan(best_tree(ready, order)) for order in orders), key=ready.of)
         plain = ready.pairs is None and ready.waiting is None
         estimate = 3.0**n / 2 * (_SECONDS_A_SPLIT if plain else _SECONDS_A_DEAR_SPLIT)
-        best = best_plan(known, _Trees, search, self.seconds, estimate)
+        best = best_plan(known, Trees, search, self.seconds, estimate)
         assert isinstance(best, TreePlan)
         return best
 
+    def deciding(self, plan: BranchPlan, cost: BranchCost) -> tuple[DecidingCondition, ...]:
+        """Return for each node the comparisons with the best trees of its other splits.
 
-class _Trees:
+        Raises:
+            LimitError: There are too many variables.
+        """
+        check_deciding(self.name, cost, MOST_DECIDED)
+        best: dict[int, tuple[float, Tree]] = {}
+        conditions: list[DecidingCondition] = []
+        for step, node in enumerate(nodes_of(as_tree(plan).root), 1):
+            left, right = cost.mask(leaves(node.left)), cost.mask(leaves(node.right))
+            others = [
+                TreePlan(Pair(_best_tree(one, cost, best)[1], _best_tree(other, cost, best)[1]))
+                for one, other in _parts(left | right)
+                if {one, other} != {left, right}
+            ]
+            conditions += tightest(step, TreePlan(node), others, cost)
+        return tuple(conditions)
+
+
+def _parts(subset: int) -> Iterator[tuple[int, int]]:
+    """Yield each way to part a set in two, once."""
+    rest = subset & (subset - 1)
+    right = rest
+    while right:
+        yield subset ^ right, right
+        right = (right - 1) & rest
+
+
+def _best_tree(
+    subset: int, cost: BranchCost, best: dict[int, tuple[float, Tree]]
+) -> tuple[float, Tree]:
+    """Return what the best tree of a set costs without leaves, and the tree; kept in `best`."""
+    if subset not in best:
+        if subset & (subset - 1) == 0:
+            best[subset] = -math.inf, cost.variables[subset.bit_length() - 1]
+        else:
+            options = []
+            for one, other in _parts(subset):
+                (first, left), (second, right) = (_best_tree(s, cost, best) for s in (one, other))
+                total = log_sum((first, second, cost.join(one, other)))
+                options.append((total, Pair(left, right)))
+            best[subset] = min(options, key=lambda option: option[0])
+    return best[subset]
+
+
+class Trees:
     """The least cost of a tree of each set; its split is worked out for those of the best."""
 
     def __init__(self, cost: BranchCost, tables: Tables) -> None:
@@ -80,6 +132,11 @@ class _Trees:
         """Fill in the sets with these low parts."""
         n, low_bits = len(self._cost.variables), self._low_bits
         least_trees(begin, end, low_bits, n, self._tables, self._best, self._rows, self._floors)
+
+    @property
+    def least(self) -> float:
+        """What the best tree costs, without its leaves and what is kept at its root."""
+        return float(self._best[-1])
 
     def plan(self) -> TreePlan:
         """Return the tree of the best splits."""

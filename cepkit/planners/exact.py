@@ -42,8 +42,8 @@ def _tables(cost: BranchCost, shift: float) -> Tables:
             set of all variables costs to keep.
     """
     n = len(cost.variables)
-    kept = np.zeros(1 << n) if cost.kept is None else _divided(cost.kept.table(), shift)
-    kept[0] = kept[-1] = 0.0
+    alive = np.zeros(1 << n) if cost.alive is None else _divided(cost.alive.table(), shift)
+    alive[0] = alive[-1] = 0.0
     between = side = last = held = _NOTHING
     if cost.pairs is not None:
         between = cost.pairs.between.table() - shift
@@ -55,7 +55,7 @@ def _tables(cost: BranchCost, shift: float) -> Tables:
         last = np.zeros(1 << n)
         for i, probability in enumerate(cost.waiting.last):
             last[1 << i : 2 << i] = last[: 1 << i] + probability
-    return Tables(kept, between, side, last, held)
+    return Tables(alive, between, side, last, held)
 
 
 def _divided(logarithms: Floats, shift: float) -> Floats:
@@ -125,8 +125,8 @@ def _own_cost(cost: BranchCost, plan: BranchPlan) -> float:
     """Return what a plan costs without what it has in common with all plans of its kind."""
     *inner, last = cost.steps(plan)
     joining = cost.step if isinstance(plan, OrderPlan) else cost.join
-    whole = replace(cost, kept=None)
-    of_last = (whole.step if isinstance(plan, OrderPlan) else whole.join)(*last)
+    stepwise = replace(cost, alive=None)
+    of_last = (stepwise.step if isinstance(plan, OrderPlan) else stepwise.join)(*last)
     return log_sum([*(joining(*step) for step in inner), of_last])
 
 

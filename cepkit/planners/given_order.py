@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cepkit.costs.contract import CostModel
+from cepkit.costs.contract import BranchCost, CostModel
 from cepkit.pattern.normal_form import Branch
-from cepkit.plan.nodes import OrderPlan
+from cepkit.plan.nodes import BranchPlan, OrderPlan
 from cepkit.planners.contract import Observer
+from cepkit.planners.deciding import DecidingCondition
 from cepkit.planners.search import report_plan
 from cepkit.statistics.model import Statistics
 
@@ -33,3 +34,7 @@ class GivenOrder:
         order = OrderPlan(branch.variables)
         report_plan(order, branch, statistics, cost, observe)
         return order
+
+    def deciding(self, _plan: BranchPlan, _cost: BranchCost) -> tuple[DecidingCondition, ...]:
+        """Return nothing: no cost is compared."""
+        return ()

@@ -7,12 +7,14 @@ Source: GREEDY of *Join Query Optimization Techniques for Complex Event Processi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cepkit.costs.contract import BranchCost, CostModel
 from cepkit.pattern.normal_form import Branch
-from cepkit.plan.nodes import OrderPlan
+from cepkit.plan.nodes import BranchPlan, OrderPlan
 from cepkit.planners.contract import Observer
+from cepkit.planners.deciding import DecidingCondition, Next
 from cepkit.planners.search import Search
 from cepkit.statistics.model import Statistics
 
@@ -38,6 +40,10 @@ class Greedy:
         search.end()
         return order
 
+    def deciding(self, plan: BranchPlan, cost: BranchCost) -> tuple[DecidingCondition, ...]:
+        """Return for each step the comparisons with the other variables that were left."""
+        return order_conditions(plan.variables, cost)
+
 
 def greedy_order(cost: BranchCost) -> tuple[str, ...]:
     """Return the order of cheapest next steps."""
@@ -52,3 +58,18 @@ def greedy_order(cost: BranchCost) -> tuple[str, ...]:
         left.remove(cheapest)
         bound |= cost.mask((cheapest,))
     return tuple(order)
+
+
+def order_conditions(order: Sequence[str], cost: BranchCost) -> tuple[DecidingCondition, ...]:
+    """Return what decided a greedy order: each step against all that could stand there."""
+    place = cost.variables.index
+    return tuple(
+        DecidingCondition(
+            step,
+            Next(tuple(order[: step - 1]), chosen),
+            Next(tuple(order[: step - 1]), other),
+            first=place(chosen) < place(other),
+        )
+        for step, chosen in enumerate(order, 1)
+        for other in sorted(order[step:], key=place)
+    )

@@ -98,7 +98,7 @@ def _descend(order: Orders, cost: BranchCost, search: Search, rng: np.random.Gen
     moves = _moves(len(order))
     packed = _packed(cost)
     search.examined += 1
-    _found(order, cost, search)
+    _report(order, cost, search)
     improvements = 1
     while improvements and len(moves) and not search.out_of_time:
         shift = cost.of(_plan(order, cost))
@@ -106,10 +106,10 @@ def _descend(order: Orders, cost: BranchCost, search: Search, rng: np.random.Gen
             return
         _, improvements = improve(order, moves[rng.permutation(len(moves))], *packed, shift)
         search.examined += len(moves)
-        _found(order, cost, search)
+        _report(order, cost, search)
 
 
-def _found(order: Orders, cost: BranchCost, search: Search) -> None:
+def _report(order: Orders, cost: BranchCost, search: Search) -> None:
     search.offer(_plan(order, cost))
 
 
@@ -123,7 +123,7 @@ def _packed(cost: BranchCost) -> tuple[Packed, Packed, Packed, Packed, Floats]:
     absent = SetFunction(()).packed
     pairs, waiting = cost.pairs, cost.waiting
     return (
-        nothing if cost.kept is None else cost.kept.packed,
+        nothing if cost.alive is None else cost.alive.packed,
         nothing if pairs is None else pairs.between.packed,
         absent if pairs is None else pairs.side.packed,
         nothing if waiting is None else waiting.held.packed,
@@ -187,7 +187,7 @@ def _whole(function: Packed, running: float, least_member: float, mask: int) -> 
 @compiled
 def _order_cost(
     order: Orders,
-    kept: Packed,
+    alive: Packed,
     between: Packed,
     side: Packed,
     held: Packed,
@@ -201,20 +201,20 @@ def _order_cost(
     """
     looks, waits = side[2].size > 0, last.size > 0
     cost, bound, arrived = 0.0, 0, 0.0
-    of_kept, of_between, of_side, of_bound = 0.0, 0.0, 0.0, 0.0
-    least_kept, least_between = np.inf, np.inf
+    of_alive, of_between, of_side, of_bound = 0.0, 0.0, 0.0, 0.0
+    least_alive, least_between = np.inf, np.inf
     for place in range(order.size):
         variable = order[place]
         new = bound | (1 << variable)
-        of_kept = _extended(kept, of_kept, bound, variable)
-        least_kept = min(least_kept, kept[2][variable])
-        cost += np.exp(_whole(kept, of_kept, least_kept, new) - shift)
+        of_alive = _extended(alive, of_alive, bound, variable)
+        least_alive = min(least_alive, alive[2][variable])
+        cost += np.exp(_whole(alive, of_alive, least_alive, new) - shift)
         if looks:
             of_between = _extended(between, of_between, bound, variable)
             least_between = min(least_between, between[2][variable])
             alone = _extended(side, 0.0, 0, variable)
-            looked = _whole(between, of_between, least_between, new) + of_side + alone
-            cost += np.exp(looked - shift)
+            candidates = _whole(between, of_between, least_between, new) + of_side + alone
+            cost += np.exp(candidates - shift)
             of_side = _extended(side, of_side, bound, variable)
         if waits:
             if arrived > 0.0:
@@ -232,7 +232,7 @@ def _order_cost(
 def improve(
     order: Orders,
     moves: Orders,
-    kept: Packed,
+    alive: Packed,
     between: Packed,
     side: Packed,
     held: Packed,
@@ -245,14 +245,14 @@ def improve(
         order: The variables; changed in place.
         moves: Rows of three places: what stands at the first goes to the second, from there to
             the third, from there to the first; where the last two are equal the two are swapped.
-        kept: Of the cost, as are the four below: see `contract.BranchCost`.
+        alive: Of the cost, as are the four below: see `contract.BranchCost`.
         between: Of looking at pairs.
         side: Of looking at pairs; without members for nothing.
         held: Of waiting.
         last: Of waiting; empty for nothing.
         shift: A logarithm that costs are divided by.
     """
-    cost = _order_cost(order, kept, between, side, held, last, shift, np.inf)
+    cost = _order_cost(order, alive, between, side, held, last, shift, np.inf)
     improvements = 0
     for move in range(moves.shape[0]):
         i, j, k = moves[move]
@@ -262,7 +262,7 @@ def improve(
         else:
             order[i], order[j], order[k] = at_k, at_i, at_j
         most = cost * (1.0 - 1e-9)
-        new = _order_cost(order, kept, between, side, held, last, shift, most)
+        new = _order_cost(order, alive, between, side, held, last, shift, most)
         if new < most:
             cost = new
             improvements += 1

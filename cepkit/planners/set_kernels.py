@@ -20,17 +20,17 @@ _EQUAL = 1.0 - 1e-12
 
 
 class Tables(NamedTuple):
-    """What sets of variables cost, each table with a number for every set.
+    """The costs of sets of variables, each table with a number for every set.
 
     Attributes:
-        kept: What a set of partial matches costs.
+        alive: What a set of partial matches costs.
         between: The logarithm of what looking at pairs costs, without `side`; empty for nothing.
         side: The logarithm of each side's part of it; empty for nothing.
         last: The probability that the last event is of this set; empty where latency costs nothing.
         held: What a set costs that is looked at after the last event.
     """
 
-    kept: Floats
+    alive: Floats
     between: Floats
     side: Floats
     last: Floats
@@ -39,12 +39,7 @@ class Tables(NamedTuple):
 
 @compiled
 def best_orders(
-    begin: int,
-    end: int,
-    variables: int,
-    tables: Tables,
-    best: Floats,
-    choice: Choices,
+    begin: int, end: int, variables: int, tables: Tables, best: Floats, choice: Choices
 ) -> None:
     """Fill in, for the sets from `begin` to `end`, the cheapest order's cost and last variable.
 
@@ -56,10 +51,10 @@ def best_orders(
         best: The least costs; those of smaller sets are known, that of the empty set is 0.
         choice: The last variable of the best order, -1 where it costs more than 1.
     """
-    kept, between, side, last, held = tables
+    alive, between, side, last, held = tables
     for subset in range(begin, end):
-        least, taken = np.inf, -1
-        if kept[subset] <= 1.0:
+        least, last_of_best = np.inf, -1
+        if alive[subset] <= 1.0:
             for variable in range(variables - 1, -1, -1):
                 bit = 1 << variable
                 if not subset & bit:
@@ -71,10 +66,10 @@ def best_orders(
                 if last.size:
                     cost += last[rest] * held[bit]
                 if cost < least * _EQUAL:
-                    least, taken = cost, variable
-        least += kept[subset]
+                    least, last_of_best = cost, variable
+        least += alive[subset]
         best[subset] = least if least <= 1.0 else np.inf
-        choice[subset] = taken if least <= 1.0 else -1
+        choice[subset] = last_of_best if least <= 1.0 else -1
 
 
 @compiled
@@ -87,14 +82,14 @@ def best_split(subset: int, variables: int, tables: Tables, best: Floats) -> int
         tables: What sets cost.
         best: The least costs, leaves not counted, as `least_trees` fills them in.
     """
-    least, taken = np.inf, -1
+    least, choice = np.inf, -1
     # First the trees that lean left, the last variable first: they win ties.
     for variable in range(variables - 1, -1, -1):
         right = 1 << variable
         if subset & right:
             cost = _joined(subset, right, tables, best)
             if cost < least * _EQUAL:
-                least, taken = cost, right
+                least, choice = cost, right
     # Each split once: the lowest variable is always on the left.
     rest = subset & (subset - 1)
     right = rest
@@ -102,9 +97,9 @@ def best_split(subset: int, variables: int, tables: Tables, best: Floats) -> int
         if best[subset ^ right] + best[right] < least:
             cost = _joined(subset, right, tables, best)
             if cost < least * _EQUAL:
-                least, taken = cost, right
+                least, choice = cost, right
         right = (right - 1) & rest
-    return taken
+    return choice
 
 
 @compiled
@@ -148,7 +143,7 @@ def least_trees(
         rows: Room for as many numbers as there are sets.
         floors: Room for as many as there are high parts.
     """
-    kept = tables.kept
+    alive = tables.alive
     plain = not tables.between.size and not tables.last.size
     lows = np.empty(1 << low_bits, np.int64)
     for low in range(begin, end):
@@ -175,7 +170,7 @@ def least_trees(
                     rows[first + width - 1] = floors[high] = 0.0
                 continue
             least = np.inf
-            if kept[subset] <= 1.0:
+            if alive[subset] <= 1.0:
                 # Each split once: the lowest variable of the high part is always on the left.
                 rest = high & (high - 1)
                 right = rest
@@ -195,7 +190,7 @@ def least_trees(
                     if not right:
                         break
                     right = (right - 1) & rest
-                least += kept[subset]
+                least += alive[subset]
             best[subset] = least if least <= 1.0 else np.inf
             rows[first + width - 1] = best[subset]
             floors[high] = min(floor, best[subset])

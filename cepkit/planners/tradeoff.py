@@ -133,13 +133,13 @@ def weigh(
         for alpha in alphas
     ]
     branches = normal_form(query)
-    kept, waited = (
+    alive, waited = (
         [model.on(branch, statistics) for branch in branches]
         for model in (PARTIAL_MATCHES, Latency(output))
     )
     rows = []
     for (alpha, plan), parts in zip(plans, comparable([plan for _, plan in plans]), strict=True):
-        work, waiting = query_cost(kept, parts), query_cost(waited, parts)
+        work, waiting = query_cost(alive, parts), query_cost(waited, parts)
         rows.append(Weighed(plan.planner, alpha, plan, work, waiting))
     return Tradeoff(tuple(_marked(row, rows) for row in rows))
 

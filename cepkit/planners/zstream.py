@@ -10,15 +10,16 @@ Applications* (VLDB 2018), section 7.1.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cepkit.costs.contract import BranchCost, CostModel
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log_sum
-from cepkit.plan.nodes import Pair, Tree, TreePlan
+from cepkit.plan.nodes import BranchPlan, Pair, Tree, TreePlan, as_tree, leaves, nodes_of
 from cepkit.planners.contract import Observer
-from cepkit.planners.greedy import greedy_order
+from cepkit.planners.deciding import DecidingCondition
+from cepkit.planners.greedy import greedy_order, order_conditions
 from cepkit.planners.search import TOLERANCE, Search
 from cepkit.statistics.model import Statistics
 
@@ -51,12 +52,47 @@ class ZStream:
         search.end()
         return tree
 
+    def deciding(self, plan: BranchPlan, cost: BranchCost) -> tuple[DecidingCondition, ...]:
+        """Return for each node its tree against the best tree of every other split.
+
+        Before them stand the comparisons that decided the order of the leaves, if any did.
+        """
+        tree = as_tree(plan).root
+        order = leaves(tree)
+        of_order = order_conditions(order, cost) if self.greedy else ()
+        before = len(order) if self.greedy else 0
+        return (*of_order, *_node_conditions(tree, _splits(cost, order), before))
+
+
+def _node_conditions(
+    tree: Tree, splits: Mapping[tuple[str, ...], Sequence[Tree]], before: int
+) -> Iterator[DecidingCondition]:
+    """Yield what decided the nodes of a tree, from below."""
+    for step, node in enumerate(nodes_of(tree), before + 1):
+        for other in splits[leaves(node)]:
+            if other != node:
+                yield DecidingCondition(
+                    step, TreePlan(node), TreePlan(other), tolerance=2 * TOLERANCE
+                )
+
 
 def best_tree(cost: BranchCost, order: Sequence[str]) -> Tree:
     """Return the cheapest tree whose leaves are, from left to right, those of `order`."""
+    return _best_trees(cost, order)[0, len(order)][1]
+
+
+def _best_trees(
+    cost: BranchCost, order: Sequence[str], splits: dict[tuple[str, ...], list[Tree]] | None = None
+) -> dict[tuple[int, int], tuple[float, Tree]]:
+    """Return the best tree of each stretch of leaves, and what it costs without its leaves.
+
+    Args:
+        cost: Of the branch.
+        order: The leaves.
+        splits: For the leaves of each stretch the best tree of each split, filled in.
+    """
     size = len(order)
     masks = [cost.mask((v,)) for v in order]
-    # For each stretch of leaves, by its begin and its end: its best tree without the leaves' cost.
     best: dict[tuple[int, int], tuple[float, Tree]] = {
         (i, i + 1): (-math.inf, v) for i, v in enumerate(order)
     }
@@ -64,13 +100,23 @@ def best_tree(cost: BranchCost, order: Sequence[str]) -> Tree:
         for begin in range(size - length + 1):
             end = begin + length
             cheapest: tuple[float, Tree] | None = None
+            trees = []
             # From the right: of equals the tree that leans left.
             for middle in range(end - 1, begin, -1):
                 (left_cost, left), (right_cost, right) = best[begin, middle], best[middle, end]
                 joined = cost.join(sum(masks[begin:middle]), sum(masks[middle:end]))
                 total = log_sum((left_cost, right_cost, joined))
+                trees.append(Pair(left, right))
                 if cheapest is None or total < cheapest[0] - TOLERANCE:
-                    cheapest = total, Pair(left, right)
+                    cheapest = total, trees[-1]
             assert cheapest is not None
             best[begin, end] = cheapest
-    return best[0, size][1]
+            if splits is not None:
+                splits[tuple(order[begin:end])] = list(trees)
+    return best
+
+
+def _splits(cost: BranchCost, order: Sequence[str]) -> dict[tuple[str, ...], list[Tree]]:
+    splits: dict[tuple[str, ...], list[Tree]] = {}
+    _best_trees(cost, order, splits)
+    return splits

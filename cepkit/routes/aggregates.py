@@ -49,10 +49,6 @@ class Way:
 def way_of(query: Query, method: str) -> Way:
     """Return how a query is aggregated.
 
-    Args:
-        query: With its aggregates.
-        method: One of `METHODS`.
-
     Raises:
         UnsupportedError: The method cannot; the error says what in the query, and points at it.
     """
@@ -130,11 +126,11 @@ def aggregate_columns(
     """
     assert way.sequence is not None
     check_kinds(query, columns.kinds)
-    moments, group_rows, chosen, reason = aggregate_sequence(
+    moments, group_rows, method_name, reason = aggregate_sequence(
         columns, way.sequence, way.method, functions, emit, interpreted=interpreted
     )
     table = columns_of(moments, functions, columns, schema, query.group_by, group_rows, emit)
-    return Aggregates(query, emit, chosen, reason or way.reason, table)
+    return Aggregates(query, emit, method_name, reason or way.reason, table)
 
 
 def aggregate_sequence(

@@ -27,7 +27,7 @@ from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.slices.blocks import Block, Members
 from cepkit.errors import LimitError
 from cepkit.memory import Room
-from cepkit.pattern.conditions import Aggregate, Expression, variables_of, walk
+from cepkit.pattern.conditions import is_filter, variables_of
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.normal_form import normal_form
@@ -113,10 +113,10 @@ def aggregate_blocks(
     """
     bare = without_aggregates(query)
     groups, group_rows = groups_of(columns, query.group_by)
-    given = (columns, blocks, bare, functions, groups, emit, len(group_rows))
-    moments = None if interpreted else _moments(*given, by_lanes=True)
+    arguments = (columns, blocks, bare, functions, groups, emit, len(group_rows))
+    moments = None if interpreted else _moments(*arguments, by_lanes=True)
     if moments is None:
-        moments = _moments(*given, by_lanes=False)
+        moments = _moments(*arguments, by_lanes=False)
     assert moments is not None
     if emit == "total" and query.group_by:
         moments = moments.take(np.flatnonzero(moments.new))
@@ -156,26 +156,22 @@ def triggers_of(query: Query, columns: EventColumns, groups: Groups) -> Triggers
     These are the events of a variable that no other one must follow, which fulfil the conditions
     about that event alone.
     """
-    found = np.zeros(len(columns), dtype=np.bool_)
+    is_trigger = np.zeros(len(columns), dtype=np.bool_)
     for branch in normal_form(query):
         for event in branch.positive:
             if branch.after(event.variable) & set(branch.variables):
                 continue
-            found |= passing(
+            is_trigger |= passing(
                 columns,
                 event,
                 [
                     without_not(condition)
                     for condition in branch.conditions
-                    if variables_of(condition) == {event.variable} and not _of_sets(condition)
+                    if is_filter(condition) and event.variable in variables_of(condition)
                 ],
             )
-    rows = np.flatnonzero(found)
+    rows = np.flatnonzero(is_trigger)
     return Triggers(rows, columns.ts[rows], groups[rows])
-
-
-def _of_sets(condition: Expression) -> bool:
-    return any(isinstance(node, Aggregate) for node in walk(condition))
 
 
 def _moments(
@@ -201,18 +197,23 @@ def _moments(
         gathering.add(block, program.variables)
         if lanes is not None and not matched.fits(gathering.events, lanes):
             return None
-    whole = gathering.matched()
+    matched_rows = gathering.matched()
     triggers = triggers_of(query, columns, groups)
     if emit in ("trigger", "changes"):
         return matched.aggregate(
-            whole, triggers, columns.ts, together, lanes, changes=emit == "changes"
+            matched_rows, triggers, columns.ts, together, lanes, changes=emit == "changes"
         )
     if emit == "new":
-        slots = np.searchsorted(triggers.rows, whole.last)
-        return matched.parts(whole, slots, triggers.ts, triggers.groups, together, lanes)
+        slots = np.searchsorted(triggers.rows, matched_rows.last)
+        return matched.parts(matched_rows, slots, triggers.ts, triggers.groups, together, lanes)
     numbers = np.arange(size, dtype=np.int32)
     return matched.parts(
-        whole, whole.groups.astype(np.int64), np.zeros(size, np.int64), numbers, together, lanes
+        matched_rows,
+        matched_rows.groups.astype(np.int64),
+        np.zeros(size, np.int64),
+        numbers,
+        together,
+        lanes,
     )
 
 
@@ -244,8 +245,8 @@ class _Gathering:
         partial = {v for v in self._names if any(v not in b.variables for b in branches)}
         partial |= {v for branch in branches for v, _, _ in branch.repeated}
         positions = {variable: i for i, variable in enumerate(self._names)}
-        found = lanes_of(together.functions[1:], positions, columns, partial)
-        self.lanes: Lanes | None = found if by_lanes else None
+        lanes = lanes_of(together.functions[1:], positions, columns, partial)
+        self.lanes: Lanes | None = lanes if by_lanes else None
         self.events = 0
         self._event = reader(together, self._names, columns)
         self._parts: list[Matched] = []
@@ -256,11 +257,11 @@ class _Gathering:
     def add(self, block: Block, variables: Sequence[str]) -> None:
         """Add some matches that bind some variables."""
         members = {v: block.members(v) for v in variables}
-        sets = {v: found for v, found in members.items() if found is not None}
+        sets = {v: each for v, each in members.items() if each is not None}
         single = {v: block.events(v) for v in variables if v not in sets}
         self.events += sum(map(len, single.values())) + sum(len(s.rows) for s in sets.values())
-        begins = np.minimum.reduce([*single.values(), *(found.first for found in sets.values())])
-        ends = np.maximum.reduce([*single.values(), *(found.last for found in sets.values())])
+        begins = np.minimum.reduce([*single.values(), *(each.first for each in sets.values())])
+        ends = np.maximum.reduce([*single.values(), *(each.last for each in sets.values())])
         values: Tracks | list[Element]
         if self.lanes is None:
             values = self._elements(len(begins), single, sets)
@@ -285,10 +286,10 @@ class _Gathering:
 
     def _merge(self) -> int:
         """Add up the matches that no row of the output can tell apart; return the bytes added."""
-        whole = matched.merged(self._parts, self._together)
-        more = whole.size - sum(part.size for part in self._parts)
-        self._parts = [whole]
-        self._held, self._most = len(whole), max(_MERGED, 2 * len(whole))
+        merged = matched.merged(self._parts, self._together)
+        more = merged.size - sum(part.size for part in self._parts)
+        self._parts = [merged]
+        self._held, self._most = len(merged), max(_MERGED, 2 * len(merged))
         return more
 
     def _elements(
@@ -316,7 +317,7 @@ class _Gathering:
         tracks = tracks_for(lanes, size)
         tracks.counts[:] = 1
         tracks.leasts[:] = NOTHING
-        for positions, given, out, join in (
+        for positions, values, out, join in (
             (lanes.int_at, lanes.ints, tracks.ints, np.add),
             (lanes.float_at, lanes.floats, tracks.floats, np.add),
             (lanes.least_at, lanes.leasts, tracks.leasts, np.minimum),
@@ -324,11 +325,11 @@ class _Gathering:
             for lane, position in enumerate(positions):
                 variable = self._names[position]
                 if variable in single:
-                    out[lane] = given[lane, single[variable]]
+                    out[lane] = values[lane, single[variable]]
                 elif variable in sets:
-                    found = sets[variable]
+                    members = sets[variable]
                     if size:
-                        out[lane] = join.reduceat(given[lane, found.rows], found.starts[:-1])
+                        out[lane] = join.reduceat(values[lane, members.rows], members.starts[:-1])
         return tracks
 
     def matched(self) -> Matched:

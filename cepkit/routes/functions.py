@@ -18,26 +18,22 @@ from cepkit.stream.stream import Stream
 def functions_of(query: Query, further: Mapping[str, Function]) -> dict[str, Function]:
     """Return the functions of a query's AGG and some more.
 
-    Args:
-        query: The query.
-        further: More of them.
-
     Raises:
         PatternError: There is none; one is about a variable that matches do not have, or has the
             name of another column.
     """
-    found: dict[str, Function] = {}
+    functions: dict[str, Function] = {}
     for aggregate in query.aggregates:
         name, bracket, rest = aggregate_text(aggregate).partition("(")
-        found[name.lower() + bracket + rest] = function_of(aggregate)
+        functions[name.lower() + bracket + rest] = function_of(aggregate)
     for name in further:
-        if name in found or name in (TIME, CAUSE, NEW):
+        if name in functions or name in (TIME, CAUSE, NEW):
             raise PatternError(
                 f"an aggregate with the name '{name}', which another column of the result has",
                 hint="give it another name",
             )
-    found.update(further)
-    if not found:
+    functions.update(further)
+    if not functions:
         raise PatternError(
             "nothing to aggregate: the pattern has no AGG",
             expected=f"AGG with {NAMES}, as in AGG SUM(c.price)",
@@ -51,7 +47,7 @@ def functions_of(query: Query, further: Mapping[str, Function]) -> dict[str, Fun
                     f"an aggregate of '{variable}', which matches do not have",
                     expected=f"one of {', '.join(names)}",
                 )
-    return found
+    return functions
 
 
 def carrying(stream: Stream, query: Query, functions: Mapping[str, Function]) -> Stream:
@@ -59,8 +55,8 @@ def carrying(stream: Stream, query: Query, functions: Mapping[str, Function]) ->
     columns = stream.schema.columns
     if columns is None:
         return stream
-    shown = {*query.group_by, *attributes_of(functions)}
-    schema = replace(stream.schema, columns=(*columns, *sorted(shown - {*columns})))
+    names = {*query.group_by, *attributes_of(functions)}
+    schema = replace(stream.schema, columns=(*columns, *sorted(names - {*columns})))
     return Stream(stream.source, schema, stream.column_names)
 
 

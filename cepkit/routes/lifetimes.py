@@ -82,10 +82,16 @@ class Lifetimes:
         if self._numbers is None:
             return np.minimum(self._ts[begins], NEVER - 1 - self._length) + (self._length + 1)
         numbers = self._numbers
-        found = [numbers[rows] for rows in single.values()]
+        numbers_of_events = [numbers[rows] for rows in single.values()]
         if len(begins):
-            found += [np.minimum.reduceat(numbers[s.rows], s.starts[:-1]) for s in sets.values()]
-        first = np.minimum.reduce(found) if found else np.empty(0, dtype=np.int64)
+            numbers_of_events += [
+                np.minimum.reduceat(numbers[s.rows], s.starts[:-1]) for s in sets.values()
+            ]
+        first = (
+            np.minimum.reduce(numbers_of_events)
+            if numbers_of_events
+            else np.empty(0, dtype=np.int64)
+        )
         past = np.minimum(first - self._least + self._length, self._span - 1)
         base = self._parts[begins] * self._span
         at = np.searchsorted(self._arrived, base + past)

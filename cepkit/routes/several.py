@@ -213,18 +213,20 @@ def aggregate_several(
     plan = plan_sharing(sequences, functions, reasons, rates, sharing)
     results: dict[int, Aggregates] = {}
     for cluster in plan.clusters:
-        found = aggregate_cluster(cluster, sequences, dict(enumerate(functions)), columns, emit)
-        if found is None:
+        results_of_cluster = aggregate_cluster(
+            cluster, sequences, dict(enumerate(functions)), columns, emit
+        )
+        if results_of_cluster is None:
             reasons.update(dict.fromkeys(cluster.queries, "its numbers may be beyond 64 bits"))
             continue
-        found_moments, group_rows = found
+        found_moments, group_rows = results_of_cluster
         for q, moments in found_moments.items():
             table = columns_of(
                 moments, functions[q], columns, stream.schema, queries[q].group_by, group_rows,
                 emit,
             )  # fmt: skip
             results[q] = Aggregates(queries[q], emit, "shared-counters", cluster.reason, table)
-    kept = tuple(c for c in plan.clusters if c.queries[0] in results)
+    clusters = tuple(c for c in plan.clusters if c.queries[0] in results)
     for q, query in enumerate(queries):
         if q in results:
             continue
@@ -235,7 +237,7 @@ def aggregate_several(
                 columns, stream.schema, query, ways[q], functions[q], emit
             )
     return SeveralAggregates(
-        tuple(results[q] for q in range(len(queries))), SharingPlan(kept, reasons)
+        tuple(results[q] for q in range(len(queries))), SharingPlan(clusters, reasons)
     )
 
 
@@ -332,7 +334,7 @@ def plan_sharing(
     rates_of: RatesOf,
     sharing: Shared,
 ) -> SharingPlan:
-    """Return what is shared.
+    """Return the sharing plan of the queries.
 
     Args:
         sequences: The queries that may share, by number.

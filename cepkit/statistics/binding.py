@@ -12,14 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
 from cepkit.errors import StatisticsError
-from cepkit.pattern.canonical import (
-    CanonicalEvent,
-    SubPattern,
-    canonical,
-    canonical_event,
-    has_set_functions,
-)
-from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.canonical import CanonicalEvent, SubPattern, canonical, canonical_event
+from cepkit.pattern.conditions import has_set_functions, variables_of
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
@@ -63,7 +57,7 @@ def measured_form(branch: Branch, names: frozenset[str]) -> SubPattern:
 
 @dataclass(slots=True)
 class CanonicalStatistics:
-    """What statistics of patterns say of events and sub-patterns, whatever their names.
+    """Statistics of canonical events and sub-patterns, without the names of variables.
 
     Attributes:
         parts: The fields of the statistics, by name; what stands first counts.
@@ -105,10 +99,10 @@ class CanonicalStatistics:
                     self.filters.setdefault(filtered, values["filters"][name])
             for names in measured_sets(branch):
                 if names in values["selectivities"]:
-                    found = values["selectivities"][names], values["equalities"].get(names)
+                    selectivity = values["selectivities"][names], values["equalities"].get(names)
                     form = measured_form(branch, names)
-                    self.sets.setdefault(form, found)
-                    self.in_any_window.setdefault(replace(form, window=None), found)
+                    self.sets.setdefault(form, selectivity)
+                    self.in_any_window.setdefault(replace(form, window=None), selectivity)
         self.same_key.setdefault(partition_attributes(query), values["same_key"])
         self.missing = {**values["missing"], **self.missing}
         for keys in values["keys"]:
@@ -142,7 +136,7 @@ class CanonicalStatistics:
                 if equality is not None:
                     equalities[names] = equality
         read = attributes_read(query)
-        named = {name for event in events_of(query.structure) for name in event.types or ()}
+        type_names = {name for event in events_of(query.structure) for name in event.types or ()}
         absent = {name for part in self.parts for name in part["never_occurring"]}
         return {
             **self.parts[0],
@@ -156,7 +150,7 @@ class CanonicalStatistics:
             ),
             "missing": {name: share for name, share in self.missing.items() if name in read},
             "keys": tuple(k for names, k in self.keys.items() if read.issuperset(names)),
-            "never_occurring": tuple(sorted(named & absent)),
+            "never_occurring": tuple(sorted(type_names & absent)),
             "over_time": self._over_time(query),
             "forecast": None,
             "query": query,

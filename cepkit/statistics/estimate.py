@@ -19,8 +19,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepkit.pattern.canonical import SubPattern, has_set_functions
-from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.canonical import SubPattern
+from cepkit.pattern.conditions import has_set_functions, variables_of
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import events_of
@@ -81,8 +81,8 @@ def tally_slice(
             members[event.variable] = _passing(columns, branch, event.variable, rows)
             if alone in sets and alone not in tallies:
                 n = len(owned_rows(columns, rows, owned))
-                kept = len(owned_rows(columns, members[event.variable], owned))
-                tallies[alone] = Tally(alone, n, n, True, float(n), float(kept), float(n))
+                number = len(owned_rows(columns, members[event.variable], owned))
+                tallies[alone] = Tally(alone, n, n, True, float(n), float(number), float(n))
         for names in sorted(sets, key=sorted):
             if len(names) > 1 and names not in tallies:
                 form = measured_form(branch, names)
@@ -97,11 +97,7 @@ def tally_slice(
 
 
 def combine(
-    query: Query,
-    counts: StreamCounts,
-    slices: Iterable[Iterable[Tally]],
-    *,
-    partial: bool = False,
+    query: Query, counts: StreamCounts, slices: Iterable[Iterable[Tally]], *, partial: bool = False
 ) -> Statistics:
     """Return the statistics that the counts and the measured slices give.
 
@@ -134,7 +130,7 @@ def combine(
         for names, tallies in by_set.items()
         if any(tally.equal is not None for tally in tallies)
     }
-    named = {name for event in events_of(query.structure) for name in event.types or ()}
+    type_names = {name for event in events_of(query.structure) for name in event.types or ()}
     return Statistics(
         rates,
         {min(names): share.share for names, share in shares.items() if len(names) == 1},
@@ -144,7 +140,7 @@ def combine(
         counts.dropped,
         counts.first,
         counts.last,
-        tuple(sorted(name for name in named if not counts.by_type.get(name))),
+        tuple(sorted(name for name in type_names if not counts.by_type.get(name))),
         equalities,
         counts.details.missing,
         counts.details.over_time,
@@ -185,7 +181,7 @@ def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:
     share = min(1.0, held / total)
     if all(tally.exact for tally in tallies) and not partial:
         return Selectivity(share)
-    drawn = sum(tally.drawn for tally in tallies)
+    sampled = sum(tally.drawn for tally in tallies)
     # Of the draws inside the slices, which are independent,
     rest = min(1.0, held / reached) if reached else 0.0
     variance = sum(
@@ -201,8 +197,8 @@ def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:
             )
             variance = max(variance, apart * len(measured) / (len(measured) - 1))
         variance = max(variance, share * (1 - share) / total)
-    floor = 0.5 / (drawn + 1) * (reached / total if reached else 1.0)
-    return Selectivity(share or floor, drawn, math.sqrt(variance))
+    floor = 0.5 / (sampled + 1) * (reached / total if reached else 1.0)
+    return Selectivity(share or floor, sampled, math.sqrt(variance))
 
 
 def _part(tally: Tally) -> float:
@@ -212,8 +208,8 @@ def _part(tally: Tally) -> float:
 
 def _without_set_functions(branch: Branch) -> Branch:
     """Return a branch without its conditions on whole sets: here events are drawn, not sets."""
-    kept = tuple(c for c in branch.conditions if not has_set_functions(c))
-    return replace(branch, conditions=kept)
+    conditions = tuple(c for c in branch.conditions if not has_set_functions(c))
+    return replace(branch, conditions=conditions)
 
 
 def _passing(columns: EventColumns, branch: Branch, variable: str, rows: Rows) -> Rows:

@@ -98,7 +98,7 @@ class Statistics(WithPrinter):
         missing = {
             n: checked_share(s, f"what is missing of '{n}'") for n, s in self.missing.items()
         }
-        for names in (*map(_alone, filters), *shares, *equal):
+        for names in (*({name} for name in filters), *shares, *equal):
             for variable in sorted(names):
                 _check_known(variable, rates)
         for event in () if self.query is None else events_of(self.query.structure):
@@ -204,6 +204,12 @@ class Statistics(WithPrinter):
         _check_known(variable, self.rates)
         return self._edited(rates={**self.rates, variable: rate})
 
+    def with_rates(self, rates: Mapping[str, float]) -> Statistics:
+        """Return the same with other rates (see `with_rate`) of some variables."""
+        for variable in rates:
+            _check_known(variable, self.rates)
+        return self._edited(rates={**self.rates, **rates})
+
     def with_filter(self, variable: str, share: float) -> Statistics:
         """Return the same with another share of events that pass the variable's own conditions."""
         _check_known(variable, self.rates)
@@ -276,10 +282,6 @@ def _values_of(statistics: Statistics) -> dict[str, Any]:
 def _rounded(number: float) -> int:
     """Return the nearest integer; one out of all bounds for infinity, which has none."""
     return round(min(number, 1e300))
-
-
-def _alone(variable: str) -> frozenset[str]:
-    return frozenset((variable,))
 
 
 def _check_known(variable: str, known: Iterable[str]) -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cepkit.errors import StatisticsError
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
+from cepkit.stream.shapes import Time
 
 MOST_BUCKETS = 60
 """As many as a narrow figure shows."""
@@ -31,7 +32,7 @@ class OverTime:
             conditions.
     """
 
-    begin: int
+    begin: Time
     bucket_seconds: float
     counts: Mapping[str, tuple[int, ...]]
 
@@ -142,8 +143,8 @@ class Buckets:
         """
         if first == last:
             return cls(first, _SECOND, 1)  # one moment has no rate: as if it were a second
-        wanted = min(MOST_BUCKETS, max(1, events // _EVENTS_PER_BUCKET))
-        length = -(-(last - first + 1) // wanted)
+        buckets = min(MOST_BUCKETS, max(1, events // _EVENTS_PER_BUCKET))
+        length = -(-(last - first + 1) // buckets)
         return cls(first, length, -(-(last - first + 1) // length))
 
     def counts(

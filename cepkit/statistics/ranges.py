@@ -83,10 +83,10 @@ class Pairs:
     def draw(self, rng: np.random.Generator, sample: int) -> tuple[Rows, dict[str, Rows]]:
         """Return the numbers of drawn pairs, all where there are no more, and their events."""
         if self.number <= sample:
-            drawn = np.arange(self.number)
+            numbers = np.arange(self.number)
         else:
-            drawn = np.sort(rng.integers(0, self.number, sample))
-        which = np.searchsorted(self.ends, drawn, side="right")
+            numbers = np.sort(rng.integers(0, self.number, sample))
+        which = np.searchsorted(self.ends, numbers, side="right")
         begins = np.concatenate(([0], self.ends[:-1]))
-        rows = self.second[self.low[which] + drawn - begins[which]]
-        return drawn, {self.order[0]: self.first[which], self.order[1]: rows}
+        rows = self.second[self.low[which] + numbers - begins[which]]
+        return numbers, {self.order[0]: self.first[which], self.order[1]: rows}

@@ -120,28 +120,21 @@ class Slice:
 
 
 def sampled(names: frozenset[str], part: Slice, rng: np.random.Generator, sample: int) -> Tally:
-    """Return what draws from one slice say about the conditions on a set of variables.
-
-    Args:
-        names: Two variables or more.
-        part: The slice.
-        rng: Of the draws.
-        sample: How many, at most.
-    """
+    """Return what draws from one slice say about the conditions on a set of variables."""
     order = part.in_order(names)
     first = owned_rows(part.columns, part.members[order[0]], part.owned)
     scope = Ranges(part.columns, part.branch, dict.fromkeys(names, part.keys))
     pairs = Pairs.of(scope, order, first, part.members[order[1]])
     if not pairs.number:
         return Tally(names, 0.0, 0, True, 0.0, 0.0, 0.0)
-    drawn, bound = pairs.draw(rng, sample)
-    weights = np.ones(len(drawn))
+    numbers, bound = pairs.draw(rng, sample)
+    weights = np.ones(len(numbers))
     for name in order[2:]:
         low, high, rows = scope.of(name, bound, part.members[name])
         widths = np.maximum(high - low, 0)
         weights = weights * widths
         some = widths > 0
-        bound = {variable: chosen[some] for variable, chosen in bound.items()}
+        bound = {variable: rows_of[some] for variable, rows_of in bound.items()}
         weights, low, widths = weights[some], low[some], widths[some]
         bound[name] = rows[low + (rng.random(len(low)) * widths).astype(np.int64)]
     held = part.holds(names, bound, len(weights))
@@ -153,8 +146,8 @@ def sampled(names: frozenset[str], part: Slice, rng: np.random.Generator, sample
     weights = weights * apart
     return Tally(
         names,
-        pairs.number * float(weights.sum()) / len(drawn),
-        len(drawn),
+        pairs.number * float(weights.sum()) / len(numbers),
+        len(numbers),
         len(order) == 2 and pairs.number <= sample,
         float(weights.sum()),
         float(weights[held].sum()),
@@ -191,29 +184,26 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
     scope = Ranges(part.columns, part.branch, _joined_keys(part.keys, of))
     first = first[of[order[0]][first] >= 0]
     pairs = Pairs.of(scope, order, first, second[of[order[1]][second] >= 0])
-    equal = pairs.number - int(np.count_nonzero(_agree(of[order[0]][both], of[order[1]][both])))
+    one, other = (of[name][both] for name in order)
+    equal = pairs.number - int(np.count_nonzero((one == other) & (one >= 0)))
     rest = [c for c in part.branch.conditions if variables_of(c) == names]
     if not equal or len(rest) == len(link.conditions):
-        one = 1.0 if equal else 0.0
-        return Tally(names, number, number, True, one, one, one, equal)
-    drawn, bound = pairs.draw(rng, sample)
+        share = 1.0 if equal else 0.0
+        return Tally(names, number, number, True, share, share, share, equal)
+    numbers, bound = pairs.draw(rng, sample)
     apart = bound[order[0]] != bound[order[1]]
-    held = part.holds(names, bound, len(drawn)) & apart
+    held = part.holds(names, bound, len(numbers)) & apart
     weight = float(np.count_nonzero(apart))
     return Tally(
         names,
         number,
-        len(drawn),
+        len(numbers),
         pairs.number <= sample,
         weight,
         float(np.count_nonzero(held)),
         weight,
         equal,
     )
-
-
-def _agree(one: Rows, other: Rows) -> Held:
-    return np.asarray((one == other) & (one >= 0))
 
 
 def _joined_keys(keys: Rows, of: Mapping[str, Rows]) -> dict[str, Rows]:

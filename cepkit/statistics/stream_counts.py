@@ -87,10 +87,10 @@ def readers(query: Query) -> dict[str, frozenset[str]]:
 
 def types_of_variables(query: Query, variables: Iterable[str]) -> frozenset[str] | None:
     """Return the types that some variables of a query take; None for any."""
-    wanted = set(variables)
+    variable_set = set(variables)
     types: set[str] = set()
     for event in events_of(query.structure):
-        if event.variable in wanted:
+        if event.variable in variable_set:
             if event.types is None:
                 return None
             types |= event.types
@@ -159,11 +159,11 @@ def _lateness(columns: EventColumns) -> Lateness:
 
 def _keys(columns: EventColumns, query: Query, source: KeySource) -> KeyCounts:
     read = [columns.attributes[name] for name in source.attributes]
-    wanted = _has_type(columns, types_of_variables(query, source.variables))
+    has_type = _has_type(columns, types_of_variables(query, source.variables))
     if not source.missing_agree:
         for column in read:
-            wanted &= ~column.missing()
-    rows = np.flatnonzero(wanted)
+            has_type &= ~column.missing()
+    rows = np.flatnonzero(has_type)
     codes = partition_of(columns, source.attributes)[rows]
     _, places, numbers = np.unique(codes, return_index=True, return_counts=True)
     best = most_frequent([column.take(rows[places]) for column in read], numbers)
@@ -197,5 +197,5 @@ def share_of_pairs(equal: int, pairs: int) -> float:
 def _has_type(columns: EventColumns, types: frozenset[str] | None) -> npt.NDArray[np.bool_]:
     if types is None:
         return np.ones(len(columns), dtype=np.bool_)
-    wanted = np.array([name in types for name in columns.type_names], dtype=np.bool_)
-    return wanted[columns.types] if len(wanted) else np.zeros(len(columns), dtype=np.bool_)
+    is_type = np.array([name in types for name in columns.type_names], dtype=np.bool_)
+    return is_type[columns.types] if len(is_type) else np.zeros(len(columns), dtype=np.bool_)

@@ -34,17 +34,17 @@ def together(queries: Sequence[Query]) -> Query:
     """
     if len(queries) == 1:
         return queries[0]
-    taken: set[str] = set()
+    used_names: set[str] = set()
     structures: list[Structure] = []
     conditions: list[Expression] = []
     for number, query in enumerate(queries, 1):
         names = {}
         for event in events_of(query.structure):
             name = event.variable
-            while name in taken:
+            while name in used_names:
                 name += f" of pattern {number}"
             names[event.variable] = name
-        taken |= {*names.values()}
+        used_names |= {*names.values()}
         structures.append(_renamed(query.structure, names))
         conditions += [_over(names, part) for part in conjuncts(query.where)]
     first = queries[0]

@@ -34,9 +34,7 @@ class Lateness:
 
 
 def check_lateness(
-    streaming: bool,
-    lateness: str | timedelta | None,
-    max_ahead: str | timedelta | None,
+    streaming: bool, lateness: str | timedelta | None, max_ahead: str | timedelta | None
 ) -> Lateness | None:
     """Return how late the events of a source may come; None where it is no streaming DataFrame.
 

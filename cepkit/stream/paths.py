@@ -14,17 +14,13 @@ Error = TypeVar("Error", bound=CepkitError)
 _SHOWN = 200
 
 
-def path_of(given: str | os.PathLike[str], kind: type[CepkitError] = CepkitError) -> Path:
+def path_of(path: str | os.PathLike[str], kind: type[CepkitError] = CepkitError) -> Path:
     """Return the path that a user gave, ``~`` expanded; there need not be anything.
-
-    Args:
-        given: The path.
-        kind: The error to raise.
 
     Raises:
         CepkitError: No file can have that path.
     """
-    text = os.fspath(given)
+    text = os.fspath(path)
     if not isinstance(text, str):
         raise kind(f"a path of the type {type(text).__name__}", expected="a text, or a Path")
     if not text:

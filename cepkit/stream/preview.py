@@ -17,7 +17,7 @@ _WIDTH = 36
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What is shown of a stream.
+    """The first rows of a stream, and how they are read, to be shown.
 
     Attributes:
         title: What the source is and how many rows it has.
@@ -51,8 +51,8 @@ class Preview:
             f"{html_text(self._facts())}<br>columns: {html_text(self._listed())}</p>",
         ]
         if self.rows is not None and len(self.rows):
-            shown = shown_columns(self.names, self.schema)
-            head = "".join(f"<th>{html_text(_cut(name))}</th>" for name in shown)
+            columns = shown_columns(self.names, self.schema)
+            head = "".join(f"<th>{html_text(_cut(name))}</th>" for name in columns)
             parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>")
             for row in self._cells():
                 cells = "".join(f"<td>{html_text(_cut(cell))}</td>" for cell in row)

@@ -23,6 +23,7 @@ UNITS: Mapping[str, int] = {
 UNIT_NAMES = ("s", "ms", "us", "ns", "min", "h", "d")
 
 _FIXED_OFFSET = re.compile(r"[+-](0\d|1[0-8]):[0-5]\d")
+_LISTED = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,34 +91,21 @@ class Schema:
         return replace(self, arrival=None, columns=())
 
     def carried(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the columns that go to the output, in the source's order.
-
-        Args:
-            names: The columns of the source.
-        """
+        """Return the columns that go to the output, in the source's order."""
         known = tuple(names)
         if self.columns is None:
             return known
-        wanted = {self.time, self.type, *self.columns}
-        return tuple(name for name in known if name in wanted)
+        required = {self.time, self.type, *self.columns}
+        return tuple(name for name in known if name in required)
 
     def needed(self, names: Iterable[str], attributes: Iterable[str]) -> tuple[str, ...]:
-        """Return the columns to load: those for the output and those that conditions read.
-
-        Args:
-            names: The columns of the source.
-            attributes: The columns that conditions read.
-        """
+        """Return the columns to load: those for the output and those that conditions read."""
         known = tuple(names)
-        wanted = {*self.carried(known), *attributes, self.arrival}
-        return tuple(name for name in known if name in wanted)
+        required = {*self.carried(known), *attributes, self.arrival}
+        return tuple(name for name in known if name in required)
 
     def check(self, names: Iterable[str], attributes: Iterable[str] = ()) -> None:
         """Check that a source has the columns that are asked of it, each once.
-
-        Args:
-            names: The columns of the source.
-            attributes: The columns that conditions read.
 
         Raises:
             StreamError: One is missing or there twice.
@@ -140,9 +128,9 @@ class Schema:
             )
 
 
-def _listed(names: tuple[str, ...], limit: int = 30) -> str:
-    more = f", and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
+def _listed(names: tuple[str, ...]) -> str:
+    more = f", and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
 
 
 def _check_zone(name: str) -> None:

@@ -96,14 +96,7 @@ def column_names(source: Any) -> tuple[str, ...]:
 def first_rows(
     source: Any, columns: tuple[str, ...], names: tuple[str, ...], count: int
 ) -> pa.Table:
-    """Return columns of the first rows; of a Spark DataFrame no rows.
-
-    Args:
-        source: The source.
-        columns: The columns to take.
-        names: All columns of the source.
-        count: How many rows.
-    """
+    """Return columns of the first rows; of a Spark DataFrame no rows."""
     if is_spark(source):
         written = dict(source.dtypes)
         return pa.table({name: pa.array([], _spark_type(written[name], name)) for name in columns})
@@ -149,9 +142,9 @@ def _unreadable(rows: Any, error: Exception) -> StreamError:
         except _UNREADABLE as reason:
             what, error = f"the column '{name}' of the DataFrame", reason
             break
-    said = error.args[0] if isinstance(error, pa.ArrowException) and error.args else error
+    detail = error.args[0] if isinstance(error, pa.ArrowException) and error.args else error
     return StreamError(
-        f"{what} cannot be read: {said}",
+        f"{what} cannot be read: {detail}",
         expected="values of one type in each column",
         hint="convert that column, or leave it out by columns=",
     )
@@ -159,10 +152,6 @@ def _unreadable(rows: Any, error: Exception) -> StreamError:
 
 def _spark_type(written: str, name: str) -> pa.DataType:
     """Return what a column of a Spark DataFrame is in Arrow, as far as it matters to a role.
-
-    Args:
-        written: Spark's name of the type.
-        name: The column's name.
 
     Raises:
         StreamError: Arrow has nothing like it.

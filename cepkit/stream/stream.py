@@ -68,10 +68,10 @@ class Stream:
         """
         names = self.column_names
         if attributes is not None:
-            wanted = tuple(attributes)
-            self.schema.check(names, wanted)
+            required = tuple(attributes)
+            self.schema.check(names, required)
             return event_columns(
-                self._table(self.schema.needed(names, wanted)), self.schema, wanted
+                self._table(self.schema.needed(names, required)), self.schema, required
             )
         table = self._table(self.schema.needed(names, ()))
         carried = table.select(list(self.schema.carried(names))).schema
@@ -129,8 +129,8 @@ class Stream:
             if self.lateness is not None:
                 title = f"a streaming Spark DataFrame, {self.lateness}"
             return Preview(title, self.schema, self.column_names, None)
-        shown = shown_columns(self.column_names, self.schema)
-        rows = sources.first_rows(self.source, shown, self.column_names, 5)
+        columns = shown_columns(self.column_names, self.schema)
+        rows = sources.first_rows(self.source, columns, self.column_names, 5)
         if isinstance(self.source, Path):
             count = readers.row_count(self.source)
             title = f"the file {self.source.name}"
@@ -204,7 +204,7 @@ def events(
     carried = None if columns is None else tuple(columns)
     schema = Schema(time, type, unit, timezone, carried, arrival)
     source = sources.accepted(source)
-    streaming = is_spark(source) and bool(source.isStreaming)
+    streaming = is_spark(source) and bool(getattr(source, "isStreaming", False))
     known = check_lateness(streaming, lateness, max_ahead)
     names = sources.column_names(source)
     _hint_at_index(source, schema, names)

@@ -29,7 +29,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TraceComparison(Printed):
-    """What two runs have in common.
+    """Two runs over the same events, side by side.
 
     Attributes:
         names: What the runs are called.
@@ -84,14 +84,7 @@ def compare(
     totals: tuple[Totals, Totals],
     matches: tuple[Sequence[TracedMatch], Sequence[TracedMatch]],
 ) -> TraceComparison:
-    """Return what two runs over the same events have in common, each given as a pair.
-
-    Args:
-        names: What they are called.
-        counters: The counters after each step.
-        totals: The totals.
-        matches: The matches.
-    """
+    """Return what two runs over the same events have in common, each given as a pair."""
     both = list(zip(*counters, strict=False))
     rows = [
         Compared(

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from cepkit.pattern.limits import MAX_EVENTS
+from cepkit.stream.codec import INLINE, keyed
 from cepkit.stream.shapes import ShapeError
-from cepkit.tracing.codec import INLINE, keyed
 
 DiagramKind: TypeAlias = Literal["chain", "tree-nfa", "evaluation-tree"]
 NodeKind: TypeAlias = Literal["start", "state", "final", "leaf", "join"]

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.printing import time_text
+from cepkit.stream.codec import keyed
 from cepkit.stream.columns import Column, EventColumns
 from cepkit.stream.durations import duration_text
 from cepkit.stream.shapes import Number, Time, Value
 from cepkit.stream.values import plain_values
-from cepkit.tracing.codec import keyed
 
 Attributes: TypeAlias = Mapping[str, tuple[Value | tuple[Value, ...], ...]]
 

@@ -16,10 +16,10 @@ import pandas as pd
 from cepkit.arguments import typed
 from cepkit.errors import TraceError
 from cepkit.printing import WithPrinter
+from cepkit.stream.codec import keyed
 from cepkit.stream.shapes import ShapeError, check_below, shown
 from cepkit.tracing import search
 from cepkit.tracing.clauses import Clause
-from cepkit.tracing.codec import keyed
 from cepkit.tracing.comparison import TraceComparison, compare
 from cepkit.tracing.diagram import Diagram, check_trees
 from cepkit.tracing.operations import Create, Operation, OperationName, Reason, checked_in
@@ -94,7 +94,7 @@ class MechanismTrace(Trace):
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """What happened, a step for each event, and one for the end of the stream."""
+        """The steps: one for each event, and one for the end of the stream."""
         count = len(self.events)
         return tuple(
             Step(i, i if i < count else None, done) for i, done in enumerate(self.operations)
@@ -107,7 +107,7 @@ class MechanismTrace(Trace):
 
     @property
     def places(self) -> Sequence[Place]:
-        """Where each step is."""
+        """The time and the event of each step."""
         times = self.events.time
         end = Place(times[-1] if times else 0, None)
         return [*(Place(time, i) for i, time in enumerate(times)), end][: len(self)]
@@ -134,13 +134,13 @@ class MechanismTrace(Trace):
 
     @property
     def words(self) -> Words:
-        """What makes sentences of its steps."""
+        """The sentences that say its steps."""
         return Words(self.events, self.diagram, self.matches)
 
     def __getitem__(self, index: int | slice) -> Steps:
-        """Return some steps, told in sentences: ``trace[10:20]``."""
-        chosen = self.steps[index]
-        return Steps(self, chosen if isinstance(chosen, tuple) else (chosen,))
+        """Return some steps, which print as sentences: ``trace[10:20]``."""
+        selected = self.steps[index]
+        return Steps(self, selected if isinstance(selected, tuple) else (selected,))
 
     @typed
     def next_match(self, after: int = -1) -> TracedMatch | None:
@@ -269,8 +269,8 @@ class MechanismTrace(Trace):
             ShapeError: They do not.
         """
         if len(self) > len(self.events) + 1:
-            wanted = "one for each event, and one for the end"
-            raise ShapeError(shown(self.operations), wanted, "steps")
+            expected = "one for each event, and one for the end"
+            raise ShapeError(shown(self.operations), expected, "steps")
         super().check()
         for number, clause in enumerate(self.clauses):
             if not clause.begin <= clause.end <= len(self.pattern):
@@ -299,8 +299,8 @@ class MechanismTrace(Trace):
             raise ShapeError("empty", "a variable or more", f"{place}.events")
         for variable, bound in match.events.items():
             if variable not in self.variables or bound == ():
-                wanted = "one of the trace's variables, and an event or more"
-                raise ShapeError(f"{shown(variable)}: {shown(bound)}", wanted, f"{place}.events")
+                expected = "one of the trace's variables, and an event or more"
+                raise ShapeError(f"{shown(variable)}: {shown(bound)}", expected, f"{place}.events")
         for event in match.members:
             check_below(event, len(self.events), "events", f"{place}.events")
 
@@ -319,9 +319,9 @@ class MechanismTrace(Trace):
                 instances = parents
             case _:
                 instances = tuple(getattr(operation, part, None) for part in ("instance", "other"))
-        for named in instances:
-            if named is not None and named not in born:
-                raise ShapeError(f"instance {shown(named)}", "one that was created before")
+        for number in instances:
+            if number is not None and number not in born:
+                raise ShapeError(f"instance {shown(number)}", "one that was created before")
         if isinstance(operation, Create):
             born.add(operation.instance)
 

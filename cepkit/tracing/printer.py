@@ -21,9 +21,9 @@ _HEAD = ("counter", "total", "peak")
 @text_of.register
 def _(trace: MechanismTrace) -> str:
     """Return the totals of a trace and its first matches."""
-    shown = range(min(_MATCHES, len(trace.matches)))
+    places = range(min(_MATCHES, len(trace.matches)))
     lines = [trace.pattern, "", *_notes(trace), "", text_table(_HEAD, _totals(trace))]
-    return "\n".join([*lines, *(f"match {i}: {trace.words.bound(i)}" for i in shown)])
+    return "\n".join([*lines, *(f"match {i}: {trace.words.bound(i)}" for i in places)])
 
 
 @html_of.register

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 from cepkit.arguments import typed
 from cepkit.printing import WithPrinter
+from cepkit.stream.codec import decode, encode, keyed
 from cepkit.stream.json_text import read_json, write_json
 from cepkit.stream.shapes import ShapeError, check_below, check_even
 from cepkit.tracing.clauses import Clause
-from cepkit.tracing.codec import decode, encode, keyed
 from cepkit.tracing.events import EventTable
 from cepkit.tracing.records import Truncated
 
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Trace(WithPrinter, ABC):
-    """What each event of a stream caused.
+    """A trace: the steps that each event of a stream caused, as data.
 
     Attributes:
         pattern: The query, printed.
@@ -65,7 +65,7 @@ class Trace(WithPrinter, ABC):
 
         @property
         def totals(self) -> Any:
-            """What the whole run adds up to."""
+            """The totals of the whole run."""
 
     @property
     @abstractmethod
@@ -75,7 +75,7 @@ class Trace(WithPrinter, ABC):
     @property
     @abstractmethod
     def places(self) -> Sequence[Place]:
-        """Where each step is."""
+        """The time and the event of each step."""
 
     @property
     @abstractmethod
@@ -149,13 +149,13 @@ class Trace(WithPrinter, ABC):
         if len(self.counters) != steps:
             raise ShapeError(f"a list of {len(self.counters):,} values", f"{steps:,}", "counters")
         sizes = self.sizes()
-        named: dict[type, list[str]] = {}
+        names_by_clause: dict[type, list[str]] = {}
         for number, step in enumerate(self.operations):
             for i, operation in enumerate(step):
                 kind = type(operation)
-                if kind not in named:
-                    named[kind] = [f.name for f in fields(kind) if f.name in sizes]
-                for name in named[kind]:
+                if kind not in names_by_clause:
+                    names_by_clause[kind] = [f.name for f in fields(kind) if f.name in sizes]
+                for name in names_by_clause[kind]:
                     what, size = sizes[name]
                     place = f"steps[{number}][{i}].{name}"
                     check_below(getattr(operation, name), size, what, place)

@@ -30,12 +30,12 @@ def by_prefix_counters(steps: Steps, most: int, to: Output) -> int:
     # c[p] has the counters of the prefixes of length p, one for each live START.
     c = np.zeros((n + 1, capacity), dtype=np.int64)
     last, before = uintp(n), uintp(n - 1)
-    done = 0
-    written = 0
+    next_step = 0
+    out = 0
     for key in range(starts.size - 1):
         lo = uintp(0)
         hi = uintp(0)
-        run_begin = done
+        run_begin = next_step
         begin, end = starts[key], starts[key + 1]
         for i in range(begin, end + 1):
             if window >= 0:
@@ -43,15 +43,15 @@ def by_prefix_counters(steps: Steps, most: int, to: Output) -> int:
                     now = ts[i] if i < end else ts[born[lo]] + window + expiries
                     if now - ts[born[lo]] <= window:
                         break
-                    gone = c[last, lo]
+                    expired = c[last, lo]
                     lo += one
                     while lo < hi and ts[born[lo]] == ts[born[lo - one]]:
-                        gone += c[last, lo]
+                        expired += c[last, lo]
                         lo += one
-                    if expiries and gone != 0:
-                        e_op[written] = born[lo - one]
-                        e_count[written] = _total(c, last, lo, hi)
-                        written += 1
+                    if expiries and expired != 0:
+                        e_op[out] = born[lo - one]
+                        e_count[out] = _total(c, last, lo, hi)
+                        out += 1
             if i == end:
                 break
             code = codes[i]
@@ -61,7 +61,7 @@ def by_prefix_counters(steps: Steps, most: int, to: Output) -> int:
                     c[p, s] = 0
                 continue
             if code == 0:
-                new[done] = 1 if n == 1 else _total(c, before, lo, hi)
+                new[next_step] = 1 if n == 1 else _total(c, before, lo, hi)
             if code == 2 * (n - 1):
                 if window >= 0 or hi == 0:
                     if hi == capacity:
@@ -81,16 +81,16 @@ def by_prefix_counters(steps: Steps, most: int, to: Output) -> int:
                     c[p, s] += c[q, s]
             if code == 0:
                 if only_new:
-                    count[done] = new[done]
-                done += 1
+                    count[next_step] = new[next_step]
+                next_step += 1
                 if i + 1 < end and codes[i + 1] == 0 and ts[i + 1] == ts[i]:
                     continue
                 if not only_new:
                     total = _total(c, last, lo, hi)
-                    for at in range(run_begin, done):
+                    for at in range(run_begin, next_step):
                         count[at] = total
-                run_begin = done
-    return written
+                run_begin = next_step
+    return out
 
 
 @lent
@@ -117,8 +117,8 @@ def by_stacks(steps: Steps, most: int, to: Output) -> int:
     f = np.zeros(uintp(most) * width, dtype=np.int64)
     f_op = np.zeros(uintp(most), dtype=np.int64)
     h = np.zeros(width, dtype=np.int64)
-    done = 0
-    written = 0
+    next_step = 0
+    out = 0
     for key in range(starts.size - 1):
         begin, end = starts[key], starts[key + 1]
         _reset(b, width)
@@ -126,7 +126,7 @@ def by_stacks(steps: Steps, most: int, to: Output) -> int:
         h[0] = 1
         front, lives = uintp(0), uintp(0)  # live STARTs of the older and of the newer part
         oldest = begin  # the oldest START of the newer part, or something before it
-        run_begin = done
+        run_begin = next_step
         for i in range(begin, end + 1 if expiries else end):
             code = codes[i] if i < end else 0
             # Without rows of expiry it is soon enough when a trigger asks.
@@ -163,9 +163,9 @@ def by_stacks(steps: Steps, most: int, to: Output) -> int:
                 if expiries:
                     left = _ways(h, b, last)
                     if left != had:
-                        e_op[written] = start
-                        e_count[written] = left
-                        written += 1
+                        e_op[out] = start
+                        e_count[out] = left
+                        out += 1
             if i == end:
                 break
             if code & 1:
@@ -174,23 +174,23 @@ def by_stacks(steps: Steps, most: int, to: Output) -> int:
                     b[row + j] = 0
                 continue
             if code == 0:
-                new[done] = _ways(h, b, before)
+                new[next_step] = _ways(h, b, before)
             row = uintp(n - (code >> 1)) * width
             for j in range(width):
                 b[row + j] += b[row - width + j]
             lives += uintp(code == start_code)
             if code == 0:
                 if only_new:
-                    count[done] = new[done]
-                done += 1
+                    count[next_step] = new[next_step]
+                next_step += 1
                 if i + 1 < end and codes[i + 1] == 0 and ts[i + 1] == ts[i]:
                     continue
                 if not only_new:
                     live = _ways(h, b, last)
-                    for at in range(run_begin, done):
+                    for at in range(run_begin, next_step):
                         count[at] = live
-                run_begin = done
-    return written
+                run_begin = next_step
+    return out
 
 
 @compiled

@@ -21,7 +21,7 @@ NOTHING = NOBODY - 1
 
 
 class Steps(NamedTuple):
-    """Operations in some order.
+    """The operations of a stream as arrays, in some order.
 
     Attributes:
         ts: int64[operations], the time of each.
@@ -41,7 +41,7 @@ class Steps(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """What is carried beside the number of matches: lanes of integers, floats, and least values.
+    """The lanes beside the number of matches, as arrays: integers, floats, and least values.
 
     Attributes:
         int_at: int32[ki], the position of each integer lane.
@@ -61,7 +61,7 @@ class Carried(NamedTuple):
 
 
 class Tracks(NamedTuple):
-    """What lanes hold at some moments.
+    """The numbers of all lanes at some moments.
 
     Attributes:
         counts: int64[moments], the number of matches; Python's integers where they are long.
@@ -81,7 +81,7 @@ class Tracks(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What loops write.
+    """The arrays that loops write their rows to.
 
     Attributes:
         only_new: Whether it is about the matches that a trigger completes instead of the live ones.
@@ -102,24 +102,24 @@ class Output(NamedTuple):
 
 
 @lent
-def put(to: Tracks, i: int, come: Tracks, j: int) -> None:
-    """Write what `come` holds at `j` to the place `i`."""
-    to.counts[i] = come.counts[j]
+def put(to: Tracks, i: int, source: Tracks, j: int) -> None:
+    """Write what `source` holds at `j` to the place `i`."""
+    to.counts[i] = source.counts[j]
     for lane in range(to.ints.shape[0]):
-        to.ints[lane, i] = come.ints[lane, j]
+        to.ints[lane, i] = source.ints[lane, j]
     for lane in range(to.floats.shape[0]):
-        to.floats[lane, i] = come.floats[lane, j]
+        to.floats[lane, i] = source.floats[lane, j]
     for lane in range(to.leasts.shape[0]):
-        to.leasts[lane, i] = come.leasts[lane, j]
+        to.leasts[lane, i] = source.leasts[lane, j]
 
 
 @lent
-def add(to: Tracks, i: int, come: Tracks, j: int) -> None:
-    """Add what `come` holds at `j` to the place `i`."""
-    to.counts[i] += come.counts[j]
+def add(to: Tracks, i: int, source: Tracks, j: int) -> None:
+    """Add what `source` holds at `j` to the place `i`."""
+    to.counts[i] += source.counts[j]
     for lane in range(to.ints.shape[0]):
-        to.ints[lane, i] += come.ints[lane, j]
+        to.ints[lane, i] += source.ints[lane, j]
     for lane in range(to.floats.shape[0]):
-        to.floats[lane, i] += come.floats[lane, j]
+        to.floats[lane, i] += source.floats[lane, j]
     for lane in range(to.leasts.shape[0]):
-        to.leasts[lane, i] = min(to.leasts[lane, i], come.leasts[lane, j])
+        to.leasts[lane, i] = min(to.leasts[lane, i], source.leasts[lane, j])

@@ -15,13 +15,7 @@ from cepkit.aggregation.semirings.functions import Element, Semiring
 
 
 class PrefixCounters:
-    """The counters of one key over elements of any function.
-
-    Args:
-        function: The aggregate.
-        length: The positions of the sequence.
-        window: As in `EventSequence`.
-    """
+    """The counters of one key over elements of any function."""
 
     def __init__(self, function: Semiring, length: int, window: int | None) -> None:
         self._function = function
@@ -69,7 +63,7 @@ class PrefixCounters:
         return self._sum(self._length)
 
     def _sum(self, position: int) -> Element:
-        whole = self._function.zero
+        total = self._function.zero
         for _, row in self.rows:
-            whole = self._function.plus(whole, row[position])
-        return whole
+            total = self._function.plus(total, row[position])
+        return total

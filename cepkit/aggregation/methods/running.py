@@ -117,9 +117,9 @@ def _of_elements(
     if emit == "new":
         order = in_stream_order(operations.rows[triggers])
         at = triggers[order]
-        found = [records.new[i] for i in order]
+        ordered = [records.new[i] for i in order]
         return Moments(
             operations.ts[at], groups[order], np.ones(len(at), np.bool_),
-            integers([element[0] for element in found]), found, None,
+            integers([element[0] for element in ordered]), ordered, None,
         )  # fmt: skip
     return join_elements(operations, together, triggers, records, changes=emit == "changes")

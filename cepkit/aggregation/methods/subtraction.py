@@ -53,11 +53,11 @@ def subtract(operations: Interleaved, lanes: Lanes, emit: Emit) -> Moments:
     written = loops.run(stream, lanes.arrays, output)
     if emit == "total":
         return totals(lanes, groups, tracks, len(operations.group_rows), operations.grouped)
-    found = Moments(operations.ts[triggers], groups, np.ones(size, np.bool_), new, tracks, lanes)
+    result = Moments(operations.ts[triggers], groups, np.ones(size, np.bool_), new, tracks, lanes)
     if not written:
-        return found
+        return result
     # Of one time the rows of triggers come first.
-    ts = np.concatenate((found.ts, expired[:written]))
+    ts = np.concatenate((result.ts, expired[:written]))
     order = merge(ts, size)
     return Moments(
         ts,

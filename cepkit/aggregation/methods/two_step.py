@@ -16,13 +16,7 @@ from cepkit.aggregation.semirings.functions import Element, Semiring
 
 
 class TwoStep:
-    """The stacks and the matches of one key over elements of any function.
-
-    Args:
-        function: The aggregate.
-        length: The positions of the sequence.
-        window: As in `EventSequence`.
-    """
+    """The stacks and the matches of one key over elements of any function."""
 
     def __init__(self, function: Semiring, length: int, window: int | None) -> None:
         self._f = function
@@ -44,7 +38,7 @@ class TwoStep:
         assert self._window is not None
         oldest = now - self._window
         self._stacks = [[e for e in stack if e[0] >= oldest] for stack in self._stacks]
-        self._sums = {start: whole for start, whole in self._sums.items() if start >= oldest}
+        self._sums = {start: element for start, element in self._sums.items() if start >= oldest}
 
     def extend(self, position: int, ts: int, element: Element) -> None:
         """Take an event at a position before the last."""
@@ -52,14 +46,14 @@ class TwoStep:
 
     def complete(self, ts: int, element: Element) -> Element:
         """Take an event at the last position; return the element of the matches it completes."""
-        found = self._search(self._n - 1, ts, element) if self._n > 1 else iter([(ts, element)])
+        matches = self._search(self._n - 1, ts, element) if self._n > 1 else iter([(ts, element)])
         if self._n == 1:
             self.extend(1, ts, element)
-        whole = self._f.zero
-        for start, match in found:
-            whole = self._f.plus(whole, match)
+        total = self._f.zero
+        for start, match in matches:
+            total = self._f.plus(total, match)
             self._sums[start] = self._f.plus(self._sums.get(start, self._f.zero), match)
-        return whole
+        return total
 
     def end(self, position: int, ts: int) -> None:
         """Take an event that must be absent after a position."""
@@ -67,10 +61,10 @@ class TwoStep:
 
     def live(self) -> Element:
         """Return the element of all live matches."""
-        whole = self._f.zero
+        total = self._f.zero
         for match in self._sums.values():
-            whole = self._f.plus(whole, match)
-        return whole
+            total = self._f.plus(total, match)
+        return total
 
     def _search(self, position: int, before: int, rest: Element) -> Iterator[tuple[int, Element]]:
         """Yield (time of START, element) of the matches with `rest` after a position."""

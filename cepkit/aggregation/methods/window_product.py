@@ -19,13 +19,7 @@ from cepkit.aggregation.semirings.functions import Element, Semiring
 
 
 class WindowProduct:
-    """Two stacks of one key over elements of any function.
-
-    Args:
-        function: The aggregate.
-        length: The positions of the sequence.
-        window: As in `EventSequence`.
-    """
+    """Two stacks of one key over elements of any function."""
 
     def __init__(self, function: Semiring, length: int, window: int | None) -> None:
         self._f = function
@@ -96,10 +90,10 @@ class WindowProduct:
         """Return the element of all live prefixes of a length."""
         if not self._front:
             return self._product[0][length]
-        whole = self._f.zero
+        total = self._f.zero
         for x, row in zip(self._front[-1][1], self._product, strict=True):
-            whole = self._f.plus(whole, self._f.times(x, row[length]))
-        return whole
+            total = self._f.plus(total, self._f.times(x, row[length]))
+        return total
 
     def _identity(self) -> list[list[Element]]:
         size = range(self._n + 1)

@@ -27,7 +27,7 @@ Bits = npt.NDArray[np.bool_]
 
 
 class _Changes(NamedTuple):
-    """What the keys say, in the order of time.
+    """The rows of all keys in the order of time.
 
     Attributes:
         ts: int64[changes], when.
@@ -132,18 +132,18 @@ def join_tracks(
         left: What their keys hold then.
         changes: Whether expiries make rows.
     """
-    found = _changes(operations, triggers, expired)
+    updates = _changes(operations, triggers, expired)
     trees = _trees(operations.groups, len(operations.group_rows))
     nodes = tracks_for(lanes, 2 * len(operations.groups))
-    out = tracks_for(lanes, len(found.ts) if changes else len(triggers))
+    out = tracks_for(lanes, len(updates.ts) if changes else len(triggers))
     at = np.empty(len(out.counts), dtype=np.int64)
-    written = _join(found, trees, changes, live, left, nodes, out, at)
+    written = _join(updates, trees, changes, live, left, nodes, out, at)
     at = at[:written]
     completed = np.zeros(written, dtype=np.int64)
-    is_trigger = found.triggers[at]
-    completed[is_trigger] = new[found.sources[at[is_trigger]]]
+    is_trigger = updates.triggers[at]
+    completed[is_trigger] = new[updates.sources[at[is_trigger]]]
     return Moments(
-        found.ts[at], operations.groups[found.keys[at]], is_trigger, completed,
+        updates.ts[at], operations.groups[updates.keys[at]], is_trigger, completed,
         out.take(np.arange(written)), lanes,
     )  # fmt: skip
 
@@ -162,7 +162,7 @@ def _both(nodes: Tracks, to: int, x: int, y: int) -> None:
 
 @compiled
 def _join(
-    found: _Changes,
+    updates: _Changes,
     trees: _Trees,
     changes: bool,
     live: Tracks,
@@ -174,7 +174,7 @@ def _join(
     """Write what groups hold at each row, and which change each row is; return their number.
 
     Args:
-        found: The changes.
+        updates: The changes.
         trees: The trees.
         changes: Whether expiries make rows.
         live: What its key holds at each trigger.
@@ -183,9 +183,9 @@ def _join(
         out: A place for each row.
         at: int64[rows], the change of each row.
     """
-    ts, keys, triggers, sources = found
+    ts, keys, triggers, sources = updates
     groups, leaves, roots = trees
-    seen = np.full(roots.size, -1, dtype=np.int64)
+    last_seen = np.full(roots.size, -1, dtype=np.int64)
     written = 0
     i = 0
     while i < ts.size:
@@ -207,9 +207,9 @@ def _join(
         for turn in range(2 if changes else 1):
             for r in range(i, end):
                 group = groups[keys[r]]
-                if triggers[r] != (turn == 0) or (turn == 1 and seen[group] == i):
+                if triggers[r] != (turn == 0) or (turn == 1 and last_seen[group] == i):
                     continue
-                seen[group] = i
+                last_seen[group] = i
                 put(out, written, nodes, roots[group] + 1)
                 at[written] = r
                 written += 1
@@ -218,28 +218,23 @@ def _join(
 
 
 def join_elements(
-    operations: Operations,
-    together: Together,
-    triggers: Wide,
-    records: Records,
-    *,
-    changes: bool,
+    operations: Operations, together: Together, triggers: Wide, records: Records, *, changes: bool
 ) -> Moments:
     """Return the same for elements of any function."""
     expired = np.array([op for op, _ in records.expired], dtype=np.int64)
-    found = _changes(operations, triggers, expired)
+    updates = _changes(operations, triggers, expired)
     _, leaves, roots = _trees(operations.groups, len(operations.group_rows))
     nodes = [together.zero] * (2 * len(operations.groups))
     rows: list[int] = []
     values: list[Element] = []
     begin = 0
-    while begin < len(found.ts):
+    while begin < len(updates.ts):
         end = begin
-        while end < len(found.ts) and found.ts[end] == found.ts[begin]:
-            source = int(found.sources[end])
-            element = records.live[source] if found.triggers[end] else records.expired[source][1]
-            base = int(roots[operations.groups[found.keys[end]]])
-            place = int(leaves[found.keys[end]]) - base
+        while end < len(updates.ts) and updates.ts[end] == updates.ts[begin]:
+            source = int(updates.sources[end])
+            element = records.live[source] if updates.triggers[end] else records.expired[source][1]
+            base = int(roots[operations.groups[updates.keys[end]]])
+            place = int(leaves[updates.keys[end]]) - base
             nodes[base + place] = element
             while place > 1:
                 place //= 2
@@ -248,21 +243,23 @@ def join_elements(
                 )
             end += 1
         run = range(begin, end)
-        chosen = [r for r in run if found.triggers[r]]
+        chosen = [r for r in run if updates.triggers[r]]
         if changes:
-            seen = {int(operations.groups[found.keys[r]]) for r in chosen}
+            groups_seen = {int(operations.groups[updates.keys[r]]) for r in chosen}
             for r in run:
-                group = int(operations.groups[found.keys[r]])
-                if group not in seen:
-                    seen.add(group)
+                group = int(operations.groups[updates.keys[r]])
+                if group not in groups_seen:
+                    groups_seen.add(group)
                     chosen.append(r)
         rows += chosen
-        values += [nodes[int(roots[operations.groups[found.keys[r]]]) + 1] for r in chosen]
+        values += [nodes[int(roots[operations.groups[updates.keys[r]]]) + 1] for r in chosen]
         begin = end
     at = np.array(rows, dtype=np.int64)
-    is_trigger = found.triggers[at]
-    completed = [records.new[int(found.sources[r])][0] if found.triggers[r] else 0 for r in rows]
+    is_trigger = updates.triggers[at]
+    completed = [
+        records.new[int(updates.sources[r])][0] if updates.triggers[r] else 0 for r in rows
+    ]
     return Moments(
-        found.ts[at], operations.groups[found.keys[at]], is_trigger, integers(completed),
+        updates.ts[at], operations.groups[updates.keys[at]], is_trigger, integers(completed),
         values, None,
     )  # fmt: skip

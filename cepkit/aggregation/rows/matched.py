@@ -62,10 +62,10 @@ class Matched:
         """About how many bytes they take."""
         values = self.values
         if isinstance(values, Tracks):
-            held = sum(array.nbytes for array in values)
+            value_bytes = sum(array.nbytes for array in values)
         else:
-            held = len(values) * _ELEMENT
-        return self.ends.nbytes + self.last.nbytes + self.groups.nbytes + held
+            value_bytes = len(values) * _ELEMENT
+        return self.ends.nbytes + self.last.nbytes + self.groups.nbytes + value_bytes
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -114,14 +114,14 @@ def aggregate(
     if changes:
         # What ends before it is complete, or never, leaves nothing behind.
         leaves = (ts[last] < ends) & (ends < NEVER)
-        gone = np.unique(np.stack((groups[leaves].astype(np.int64), ends[leaves])), axis=1)
+        expiries = np.unique(np.stack((groups[leaves].astype(np.int64), ends[leaves])), axis=1)
         known = set(zip(q_groups.tolist(), q_ts.tolist(), strict=True))
-        fresh = np.array([pair not in known for pair in zip(*gone.tolist(), strict=True)], bool)
-        gone = gone[:, fresh] if len(fresh) else gone
-        q_ts = np.concatenate((q_ts, gone[1]))
-        q_groups = np.concatenate((q_groups, gone[0].astype(np.int32)))
+        fresh = np.array([pair not in known for pair in zip(*expiries.tolist(), strict=True)], bool)
+        expiries = expiries[:, fresh] if len(fresh) else expiries
+        q_ts = np.concatenate((q_ts, expiries[1]))
+        q_groups = np.concatenate((q_groups, expiries[0].astype(np.int32)))
         is_trigger = np.arange(len(q_ts)) < len(triggers.ts)
-    asked = np.argsort(q_ts, kind="stable")
+    by_time = np.argsort(q_ts, kind="stable")
     # Distinct ends, the latest of each group first, and the place of each match there.
     by_end = np.lexsort((-ends, groups))
     first = np.ones(len(order), dtype=np.bool_)
@@ -132,30 +132,25 @@ def aggregate(
     distinct = ends[by_end][first]
     size = int(max(groups.max(initial=-1), q_groups.max(initial=-1))) + 1
     bases = np.searchsorted(groups[by_end][first], np.arange(size + 1))
-    sweep = _Sweep(ts[last], bases, places, groups, q_ts[asked], q_groups[asked], distinct)
+    sweep = _Sweep(ts[last], bases, places, groups, q_ts[by_time], q_groups[by_time], distinct)
     counts = np.zeros(len(triggers.rows), dtype=np.int64)
     np.add.at(counts, np.searchsorted(triggers.rows, last), matched.numbers[order])
-    new = np.concatenate((counts, np.zeros(len(q_ts) - len(counts), np.int64)))[asked]
+    new = np.concatenate((counts, np.zeros(len(q_ts) - len(counts), np.int64)))[by_time]
     values: Tracks | list[Element]
     if isinstance(matched.values, Tracks):
         assert lanes is not None
-        given = matched.values.take(order)
-        out, tree = tracks_for(lanes, len(asked)), tracks_for(lanes, len(distinct))
-        _sweep(sweep, given, tree, out)
+        ordered_values = matched.values.take(order)
+        out, tree = tracks_for(lanes, len(by_time)), tracks_for(lanes, len(distinct))
+        _sweep(sweep, ordered_values, tree, out)
         values = out
     else:
         given_elements = [matched.values[i] for i in order]
         values = _sweep_elements(sweep, given_elements, function)
-    return Moments(q_ts[asked], q_groups[asked], is_trigger[asked], new, values, lanes)
+    return Moments(q_ts[by_time], q_groups[by_time], is_trigger[by_time], new, values, lanes)
 
 
 def parts(
-    matched: Matched,
-    slots: Wide,
-    ts: Wide,
-    groups: Ints,
-    function: Semiring,
-    lanes: Lanes | None,
+    matched: Matched, slots: Wide, ts: Wide, groups: Ints, function: Semiring, lanes: Lanes | None
 ) -> Moments:
     """Return a row for each of some parts of the matches.
 
@@ -207,20 +202,16 @@ def merged(several: Sequence[Matched], function: Semiring) -> Matched:
     """Return the matches of several batches, those with the same last event and end as one row.
 
     No row of the output can tell them apart.
-
-    Args:
-        several: The batches.
-        function: As in `aggregate`.
     """
-    whole = joined(several)
-    order = np.lexsort((whole.ends, whole.last))
-    ends, last = whole.ends[order], whole.last[order]
+    result = joined(several)
+    order = np.lexsort((result.ends, result.last))
+    ends, last = result.ends[order], result.last[order]
     first = np.ones(len(order), dtype=np.bool_)
     first[1:] = (np.diff(last) != 0) | (np.diff(ends) != 0)
     starts = np.flatnonzero(first)
     values: Tracks | list[Element]
-    if isinstance(whole.values, Tracks):
-        count, ints, floats, leasts = whole.values.take(order)
+    if isinstance(result.values, Tracks):
+        count, ints, floats, leasts = result.values.take(order)
         values = Tracks(
             np.add.reduceat(count, starts),
             np.add.reduceat(ints, starts, axis=1),
@@ -230,12 +221,12 @@ def merged(several: Sequence[Matched], function: Semiring) -> Matched:
     else:
         values = []
         for at, begins in zip(order.tolist(), first.tolist(), strict=True):
-            element = whole.values[at]
+            element = result.values[at]
             if begins:
                 values.append(element)
             else:
                 values[-1] = function.plus(values[-1], element)
-    return Matched(ends[starts], last[starts], whole.groups[order][starts], values)
+    return Matched(ends[starts], last[starts], result.groups[order][starts], values)
 
 
 def add_to(sums: Tracks, slots: npt.NDArray[np.integer], values: Tracks) -> None:
@@ -274,14 +265,7 @@ class _Sweep(NamedTuple):
 
 @compiled
 def _sweep(sweep: _Sweep, values: Tracks, tree: Tracks, out: Tracks) -> None:
-    """Write what is live at each question: matches go into the tree as they are complete.
-
-    Args:
-        sweep: The matches and the questions.
-        values: What each match holds.
-        tree: A place for each end.
-        out: A place for each question.
-    """
+    """Write what is live at each question: matches go into the tree as they are complete."""
     completed, bases, places, groups, ts, of, ends = sweep
     at = 0
     for q in range(ts.size):
@@ -324,9 +308,9 @@ def _sweep_elements(sweep: _Sweep, values: Sequence[Element], function: Semiring
         base, end = bases[q_groups[q]], bases[q_groups[q] + 1]
         # Ends fall: how many are live.
         i = sum(late > moment for late in ends[base:end])
-        whole = function.zero
+        total = function.zero
         while i > 0:
-            whole = function.plus(whole, tree[base + i - 1])
+            total = function.plus(total, tree[base + i - 1])
             i -= i & -i
-        out.append(whole)
+        out.append(total)
     return out

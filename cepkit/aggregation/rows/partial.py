@@ -15,13 +15,7 @@ from cepkit.aggregation.kernels.records import NOTHING, Tracks
 from cepkit.aggregation.rows.matched import add_to
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.semirings.functions import Count, Element
-from cepkit.aggregation.semirings.lanes import (
-    SAFE,
-    Outcome,
-    decoded,
-    moved,
-    tracks_for,
-)
+from cepkit.aggregation.semirings.lanes import SAFE, Outcome, decoded, moved, tracks_for
 from cepkit.aggregation.sequence.elements import Together
 from cepkit.pattern.aggregates.contract import EXTREMES, Accumulator
 
@@ -53,11 +47,11 @@ def summed(moments: Moments, together: Together) -> dict[int, Element]:
         nothing = np.zeros(len(groups), np.int64)
         elements = elements_of(Moments(nothing, groups, nothing == 1, nothing, sums, moments.lanes))
         return dict(zip(groups.tolist(), elements, strict=True))
-    found: dict[int, Element] = {}
+    by_group: dict[int, Element] = {}
     for group, element in zip(moments.groups.tolist(), elements_of(moments), strict=True):
-        known = found.get(group)
-        found[group] = element if known is None else together.plus(known, element)
-    return found
+        known = by_group.get(group)
+        by_group[group] = element if known is None else together.plus(known, element)
+    return by_group
 
 
 def _fit(values: Tracks) -> bool:
@@ -88,7 +82,7 @@ def _values(outcome: Outcome, accumulator: Accumulator, coded: Wide) -> list[Any
     values = decoded(outcome.column, accumulator, np.where(none, 0, coded))
     if outcome.column is not None and outcome.column.kind == "boolean":
         values = values.astype(np.bool_)
-    found = values.astype(object)
-    found[none] = None
-    listed: list[Any] = found.tolist()
+    objects = values.astype(object)
+    objects[none] = None
+    listed: list[Any] = objects.tolist()
     return listed

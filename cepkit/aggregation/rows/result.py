@@ -77,8 +77,8 @@ class Aggregates:
         return f"Aggregates by {self.method} ({self.reason}), {rows}{more}:"
 
     def _cells(self) -> list[list[str]]:
-        shown = [_first(values) for values in self.columns.values()]
-        return [[value_text(value) for value in row] for row in zip(*shown, strict=True)]
+        first_values = [_first(values) for values in self.columns.values()]
+        return [[value_text(value) for value in row] for row in zip(*first_values, strict=True)]
 
     def _left(self) -> int:
         """Return how many columns before the first aggregate are aligned to the left."""

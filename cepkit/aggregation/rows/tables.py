@@ -62,30 +62,30 @@ def columns_of(
         group_rows: An event of each group.
         emit: Which rows there are.
     """
-    found: dict[str, Values] = {}
+    result: dict[str, Values] = {}
     if emit != "total":
         zone = time_zone(columns.source.schema.field(schema.time).type, schema)
-        found[TIME] = pa.array(moments.ts, pa.timestamp("us", zone))
+        result[TIME] = pa.array(moments.ts, pa.timestamp("us", zone))
         if emit == "changes":
             words = np.array(["expiry", "trigger"])
-            found[CAUSE] = pa.array(words[moments.triggers.astype(np.int64)], pa.string())
+            result[CAUSE] = pa.array(words[moments.triggers.astype(np.int64)], pa.string())
     rows = columns.source_rows(group_rows[moments.groups])
     for name in group_by:
         values = columns.source.column(name).take(pa.array(rows)).combine_chunks()
-        found[name] = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        result[name] = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if isinstance(moments.values, Tracks):
         assert moments.lanes is not None
         outcomes = moments.lanes.outcomes
         for name, outcome in zip(functions, outcomes, strict=True):
-            found[name] = _of_lanes(outcome, moments.values, columns, schema)
+            result[name] = _of_lanes(outcome, moments.values, columns, schema)
     else:
         for place, (name, function) in enumerate(functions.items(), 1):
             results = [function.result(element[place]) for element in moments.values]
-            found[name] = typed(results, function, columns, schema)
+            result[name] = typed(results, function, columns, schema)
     if emit != "total":
         long = moments.new.dtype == object
-        found[NEW] = _whole(moments.new.tolist()) if long else pa.array(moments.new)
-    return found
+        result[NEW] = _whole(moments.new.tolist()) if long else pa.array(moments.new)
+    return result
 
 
 def time_zone(kind: pa.DataType, schema: Schema) -> str | None:

@@ -32,7 +32,7 @@ def totals(
     """
     sums = tracks_for(lanes, size)
     add_to(sums, groups, new)
-    found = (sums.counts > 0) | whole
-    at = np.flatnonzero(found).astype(np.int32) if grouped else np.zeros(1, np.int32)
+    present = (sums.counts > 0) | whole
+    at = np.flatnonzero(present).astype(np.int32) if grouped else np.zeros(1, np.int32)
     nothing = np.zeros(len(at), np.int64)
     return Moments(nothing, at, nothing.astype(np.bool_), nothing, sums.take(at), lanes)

@@ -30,7 +30,7 @@ Reads: TypeAlias = tuple[tuple[str, str | None], ...]
 
 
 class Semiring(Protocol):
-    """What methods need to know of an aggregate.
+    """The contract of an aggregate: the operations of its semiring.
 
     `plus` is associative and commutative with the neutral `zero`; `times` is associative with the
     neutral `one`, distributes over `plus`, and gives `zero` where a side is `zero`.
@@ -119,7 +119,7 @@ class OfValues:
 
     @property
     def definition(self) -> AggregateFunction:
-        """What it keeps, and what it makes of that."""
+        """The aggregate of the language: its accumulators, and its result."""
         return AGGREGATES[self.name]
 
     @property
@@ -157,8 +157,8 @@ class OfValues:
 
     def result(self, x: Element) -> Any:
         """Return the value that is shown."""
-        _, number, *held = x
-        return self.definition.result(number, held)
+        _, number, *values = x
+        return self.definition.result(number, values)
 
     @property
     def _nothing(self) -> Element:
@@ -185,10 +185,10 @@ def function_of(aggregate: Aggregate) -> LanguageFunction:
 
 def product(function: Semiring, elements: Sequence[Element]) -> Element:
     """Return the element of one match, given those of its events."""
-    whole = function.one
+    result = function.one
     for element in elements:
-        whole = function.times(whole, element)
-    return whole
+        result = function.times(result, element)
+    return result
 
 
 def known(value: Any) -> Any:

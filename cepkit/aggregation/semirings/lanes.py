@@ -17,12 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.kernels.records import NOBODY, NOTHING, Carried, Tracks
-from cepkit.aggregation.semirings.functions import (
-    Count,
-    Function,
-    LanguageFunction,
-    OfValues,
-)
+from cepkit.aggregation.semirings.functions import Count, Function, LanguageFunction, OfValues
 from cepkit.errors import PatternError
 from cepkit.pattern.aggregates.columns import addends, origin_of
 from cepkit.pattern.aggregates.contract import EXTREMES, TAKES, Accumulator, exact
@@ -39,7 +34,7 @@ SAFE = 2.0**62
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Lanes:
-    """What is carried beside the number of matches.
+    """The accumulators that loops carry beside the number of matches.
 
     Attributes:
         int_at: The position of each integer lane.
@@ -267,12 +262,12 @@ def _ordered(column: Column, *, greatest: bool) -> Wide:
 
 
 def moved(
-    state: Sequence[Accumulator], number: int, held: Sequence[Any], origin: float
+    state: Sequence[Accumulator], number: int, values: Sequence[Any], origin: float
 ) -> tuple[Any, ...]:
     """Return accumulators of which the deviations are from 0 instead of from `origin`, exactly."""
     if "deviations" not in state:
-        return tuple(held)
-    known = {each: exact(value) for each, value in zip(state, held, strict=True)}
+        return tuple(values)
+    known = {each: exact(value) for each, value in zip(state, values, strict=True)}
     by, deviations = exact(origin), known["deviations"]
     known["deviations"] = deviations + number * by
     if "squares" in known:

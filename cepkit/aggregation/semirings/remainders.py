@@ -53,10 +53,10 @@ def joined(remainders: Sequence[npt.NDArray[Any]], primes: Sequence[int]) -> Big
         primes: The primes.
     """
     product = math.prod(primes)
-    whole = np.zeros(remainders[0].shape, dtype=object)
+    result = np.zeros(remainders[0].shape, dtype=object)
     for each, prime in zip(remainders, primes, strict=True):
         others = product // prime
         factor = others * pow(others, -1, prime)
-        whole = whole + (each % prime).astype(object) * factor
-    whole = whole % product
-    return np.where(whole > product // 2, whole - product, whole)
+        result = result + (each % prime).astype(object) * factor
+    result = result % product
+    return np.where(result > product // 2, result - product, result)

@@ -64,9 +64,9 @@ class EventSequence:
     def attributes(self) -> frozenset[str]:
         """The columns that it reads, those of aggregates aside."""
         parts = [c for _, conditions in self.filters for c in conditions]
-        read = {name for part in parts for _, name in attributes_of(part)}
-        read |= {name for key in self.keys for _, name in key}
-        return frozenset(read | set(self.partition_by))
+        names = {name for part in parts for _, name in attributes_of(part)}
+        names |= {name for key in self.keys for _, name in key}
+        return frozenset(names | set(self.partition_by))
 
 
 def sequence_of(query: Query) -> EventSequence:
@@ -87,8 +87,8 @@ def sequence_of(query: Query) -> EventSequence:
     absent = frozenset(event.variable for _, event in negated)
     for condition in conjuncts(query.where):
         # What an absent event must fulfil is one thing; all else falls into its parts.
-        whole = without_not(condition)
-        parts = (whole,) if variables_of(condition) & absent else conjuncts(whole)
+        expression = without_not(condition)
+        parts = (expression,) if variables_of(condition) & absent else conjuncts(expression)
         for part in parts:
             about = variables_of(part)
             if len(about) > 1:

@@ -48,17 +48,17 @@ class Together:
         """Return the element of one event, given its attributes."""
         lifted = []
         for f in self.functions:
-            read = [attribute for v, attribute in f.reads if v == variable]
-            if not read:
+            names = [attribute for v, attribute in f.reads if v == variable]
+            if not names:
                 lifted.append(f.one)
             else:
-                value = True if read[0] is None else known(values[read[0]])
+                value = True if names[0] is None else known(values[names[0]])
                 lifted.append(f.lift(variable, value))
         return tuple(lifted)
 
 
 class State(Protocol):
-    """What a method keeps of one key; times never fall from call to call."""
+    """The state of a method for one key; times never fall from call to call."""
 
     def next_expiry(self) -> int | None:
         """Return when the oldest live START expires, None where none will."""
@@ -91,7 +91,7 @@ NewState: TypeAlias = Callable[[Semiring, int, "int | None"], State]
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """What a run found, in the order of keys.
+    """The aggregates at triggers and expiries, in the order of keys.
 
     Attributes:
         new: For each trigger the element of the matches that it completes.

@@ -48,8 +48,8 @@ def in_order(
     mask_of = np.full(len(events), -1, dtype=np.int32)
     of_type: list[list[int]] = [[] for _ in columns.type_names]
     for slot, (_, event) in enumerate(events):
-        wanted = [event.types is None or name in event.types for name in columns.type_names]
-        for code in np.flatnonzero(wanted):
+        fits_type = [event.may_have(name) for name in columns.type_names]
+        for code in np.flatnonzero(fits_type):
             of_type[code].append(slot)
         if event.variable in filters:
             mask_of[slot] = len(masks)
@@ -80,13 +80,13 @@ def in_order(
 def passing(columns: EventColumns, event: Event, conditions: Sequence[Expression]) -> Bits:
     """Return which events have a type of `event` and fulfil the conditions."""
     names = columns.type_names
-    wanted = np.array([event.types is None or name in event.types for name in names], np.bool_)
-    rows = np.flatnonzero(wanted[columns.types]) if len(names) else np.empty(0, np.int64)
+    fits_type = np.array(list(map(event.may_have, names)), np.bool_)
+    rows = np.flatnonzero(fits_type[columns.types]) if len(names) else np.empty(0, np.int64)
     for condition in conditions:
         rows = rows[truth(condition, partial(_read, columns, rows), len(rows))]
-    found = np.zeros(len(columns), dtype=np.bool_)
-    found[rows] = True
-    return found
+    passes = np.zeros(len(columns), dtype=np.bool_)
+    passes[rows] = True
+    return passes
 
 
 def _read(columns: EventColumns, rows: npt.NDArray[np.int64], _: str, name: str) -> Column:
@@ -187,8 +187,10 @@ def keys_of(
             part[missing] = number
         parts.append((part, number + 1))
     if sequence.partition_by:
-        found, of_partition = partition_keys([columns.attributes[a] for a in sequence.partition_by])
-        parts.append((found[rows], of_partition))
+        numbers, of_partition = partition_keys(
+            [columns.attributes[a] for a in sequence.partition_by]
+        )
+        parts.append((numbers[rows], of_partition))
     if not parts:
         return np.empty(0, dtype=np.int32), one, one
     keys, number = parts[0]
@@ -199,10 +201,10 @@ def keys_of(
     group_rows = one
     if sequence.group_by:
         if sequence.group_by == sequence.partition_by:
-            group_of, size = found, of_partition
+            group_of, size = numbers, of_partition
         else:
             group_of, size = partition_keys([columns.attributes[a] for a in sequence.group_by])
-        if group_of is found and len(parts) == 1:
+        if group_of is numbers and len(parts) == 1:
             groups = np.arange(number, dtype=np.int32)
         else:
             groups[keys] = group_of[rows]

@@ -31,7 +31,7 @@ Bits = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Ordered:
-    """What the events of a stream do to the prefixes of a sequence, in some order.
+    """The operations of a stream's events on the prefixes of a sequence, in some order.
 
     Attributes:
         length: How many positions the sequence has.
@@ -118,8 +118,8 @@ def operations_of(sequence: EventSequence, columns: EventColumns) -> Interleaved
     if not possible:
         events = [(0, sequence.positive[-1])]
     events.sort(key=lambda pair: pair[0])
-    found, _ = _operations(sequence, columns, n, events, {0})
-    return found
+    operations, _ = _operations(sequence, columns, n, events, {0})
+    return operations
 
 
 def can_match(sequence: EventSequence) -> bool:
@@ -147,8 +147,8 @@ def operations_in(
     Returns:
         The operations, and for each key whether its events have none.
     """
-    found, lost = _operations(sequence, columns, length, events, triggers)
-    return found.by_key(), lost
+    operations, lost = _operations(sequence, columns, length, events, triggers)
+    return operations.by_key(), lost
 
 
 def _operations(

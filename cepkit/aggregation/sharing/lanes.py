@@ -59,13 +59,13 @@ class CarriedLanes:
     """The lanes of a forest.
 
     Attributes:
-        wanted: What each sequence asks for: sums, floats, least values, in the order of its lanes.
+        needed: What each sequence needs: sums, floats, least values, in the order of its lanes.
         slots: What the snapshots of each link hold.
         legs: (node, lane): by node.
         values: Of each lane the value at each event.
     """
 
-    wanted: tuple[tuple[PieceLane, ...], ...]
+    needed: tuple[tuple[PieceLane, ...], ...]
     slots: tuple[tuple[PieceLane, ...], ...]
     legs: tuple[tuple[int, ForestLane], ...]
     values: Values
@@ -88,48 +88,48 @@ def carried(forest: Forest, lanes: Sequence[Lanes]) -> CarriedLanes:
         lanes: Of each sequence its lanes, by its own positions.
     """
     values: Values = {}
-    wanted = []
+    lanes_of_queries = []
     # What is asked of a chain is asked of every chain that it goes on from.
-    asked: list[dict[PieceLane, None]] = [{} for _ in forest.chains]
+    lanes_of_chains: list[dict[PieceLane, None]] = [{} for _ in forest.chains]
     for chain, each in zip(forest.of, lanes, strict=True):
         own: list[PieceLane] = []
         for kind, rows in ((SUM, each.ints), (FLOAT, each.floats), (LEAST, each.leasts)):
-            found = _wanted(forest, chain, each, kind)
-            values |= {piece.lane: row for piece, row in zip(found, rows, strict=True)}
-            own += found
-        wanted.append(tuple(own))
-        asked[chain] |= dict.fromkeys(own)
+            lanes_needed = _lanes_needed(forest, chain, each, kind)
+            values |= {piece.lane: row for piece, row in zip(lanes_needed, rows, strict=True)}
+            own += lanes_needed
+        lanes_of_queries.append(tuple(own))
+        lanes_of_chains[chain] |= dict.fromkeys(own)
     slots: list[dict[PieceLane, None]] = [{} for _ in forest.links]
     for number in reversed(range(len(forest.chains))):
         before, link = forest.chains[number].before, forest.link_of(number)
         if before is not None and link is not None:
-            passed = {piece: None for piece in asked[number] if piece.chain != number}
+            passed = {piece: None for piece in lanes_of_chains[number] if piece.chain != number}
             slots[link] |= passed
-            asked[before] |= passed
+            lanes_of_chains[before] |= passed
     legs: dict[tuple[int, ForestLane], None] = {}
-    for number, some in enumerate(asked):
+    for number, some in enumerate(lanes_of_chains):
         for piece in some:
             node: int | None = forest.chains[number].end
             while piece.chain == number and node is not None:
                 legs[node, piece.lane] = None
                 node = None if node == piece.lane.node else forest.nodes[node].parent
     return CarriedLanes(
-        tuple(wanted),
+        tuple(lanes_of_queries),
         tuple(map(tuple, slots)),
         tuple(sorted(legs, key=lambda leg: leg[0])),
         values,
     )
 
 
-def _wanted(forest: Forest, chain: int, lanes: Lanes, kind: int) -> list[PieceLane]:
+def _lanes_needed(forest: Forest, chain: int, lanes: Lanes, kind: int) -> list[PieceLane]:
     """Return what the lanes of a sequence are in the forest, in their order."""
     path = path_of(forest, chain)
     places = {SUM: lanes.int_at, FLOAT: lanes.float_at, LEAST: lanes.least_at}[kind]
-    found: dict[int, PieceLane] = {}
+    lanes_needed: dict[int, PieceLane] = {}
 
     def add(lane: int, what: str, attribute: str | None) -> None:
         node, ending = path[places[lane] - 1]
-        found[lane] = PieceLane(ForestLane(kind, node, what, attribute), ending)
+        lanes_needed[lane] = PieceLane(ForestLane(kind, node, what, attribute), ending)
 
     for outcome in lanes.outcomes:
         if isinstance(outcome.function, Count):
@@ -141,4 +141,4 @@ def _wanted(forest: Forest, chain: int, lanes: Lanes, kind: int) -> list[PieceLa
         for accumulator, (of, lane) in zip(state, outcome.lanes, strict=True):
             if _KINDS[of] == kind:
                 add(lane, accumulator, attribute)
-    return [found[lane] for lane in range(len(places))]
+    return [lanes_needed[lane] for lane in range(len(places))]

@@ -24,7 +24,7 @@ Cuts: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Spec(CanonicalEvent):
-    """What an event of a sequence must be like, whatever its name.
+    """A canonical event of a sequence: types, filters and keys, without its name.
 
     Attributes:
         keys: For each key the attribute that must agree with the other events.
@@ -78,7 +78,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """What is counted for several sequences.
+    """The trees of pieces that several sequences are counted by.
 
     Attributes:
         nodes: Parents before children.
@@ -129,14 +129,9 @@ def sorted_keys(sequence: EventSequence) -> list[tuple[Member, ...]]:
 
 
 def forest_of(positions: Sequence[Sequence[Position]], cuts: Sequence[Cuts]) -> Forest:
-    """Return what sequences share when they are cut in some way.
-
-    Args:
-        positions: The positions of each sequence.
-        cuts: The lengths of its pieces.
-    """
+    """Return what sequences share when they are cut in some way."""
     nodes: dict[tuple[Position, int | None], int] = {}
-    made: list[Node] = []
+    tree_nodes: list[Node] = []
     chains: dict[Chain, int] = {}
     of = []
     for each, lengths in zip(positions, cuts, strict=True):
@@ -148,10 +143,10 @@ def forest_of(positions: Sequence[Sequence[Position]], cuts: Sequence[Cuts]) -> 
             node: int | None = None
             for position in each[begin : begin + length]:
                 parent = node
-                node = nodes.setdefault((position, parent), len(made))
-                if node == len(made):
-                    above = None if parent is None else made[parent]
-                    made.append(
+                node = nodes.setdefault((position, parent), len(tree_nodes))
+                if node == len(tree_nodes):
+                    above = None if parent is None else tree_nodes[parent]
+                    tree_nodes.append(
                         Node(
                             position,
                             parent,
@@ -160,12 +155,12 @@ def forest_of(positions: Sequence[Sequence[Position]], cuts: Sequence[Cuts]) -> 
                         )
                     )
             assert node is not None
-            tree = made[node].tree if chain is None else tree
+            tree = tree_nodes[node].tree if chain is None else tree
             chain = chains.setdefault(Chain(node, chain, tree), len(chains))
             begin += length
         assert chain is not None
         of.append(chain)
-    return Forest(tuple(made), tuple(chains), tuple(of))
+    return Forest(tuple(tree_nodes), tuple(chains), tuple(of))
 
 
 def path_of(forest: Forest, chain: int) -> tuple[tuple[int, int], ...]:

@@ -44,7 +44,7 @@ SNAPSHOT, ENTRY, ROW = 20.0, 0.6, 2.6
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What the cost depends on.
+    """The rates that the cost depends on.
 
     Attributes:
         events: Events per second of each kind.
@@ -146,18 +146,18 @@ def choose(
     alone = sum(cost_alone(p, rates, n) for p, n in zip(positions, lanes, strict=True))
     if sharing == "none":
         return Choice(None, alone, alone)
-    whole = tuple((len(each),) for each in positions)
+    uncut = tuple((len(each),) for each in positions)
 
     def cost(cuts: Sequence[Cuts]) -> float:
         return cost_of(forest_of(positions, cuts), rates, lanes)
 
-    prefix = Choice(whole, cost(whole), alone)
+    prefix = Choice(uncut, cost(uncut), alone)
     if sharing == "prefix" or rates.window is None:
         # Without a window nothing may be forgotten, and snapshots would grow without end.
         if sharing == "auto" and prefix.cost >= alone:
             return Choice(None, alone, alone)
         return prefix
-    chopped = _chopped(positions, whole, cost, forced=sharing == "chop-connect")
+    chopped = _chopped(positions, uncut, cost, forced=sharing == "chop-connect")
     best = Choice(chopped, cost(chopped), alone)
     if sharing == "auto" and best.cost >= alone:
         return Choice(None, alone, alone)
@@ -179,12 +179,12 @@ def _chopped(
     while True:
         best = cuts
         for substring in candidates:
-            tried = tuple(
+            variant = tuple(
                 _cut(each, lengths, substring)
                 for each, lengths in zip(positions, cuts, strict=True)
             )
-            if tried != cuts and (found := cost(tried)) < least:
-                best, least = tried, found
+            if variant != cuts and (variant_cost := cost(variant)) < least:
+                best, least = variant, variant_cost
         if best == cuts:
             return cuts
         cuts = best
@@ -192,13 +192,13 @@ def _chopped(
 
 def common_substrings(positions: Sequence[Sequence[Position]]) -> tuple[tuple[Position, ...], ...]:
     """Return what sequences have in common, or one has twice: two positions or more."""
-    seen: dict[tuple[Position, ...], int] = {}
+    counts: dict[tuple[Position, ...], int] = {}
     for each in positions:
         for begin in range(len(each)):
             for end in range(begin + 2, len(each) + 1):
                 substring = tuple(each[begin:end])
-                seen[substring] = seen.get(substring, 0) + 1
-    return tuple(substring for substring, times in seen.items() if times > 1)
+                counts[substring] = counts.get(substring, 0) + 1
+    return tuple(substring for substring, times in counts.items() if times > 1)
 
 
 def _cut(positions: Sequence[Position], cuts: Cuts, substring: tuple[Position, ...]) -> Cuts:
@@ -209,13 +209,13 @@ def _cut(positions: Sequence[Position], cuts: Cuts, substring: tuple[Position, .
     ends = [0]
     for length in cuts:
         ends.append(ends[-1] + length)
-    found = set(ends)
+    bounds = set(ends)
     begin = 0
     while begin + len(substring) <= len(positions):
         end = begin + len(substring)
-        if tuple(positions[begin:end]) == substring and not any(begin < e < end for e in found):
-            found.add(begin)
+        if tuple(positions[begin:end]) == substring and not any(begin < e < end for e in bounds):
+            bounds.add(begin)
             begin = end
         else:
             begin += 1
-    return tuple(b - a for a, b in pairwise(sorted(found)))
+    return tuple(b - a for a, b in pairwise(sorted(bounds)))

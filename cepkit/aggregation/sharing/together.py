@@ -13,11 +13,7 @@ import numpy.typing as npt
 
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.semirings.functions import Function, LanguageFunction
-from cepkit.aggregation.semirings.lanes import (
-    SAFE,
-    Lanes,
-    lanes_of,
-)
+from cepkit.aggregation.semirings.lanes import SAFE, Lanes, lanes_of
 from cepkit.aggregation.sequence.bounds import prefix_bounds
 from cepkit.aggregation.sequence.definition import EventSequence
 from cepkit.aggregation.sequence.elements import Emit
@@ -69,8 +65,8 @@ def rates_of(sequences: Sequence[EventSequence], columns: EventColumns) -> Rates
 
 def longest_window(sequences: Sequence[EventSequence]) -> float | None:
     """Return the longest window in seconds, None for none."""
-    known = [each.window for each in sequences if each.window is not None]
-    return max(known) / 1e6 if known else None
+    windows = [each.window for each in sequences if each.window is not None]
+    return max(windows) / 1e6 if windows else None
 
 
 def _keys(sequence: EventSequence, columns: EventColumns) -> float:
@@ -109,12 +105,12 @@ def aggregate(
         PatternError: A column holds what its function cannot take.
     """
     lanes = []
-    for sequence, asked in zip(sequences, functions, strict=True):
+    for sequence, function in zip(sequences, functions, strict=True):
         places = {event.variable: p for p, event in enumerate(sequence.positive, 1)}
-        found = lanes_of(asked, places, columns)
-        if found is None:
+        accumulators = lanes_of(function, places, columns)
+        if accumulators is None:
             return None
-        lanes.append(found)
+        lanes.append(accumulators)
     slots = _slots(forest)
     operations, lost = _operations(forest, sequences[0], columns, slots)
     if not _fits(forest, sequences, lanes, operations, slots, emit):
@@ -146,7 +142,7 @@ def _operations(
     """Return what the events do, and for each key whether its events have none."""
     specs = [spec for _, _, spec in slots]
     names = [f"{slot}" for slot in range(len(slots))]
-    whole = replace(
+    positive = replace(
         sequence,
         filters=tuple((n, s.filters) for n, s in zip(names, specs, strict=True) if s.filters),
         keys=tuple(
@@ -160,7 +156,7 @@ def _operations(
         (slot, Event(name, spec.types))
         for slot, (name, spec) in enumerate(zip(names, specs, strict=True))
     ]
-    return operations_in(whole, columns, 0, events, triggers)
+    return operations_in(positive, columns, 0, events, triggers)
 
 
 def _fits(

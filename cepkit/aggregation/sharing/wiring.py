@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from cepkit.aggregation.kernels.records import Wide
 from cepkit.aggregation.kernels.shared.records import FLOAT, Table, Wiring
 from cepkit.aggregation.semirings.lanes import Lanes
 from cepkit.aggregation.sharing.lanes import CarriedLanes, ForestLane, PieceLane, carried
@@ -44,7 +43,7 @@ def wiring_of(
     return Wiring(
         _table(("node", "absent"), events),
         tables.nodes(),
-        _numbers(q for some in tables.ending for q in some),
+        np.array([q for some in tables.ending for q in some], np.int64),
         tables.chains(),
         tables.links(begins[queries:]),
         tables.legs(),
@@ -143,17 +142,19 @@ class _Tables:
     ) -> list[Sequence[tuple[int, ...]]]:
         """Return the sources of each sequence, and then those of the slots of each link."""
         out, left = _Numbers(), _Numbers()
-        found: list[Sequence[tuple[int, ...]]] = []
-        for q, wanted in enumerate(self.lanes.wanted):
+        rows_of_sources: list[Sequence[tuple[int, ...]]] = []
+        for q, needed in enumerate(self.lanes.needed):
             rows = []
-            for piece in wanted:
+            for piece in needed:
                 kind = piece.lane.kind
                 written = out.take(kind, triggers[q]), left.take(kind, expiries[q])
                 rows.append((*self._source(piece, self.forest.of[q]), *written))
-            found.append(rows)
+            rows_of_sources.append(rows)
         for (before, _), slots in zip(self.forest.links, self._slot, strict=True):
-            found.append([(*self._source(piece, before), slots[piece], 0) for piece in slots])
-        return found
+            rows_of_sources.append(
+                [(*self._source(piece, before), slots[piece], 0) for piece in slots]
+            )
+        return rows_of_sources
 
     def _source(self, piece: PieceLane, chain: int) -> tuple[int, int, int, int, int]:
         """Return where a lane of a chain comes from: kind, row, before, values and slot."""
@@ -205,7 +206,3 @@ def _table(names: Sequence[str], rows: Iterable[Sequence[int]]) -> Table:
 def _begins(parts: Iterable[Sequence[Any]]) -> list[int]:
     """Return where each part begins where they lie one behind the other, and the end."""
     return list(accumulate(map(len, parts), initial=0))
-
-
-def _numbers(values: Iterable[int]) -> Wide:
-    return np.fromiter(values, dtype=np.int64)

@@ -35,13 +35,13 @@ def pieces_of(
             f"pieces={pieces!r}",
             expected="a list of the variables of each piece, as [['a', 'b'], ['c']]",
         )
-    found = tuple(tuple(piece) for piece in pieces)
-    if not all(found) or tuple(v for piece in found for v in piece) != variables:
+    result = tuple(tuple(piece) for piece in pieces)
+    if not all(result) or tuple(v for piece in result for v in piece) != variables:
         raise PatternError(
-            f"the pieces {' | '.join(' '.join(piece) for piece in found)}",
+            f"the pieces {' | '.join(' '.join(piece) for piece in result)}",
             expected=f"all variables in their order, cut somewhere: {' '.join(variables)}",
         )
-    return found
+    return result
 
 
 def traced_events(
@@ -73,14 +73,14 @@ def key_names(
     """Return what keys of the operations stand for: "customer 17"."""
     rows = range(len(columns))
     values = {name: shown_values(columns.attributes[name], rows) for name in sequence.attributes}
-    found = []
+    names = []
     for begin in operations.starts[keys].tolist():
         row = int(operations.rows[begin])
         kind = columns.type_names[columns.types[row]]
         equal = _equal(sequence, operations.length, int(operations.codes[begin]), kind)
         parts = [f"{name} {_text(values[name][row])}" for name in (*equal, *sequence.partition_by)]
-        found.append(", ".join(dict.fromkeys(parts)))
-    return tuple(found)
+        names.append(", ".join(dict.fromkeys(parts)))
+    return tuple(names)
 
 
 def _equal(sequence: EventSequence, length: int, code: int, kind: str) -> list[str]:
@@ -88,7 +88,7 @@ def _equal(sequence: EventSequence, length: int, code: int, kind: str) -> list[s
     position = length - (code + 1) // 2
     if code % 2:
         absent = (event for place, event in sequence.negated if place == position)
-        event = next(e for e in absent if e.types is None or kind in e.types)
+        event = next(e for e in absent if e.may_have(kind))
     else:
         event = sequence.positive[min(position, len(sequence.positive)) - 1]
     return [dict(key)[event.variable] for key in sequence.keys]
@@ -104,12 +104,12 @@ def _event_names(sequence: EventSequence, columns: EventColumns) -> list[str]:
     for event in (*sequence.positive, *(event for _, event in sequence.negated)):
         for name in columns.type_names if event.types is None else sorted(event.types):
             variable_of.setdefault(name, event.variable)
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     names = []
     for code in columns.types.tolist():
         kind = columns.type_names[code]
         word = variable_of.get(kind, kind)
-        seen[word] = seen.get(word, 0) + 1
+        counts[word] = counts.get(word, 0) + 1
         # The second of the type of `a1` is not the twelfth of that of `a`.
-        names.append(f"{word}{'.' if word[-1:].isdigit() else ''}{seen[word]}")
+        names.append(f"{word}{'.' if word[-1:].isdigit() else ''}{counts[word]}")
     return names

@@ -102,11 +102,11 @@ class _Tracing:
             keys: The key of each of them, in that order.
             numbers: For each operation its event's place among those of the trace.
         """
-        given = self._operations
+        operations = self._operations
         for i, key in zip(order.tolist(), keys.tolist(), strict=True):
-            ts, code, event = int(given.ts[i]), int(given.codes[i]), int(numbers[i])
+            ts, code, event = int(operations.ts[i]), int(operations.codes[i]), int(numbers[i])
             self._expire(ts)
-            position = given.length - (code + 1) // 2
+            position = operations.length - (code + 1) // 2
             action: Action = "end"
             if position > self._begins[-1]:
                 # Where there can be no match a position that nothing reaches stands before the
@@ -156,8 +156,8 @@ class _Tracing:
         for row in self._rows.of(key, piece - 1):
             for saved in row.frozen().whole():
                 before[self._begun[key, saved.start]] += saved.count
-        for whole, count in before.items():
-            self._do(Save(number, whole, count))
+        for start, count in before.items():
+            self._do(Save(number, start, count))
         self._add(new, 0, 1)
         return "start", 1 + len(before)
 
@@ -181,8 +181,8 @@ class _Tracing:
             for row in ended:
                 self._do(Close(row.number))
             for row in self._rows.live:
-                for whole in [n for n, one in row.snapshot.items() if one.expires == moment]:
-                    self._do(Drop(row.number, whole))
+                for start in [n for n, one in row.snapshot.items() if one.expires == moment]:
+                    self._do(Drop(row.number, start))
             position = self._begins[ended[0].piece] + 1
             self._keep(Head(moment, None, None, "expire", position, False), 0)
 

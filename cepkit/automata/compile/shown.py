@@ -24,10 +24,10 @@ def shown(condition: Expression, layout: Layout) -> Shown:
 
     Of a set whose members a condition is about one by one, the last ones are shown.
     """
-    whole = replace(layout, sets=frozenset())
+    without_sets = replace(layout, sets=frozenset())
 
     def text(binding: Binding) -> str:
-        return expression_text(_filled(condition, layout, whole, binding))
+        return expression_text(_filled(condition, layout, without_sets, binding))
 
     return text
 

@@ -22,10 +22,6 @@ _INSTEAD = (
 )
 
 
-def _room() -> Room:
-    return Room("partial matches", "instances", _INSTEAD)
-
-
 @dataclass(slots=True, eq=False)
 class Instance:
     """A partial match that waits for more: a token on a node of the diagram.
@@ -62,14 +58,14 @@ class Journal:
     Attributes:
         recording: Whether operations are written down.
         operations: Those of the step under way.
-        found: The matches of the step under way, if that is written down: instance, branch and
+        new_matches: Those of the step under way, if that is written down: instance, branch and
             binding of each.
         room: The memory that instances take.
     """
 
     recording: bool = True
     operations: list[Operation] = field(default_factory=list)
-    found: list[tuple[int, int, Binding]] = field(default_factory=list)
+    new_matches: list[tuple[int, int, Binding]] = field(default_factory=list)
     evaluations: int = 0
     instances: int = 0
     stored: int = 0
@@ -79,7 +75,7 @@ class Journal:
     matches: int = 0
     peak_instances: int = 0
     peak_stored: int = 0
-    room: Room = field(default_factory=_room)
+    room: Room = field(default_factory=lambda: Room("partial matches", "instances", _INSTEAD))
 
     def counts(self) -> Counts:
         """Return the counters as they are now."""
@@ -104,8 +100,7 @@ class Journal:
             self.peak_instances = self.instances
             if self.instances > MOST_INSTANCES:
                 raise LimitError(
-                    f"more than {MOST_INSTANCES:,} partial matches are alive at once",
-                    hint=_INSTEAD,
+                    f"more than {MOST_INSTANCES:,} partial matches are alive at once", hint=_INSTEAD
                 )
             if not self.instances % _EVERY:
                 self.room.take(_EVERY, _EVERY * _BYTES)
@@ -150,7 +145,7 @@ class Journal:
     def match(self, instance: Instance, branch: int) -> None:
         """Note a match."""
         if self.recording:
-            self.found.append((instance.number, branch, instance.binding))
+            self.new_matches.append((instance.number, branch, instance.binding))
             self._write(ops.Match(instance.number, self.matches))
         self.matches += 1
 
@@ -193,15 +188,15 @@ class Journal:
         if len(self.operations) > MOST_IN_STEP:
             self.recording = False
             self.operations.clear()
-            self.found.clear()
+            self.new_matches.clear()
 
 
 def checks(tests: tuple[Test, ...], binding: Binding) -> tuple[Checked, ...]:
     """Return what came of each test, none after the first that does not hold."""
-    made = []
+    recorded = []
     for test in tests:
         held = test.holds(binding)
-        made.append(Checked(test.clause, test.shown(binding), held))
+        recorded.append(Checked(test.clause, test.shown(binding), held))
         if not held:
             break
-    return tuple(made)
+    return tuple(recorded)

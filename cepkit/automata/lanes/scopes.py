@@ -29,12 +29,12 @@ class Scopes:
     def candidates(self, buffer: Buffer, stage: Stage, instance: Instance) -> list[Event]:
         """Return the buffered events that are in scope for an instance, in stream order."""
         first, last = self._range(buffer, stage.after, stage.before, instance, windowed=True)
-        found = buffer.events[first:last]
+        events = buffer.events[first:last]
         if not self._timed and self._limit is not None and instance.bound:
-            found = [event for event in found if self.in_window(instance, event)]
+            events = [event for event in events if self.in_window(instance, event)]
         if stage.rivals:
-            found = [event for event in found if not own(event, instance, stage.rivals)]
-        return found
+            events = [event for event in events if not own(event, instance, stage.rivals)]
+        return events
 
     def in_scope(self, stage: Stage, instance: Instance, event: Event) -> bool:
         """Return whether an event that has just come is in scope for an instance."""

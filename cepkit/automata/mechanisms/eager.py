@@ -41,7 +41,7 @@ class EagerNFA:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Move:
-    """What an event does that comes for a variable in a state.
+    """The transition of a state by an event for a variable.
 
     Attributes:
         stage: Where in time it must lie.
@@ -117,32 +117,32 @@ class EagerProgram:
 
     def _states(self) -> list[int]:
         """Return the states that events can lead to, if they are few; else the initial one."""
-        found = [0]
-        for state in found:
+        states = [0]
+        for state in states:
             for slot in places(self.rules.everything & ~state):
                 follower = state | 1 << slot
-                if not self.rules.earlier(slot) & ~state and follower not in found:
-                    found.append(follower)
-                    if len(found) > _DRAWN:
+                if not self.rules.earlier(slot) & ~state and follower not in states:
+                    states.append(follower)
+                    if len(states) > _DRAWN:
                         return [0]
-        return found
+        return states
 
     def _move(self, state: int, slot: int) -> Move | None:
         rules, bit = self.rules, 1 << slot
         grows = bool(state & bit)
         if rules.earlier(slot) & ~state or (grows and not self.open_sets(state) & bit):
             return None
-        whole = state | bit
+        after = state | bit
         stage = rules.stage(state & ~bit, slot)
         due = self._due(state)
         if grows:
             tests = tuple(t for t in due if t.mask & bit and not t.sets & bit)
             absences: tuple[Absence, ...] = ()
         else:
-            tests = tuple(t for t in self._due(whole) if t not in due)
+            tests = tuple(t for t in self._due(after) if t not in due)
             decided = self._decided(state)
-            absences = tuple(a for a in self._decided(whole) if a not in decided)
-        begin, end = self.node(state), self.node(whole)
+            absences = tuple(a for a in self._decided(after) if a not in decided)
+        begin, end = self.node(state), self.node(after)
         conditions = (
             *(t.text for t in (*rules.filters[slot], *tests)),
             *(rules.clauses.rows[a.clause].text for a in absences),
@@ -220,12 +220,7 @@ class EagerLane(Lane):
         self.stay(instance, self._at.setdefault(state, {}))
 
     def _may_end(self, instance: Instance) -> bool:
-        tests, absences = self._final
         for slot in places(self._program.open_sets(self.rules.everything)):
             if len(self.members(instance, slot)) < self.rules.bounds[slot][0]:
                 return False
-        held = all(test.holds(instance.binding) for test in tests)
-        by = self.breaker(absences, instance) if held else None
-        if self.journal.recording and (tests or by):
-            self.journal.close(instance.number, tests, instance.binding, by)
-        return held and by is None
+        return self.closes(instance, *self._final)

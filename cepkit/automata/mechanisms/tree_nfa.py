@@ -83,17 +83,17 @@ class TreeProgram:
         known = self._chart.known(self._number, key)
         if known is not None:
             return known
-        made = self._chart.node(self._number, key, label, kind, names)
+        number = self._chart.node(self._number, key, label, kind, names)
         left = self.rules.everything & ~sum(1 << slot for slot in order)
         if left:
             stored = ", ".join(self.rules.label(slot) for slot in places(left))
-            self._chart.edge(made, made, "store", stored)
-        return made
+            self._chart.edge(number, number, "store", stored)
+        return number
 
     def edge(self, order: tuple[int, ...], slot: int) -> int:
         """Return the edge that takes the variable at `slot`; a loop, where it was taken last."""
         grown = order if order[-1:] == (slot,) else (*order, slot)
-        bound = sum(1 << taken for taken in order if taken != slot)
+        bound = sum(1 << other for other in order if other != slot)
         stage = self.rules.stage(bound, slot)
         conditions = self.rules.conditions(stage) if grown is not order else ()
         return self._chart.edge(
@@ -107,7 +107,7 @@ class TreeProgram:
         return left & self.singles or left
 
     def _draw(self, order: tuple[int, ...]) -> None:
-        for slot in places(self.next(sum(1 << taken for taken in order))):
+        for slot in places(self.next(sum(1 << other for other in order))):
             self.edge(order, slot)
             if slot in self.rules.bounds:
                 self.edge((*order, slot), slot)
@@ -116,7 +116,7 @@ class TreeProgram:
 
 @dataclass(slots=True, eq=False)
 class _Wish:
-    """What an instance of the tree still wants.
+    """The variables that an instance of the tree lacks, and from which event on it looks for them.
 
     Attributes:
         order: The variables that it has taken, in that order.
@@ -215,9 +215,9 @@ class TreeLane(Lane):
 
     def _available(self, instance: Instance, slot: int) -> list[Event]:
         """Return the events for a variable that are in an instance's scope and its own."""
-        found = self.scopes.candidates(self._buffers[slot], self._stage(instance, slot), instance)
+        events = self.scopes.candidates(self._buffers[slot], self._stage(instance, slot), instance)
         cut = self._wishes[instance.number].cuts[slot]
-        return found[bisect_right(found, cut, key=_number) :]
+        return events[bisect_right(events, cut, key=_number) :]
 
     def _take(self, instance: Instance, slot: int, event: Event) -> None:
         """Offer an instance an event for a variable, or one more member for its set."""

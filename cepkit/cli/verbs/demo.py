@@ -102,14 +102,14 @@ def run(arguments: argparse.Namespace) -> None:
         number = run_with_progress(
             lambda: write(matches, target, overwrite=False), "detecting", on_spark=True
         )
-        spent = step.elapsed()
+        elapsed = step.elapsed()
         first = pa_dataset.dataset(target).head(_IN_REPORT)
         again = _seconds_of(lambda: matches.write.format("noop").mode("append").save())
         step.say(match_table(first.slice(0, _SHOWN).to_pylist(), query, stream.schema))
         if number > _SHOWN:
             step.say(f"... and {number - _SHOWN:,} more")
         step.say(
-            f"\n{count_text(number, 'match', 'matches')} in {seconds(spent)},"
+            f"\n{count_text(number, 'match', 'matches')} in {seconds(elapsed)},"
             " the start of Spark's workers included;"
             f"\nonce more, now that they run: {seconds(again)}, {events / again:,.0f} events/s"
         )
@@ -144,7 +144,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 @dataclass
 class _Step:
-    """What a step has to say; it is said when its work is done."""
+    """A step of the demo; its lines are printed when its work is done."""
 
     lines: list[str] = field(default_factory=list)
     begin: float = field(default_factory=perf_counter)
@@ -202,8 +202,8 @@ def _first_events(table: pa.Table) -> str:
 
 def _tickers(table: pa.Table) -> str:
     counts = {c["values"]: c["counts"] for c in pc.value_counts(table["ticker"]).to_pylist()}
-    named = ", ".join(f"{name} {counts.get(name, 0):,}" for name in ("MSFT", "GOOG", "AAPL"))
-    return f"{named}, and other tickers that the pattern does not name"
+    counts_text = ", ".join(f"{name} {counts.get(name, 0):,}" for name in ("MSFT", "GOOG", "AAPL"))
+    return f"{counts_text}, and other tickers that the pattern does not name"
 
 
 def _next_steps(report: Path) -> str:

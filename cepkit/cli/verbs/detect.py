@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from time import perf_counter
 from typing import Any
@@ -97,15 +96,15 @@ def run(arguments: argparse.Namespace) -> None:
     def work() -> tuple[list[dict[str, Any]], int]:
         if target:
             return [], write(matches, target, overwrite=arguments.overwrite)
-        shown = matches
+        printed = matches
         if repeated_in(query.structure):
             # Some sets can be shown where all would be too many.
             most = _SHOWN if arguments.limit is None else min(_SHOWN, arguments.limit)
-            shown = ck.detect(stream, query, plan, limit=most, sets=arguments.sets)
-        return first_rows(shown, _SHOWN), matches.count()
+            printed = ck.detect(stream, query, plan, limit=most, sets=arguments.sets)
+        return first_rows(printed, _SHOWN), matches.count()
 
     rows, number = run_with_progress(work, "detecting", on_spark=arguments.spark)
-    spent = perf_counter() - begin
+    elapsed = perf_counter() - begin
     if arguments.json != "-":
         if rows:
             say(match_table(rows, query, stream.schema))
@@ -117,7 +116,7 @@ def run(arguments: argparse.Namespace) -> None:
             say()
         limited = " (stopped there: --limit)" if number == arguments.limit else ""
         where = f", written to {target}" if target else ""
-        say(f"{count_text(number, 'match', 'matches')}{limited}{where} in {seconds(spent)}")
+        say(f"{count_text(number, 'match', 'matches')}{limited}{where} in {seconds(elapsed)}")
         say(f"plan: {one_line(plan)} ({plan.planner})")
     explanation = None
     if arguments.explain:
@@ -128,7 +127,7 @@ def run(arguments: argparse.Namespace) -> None:
         data = {
             "matches": number_as_data(number),
             "out": str(target) if target else None,
-            "seconds": spent,
+            "seconds": elapsed,
             "plan": plan_as_data(plan),
         }
         if explanation is not None:
@@ -136,7 +135,7 @@ def run(arguments: argparse.Namespace) -> None:
                 {name: number_as_data(value) for name, value in asdict(step).items()}
                 for step in explanation.steps
             ]
-        write_json(arguments, json.dumps(data, indent=2, ensure_ascii=False))
+        write_json(arguments, data)
 
 
 def _plan(arguments: argparse.Namespace, query: Query, stream: Stream) -> Plan | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from cepkit.columnar.compile.branch import compile_branch
+from cepkit.columnar.compile.forest import Leaf, Node, forest_of
 from cepkit.columnar.compile.program import Program
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
@@ -23,12 +24,14 @@ class CompiledQuery:
     Attributes:
         branches: The normal form of the query.
         programs: One for each branch.
+        forest: What the programs begin with in common.
         in_turn: Whether an event takes part in one match at most (skip-till-next-match).
         sets: Which sets of Kleene variables make matches.
     """
 
     branches: tuple[Branch, ...]
     programs: tuple[Program, ...]
+    forest: tuple[Node, ...]
     in_turn: bool = False
     sets: Sets = "every"
 
@@ -47,7 +50,9 @@ def compile_query(query: Query, plan: Plan, sets: Sets = "every") -> CompiledQue
     """Return `query` compiled under `plan`, which has a plan for each of its branches."""
     branches = normal_form(query)
     programs = tuple(
-        compile_branch(branch, chosen, branches[:i])
-        for i, (branch, chosen) in enumerate(zip(branches, plan.branches, strict=True))
+        compile_branch(branch, branch_plan, branches[:i])
+        for i, (branch, branch_plan) in enumerate(zip(branches, plan.branches, strict=True))
     )
-    return CompiledQuery(branches, programs, query.strategy is Strategy.SKIP_TILL_NEXT_MATCH, sets)
+    in_turn = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
+    forest = tuple(map(Leaf, range(len(programs)))) if in_turn else forest_of(programs)
+    return CompiledQuery(branches, programs, forest, in_turn, sets)

@@ -90,6 +90,9 @@ class Pipeline:
 
     def extend(self, number: int, partials: Partials, size: int) -> Iterator[PairBlock]:
         """Run the steps from `number` on over a chunk of partial matches."""
+        if number == len(self._steps):
+            yield from self._complete(partials, size)
+            return
         step, counters = self._steps[number], self._counters[number]
         began = perf_counter()
         for pairs in self._join.pairs(step, counters, partials, size):
@@ -107,6 +110,15 @@ class Pipeline:
                 yield self._block(partials, parents, step, candidates)
             began = perf_counter()
         counters.seconds += perf_counter() - began
+
+    def _complete(self, partials: Partials, size: int) -> Iterator[PairBlock]:
+        """Yield those rows of all steps that nothing final rules out."""
+        parents, step = np.arange(size, dtype=np.int32), self._steps[-1]
+        rows = Rows(partials, step, partials[step.step.name], parents)
+        for _, check in self._final:
+            parents = parents[check(rows)[parents]]
+        if len(parents):
+            yield PairBlock(len(parents), self._candidates, partials, parents, {})
 
     def _count(self, counters: StepCounters, survivors: int, began: float) -> None:
         counters.survivors += survivors

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -13,14 +12,16 @@ import pyarrow as pa
 from cepkit.arguments import check_range, typed
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import Sets, compile_query
-from cepkit.columnar.detector import Counters, Detector
+from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import size_choice
 from cepkit.columnar.results import expected, shown
 from cepkit.columnar.results.explanation import Explanation
-from cepkit.columnar.results.frames import frame_of, table_of
-from cepkit.columnar.results.output import Writer, output_schema, to_parquet
+from cepkit.columnar.results.frames import frame_of
+from cepkit.columnar.results.output import Writer, output_schema
+from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
+from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
-from cepkit.files import PARQUET, check_apart, check_target, whole_file
+from cepkit.columnar.slices.plans import SlicePlans, SliceWork
 from cepkit.memory import Expected, Room
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import bound_events_of, events_of, repeated_in
@@ -33,7 +34,7 @@ from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
 _SHOWN = 10
 
 
-class Matches:
+class Matches(Rows):
     """The matches of a query: the events are loaded, matches are found when they are asked for.
 
     However many there are, `batches` and `write_parquet` hold some at a time. `to_arrow` and
@@ -48,7 +49,10 @@ class Matches:
             are as large (where all variables are Kleene ones, for each first event).
 
     Args:
+        slice_rows: Events of a slice; None: chosen from the window.
         attributes: Columns to load beside those that conditions read.
+        columns: The events with all of these, where they are loaded already.
+        plans: What says under which plan each slice is run; None: all under `plan`.
     """
 
     def __init__(
@@ -61,6 +65,8 @@ class Matches:
         sets: Sets = "every",
         slice_rows: int | None = None,
         attributes: Iterable[str] = (),
+        columns: EventColumns | None = None,
+        plans: SlicePlans | None = None,
     ) -> None:
         self.query = query
         self.plan = plan
@@ -74,11 +80,14 @@ class Matches:
         self._repeated = repeated_in(query.structure)
         self._compiled = compile_query(query, plan, sets)
         self._programs = self._compiled.programs
-        self._columns = stream.columns(sorted({*self._compiled.attributes, *attributes}))
+        self._columns = columns or stream.columns(sorted({*self._compiled.attributes, *attributes}))
         check_kinds(query, self._columns.kinds)
-        self._counters: Counters | None = None
+        self._number: int | None = None
+        self._slice_plans = plans
+        self._work: SliceWork | None = None
         self._chosen: Expected | None = None
-        report(self._columns, query)
+        if columns is None:
+            report(self._columns, query)
 
     @property
     def schema(self) -> pa.Schema:
@@ -106,17 +115,21 @@ class Matches:
         Raises:
             LimitError: There are more sets to choose than could be written, and no `limit`.
         """
-        writer = Writer(self._columns, self.variables, self._time, self._repeated)
+        writer = self.writer()
         left = self.limit
         for program, block in self.blocks():
             for batch in writer.batches(block, program.variables):
-                wanted = batch if left is None else batch.slice(0, left)
+                part = batch if left is None else batch.slice(0, left)
                 if left is not None:
-                    left -= len(wanted)
-                if len(wanted):
-                    yield wanted
+                    left -= len(part)
+                if len(part):
+                    yield part
                 if left == 0:
                     return
+
+    def writer(self) -> Writer:
+        """Return what turns blocks into rows."""
+        return Writer(self._columns, self.variables, self._time, self._repeated)
 
     def count(self) -> int:
         """Return the number of matches, exactly, without building their rows.
@@ -127,7 +140,7 @@ class Matches:
         Raises:
             LimitError: There are more sets to be tried for that than can be.
         """
-        if self._counters is None:
+        if self._number is None:
             if self.limit is not None and not self._repeated:
                 number = 0
                 for _, block in self._blocks(limited=True):
@@ -136,9 +149,8 @@ class Matches:
                         return self.limit
             else:
                 self._count_all()
-        assert self._counters is not None
-        number = sum(steps[-1].survivors for steps in self._counters)
-        return number if self.limit is None else min(number, self.limit)
+        assert self._number is not None
+        return self._number if self.limit is None else min(self._number, self.limit)
 
     @typed
     def head(self, n: int = 5) -> pd.DataFrame:
@@ -164,61 +176,34 @@ class Matches:
         check_range("n", n, 0)
         first = self._first(n)
         # Beside the frame there are the rows of the table, and the table.
-        room = self._room("a table of their events", first.limit, copies=3)
+        form = "a table of their events"
+        room = Room("matches", form, expected.INSTEAD, first.forecast, copies=3)
         frame = frame_of(first.batches(), first.schema, room)
         return shown.timeline(frame, self.variables, self._time, self._type)
 
-    def to_arrow(self) -> pa.Table:
-        """Return all matches as an Arrow table.
-
-        Raises:
-            LimitError: They would not fit the free memory; by the forecast of the plan or after
-                `count()` this is known at once.
-        """
-        return table_of(self.batches(), self.schema, self._room("an Arrow table", self.limit))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return all matches as a DataFrame; each event is a dictionary of its columns.
-
-        Raises:
-            LimitError: They would not fit the free memory, as for `to_arrow`.
-        """
-        return frame_of(self.batches(), self.schema, self._room("a DataFrame", self.limit))
-
     @typed
-    def write_parquet(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> int:
-        """Write all matches to a Parquet file, some at a time; it appears when it is whole.
-
-        Args:
-            path: The file, whose name ends in .parquet; no link, and not that of the events.
-            overwrite: Whether to replace a file that exists; it stays until the new one is whole.
-
-        Returns:
-            How many there are.
-
-        Raises:
-            FileError: It cannot, or must not, be written.
-            LimitError: There are more sets to choose than could be written, and no `limit`.
-        """
-        target = check_target(path, PARQUET, overwrite=overwrite)
-        if self._file is not None:
-            check_apart(target, self._file)
-        with whole_file(target, overwrite=overwrite) as file:
-            return to_parquet(self.batches(), self.schema, file)
-
-    @typed
-    def explain(self, *, anew: bool = False) -> Explanation:
+    def explain(self, *, anew: bool = False) -> Explanation | AdaptedExplanation:
         """Return what each step of the plan did, beside what was expected.
 
-        The numbers are those of the last whole run; where there was none, one is made.
+        The numbers are those of the last whole run; where there was none, one is made. Where
+        slices had plans of their own, it is so of each plan, with `plans` before them.
 
         Args:
             anew: Make another run in any case.
         """
-        if self._counters is None or anew:
+        return explanation_of(self.query, self.plan, self._ran(anew=anew))
+
+    @property
+    def plans(self) -> PlansInForce:
+        """Which plan was in force when, and why; of the last whole run, or of one made now."""
+        return PlansInForce.of(self.query, self.plan, self._ran())
+
+    def _ran(self, *, anew: bool = False) -> SliceWork:
+        """Return what the last whole run did; without one, make it."""
+        if self._work is None or anew:
             self._count_all()
-        assert self._counters is not None
-        return Explanation.of(self.plan, self._counters)
+        assert self._work is not None
+        return self._work
 
     def _first(self, n: int) -> Matches:
         """Return the same matches with a limit of `n`."""
@@ -226,33 +211,41 @@ class Matches:
         first.limit = n if self.limit is None else min(n, self.limit)
         return first
 
-    def _room(self, form: str, limit: int | None, copies: int = 1) -> Room:
-        """Return the memory that some matches may take as a table."""
-        return Room("matches", form, expected.INSTEAD, lambda: self._expected(limit), copies)
+    def _room(self, form: str) -> Room:
+        return Room("matches", form, expected.INSTEAD, self.forecast)
 
-    def _expected(self, limit: int | None) -> Expected | None:
+    def forecast(self) -> Expected | None:
         """Return how many matches there will be, as far as that is known before they are made."""
-        found = self._chosen
-        if self._counters is not None:
-            found = expected.by_count(sum(steps[-1].survivors for steps in self._counters))
+        number = self._chosen
+        if self._number is not None:
+            number = expected.by_count(self._number)
         elif not self._repeated:
-            found = expected.by_forecast(self.query, self.plan)
-        return expected.limited(found, limit)
+            number = expected.by_forecast(self.query, self.plan)
+        return expected.limited(number, self.limit)
 
     def _count_all(self) -> None:
         """Run over the whole stream for the counters alone."""
-        detector = Detector(self._compiled, slice_rows=self._slice_rows)
-        for _ in detector.count(self._columns):
-            pass
-        self._counters = detector.counters
+        detector = self._detector()
+        self._number = sum(block.size for _, block in detector.count(self._columns))
+        self._work = self._done(detector)
 
     def _blocks(self, *, limited: bool) -> Iterator[tuple[Program, Block]]:
-        detector = Detector(self._compiled, slice_rows=self._slice_rows)
+        detector = self._detector()
+        total = 0
         for number, block in detector.matches(self._columns, limited=limited):
             if detector.size is not None:
                 self._chosen = expected.by_sets(detector.size, size_choice(self._programs))
+            total += block.size
             yield self._programs[number], block
-        self._counters = detector.counters  # of a whole run only: a broken off one would mislead
+        # Of a whole run only: a broken off one would mislead.
+        self._work, self._number = self._done(detector), total
+
+    def _detector(self) -> Detector:
+        return Detector(self._compiled, slice_rows=self._slice_rows, plans=self._slice_plans)
+
+    def _done(self, detector: Detector) -> SliceWork:
+        """Return what a detector did: of each plan that it ran."""
+        return detector.work or SliceWork({self.plan.branches: detector.counters})
 
     def __repr__(self) -> str:
         try:
@@ -293,5 +286,5 @@ def report(columns: EventColumns, *queries: Query) -> None:
     """
     warn_of_dropped(columns.dropped, *queries)
     for query in queries:
-        named = {t for event in events_of(query.structure) for t in event.types or ()}
-        warn_of_absent(sorted(named - set(columns.type_names)), columns.type_names, query)
+        types = {t for event in events_of(query.structure) for t in event.types or ()}
+        warn_of_absent(sorted(types - set(columns.type_names)), columns.type_names, query)

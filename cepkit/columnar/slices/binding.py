@@ -38,7 +38,7 @@ from cepkit.columnar.slices.candidates import (
     Candidates,
     Group,
     Owned,
-    RowsOfTypes,
+    Scan,
     Times,
     gather,
     reader,
@@ -97,8 +97,7 @@ def bind(
     program: Program,
     columns: EventColumns,
     owned: Owned = EVERYTHING,
-    known: RowsOfTypes | None = None,
-    uncut: frozenset[str] = frozenset(),
+    scan: Scan | None = None,
 ) -> BoundProgram:
     """Return `program` bound to `columns`.
 
@@ -106,21 +105,20 @@ def bind(
         program: What to evaluate.
         columns: The events of the slice.
         owned: The matches that are wanted.
-        known: The rows of some sets of types in `columns`, for what several programs look for;
-            what is found is added.
-        uncut: Variables that keep the candidates before what the slice owns.
+        scan: What other programs have looked up in `columns`; what is found is added.
 
     Raises:
         PatternError: A condition does not fit the kinds of the columns.
     """
     columns = numbered(program, columns)
     owners = owners_of(program, columns, owned.clock)
-    cut = owners[0] if len(owners) == 1 and owners[0] not in uncut else None
-    candidates, key_counts = gather(program, columns, owned, cut, known)
+    cut = owners[0] if len(owners) == 1 else None
+    scan = Scan() if scan is None else scan
+    candidates, key_counts = gather(program, columns, owned, cut, scan)
     possible = all(length >= 0 for length, _ in program.windows) and all(
         truth(condition, candidates[program.bound[0]].read, 1)[0] for condition in program.constants
     )
-    binder = Binder(program, columns, candidates, key_counts)
+    binder = Binder(program, columns, candidates, key_counts, scan)
     steps = binder.bind_all(program.steps)
     sets = tuple(
         binder.bind(one.step, [v for v in program.bound if v not in one.shared])
@@ -164,7 +162,9 @@ class Binder:
         columns: EventColumns,
         candidates: Mapping[str, Candidates],
         key_counts: tuple[int, ...],
+        scan: Scan,
     ) -> None:
+        self._scan = scan
         self._candidates = candidates
         self._key_counts = key_counts
         self._since = int(columns.ts[0]) if len(columns) else 0
@@ -346,10 +346,16 @@ class Binder:
         x = self._candidates[limit.variable]
         if x.key_class not in (None, key) or (key is not None and key not in x.keys):
             return Search(partner, key, limit)
-        first = np.empty(len(x), dtype=np.int32)
         times, others = x.clock(limit.clock), new.clock(limit.clock)
+        common = isinstance(new, Candidates) and x.common and new.common and limit.clock == "time"
+        known = (id(times), id(others), limit.delta)
+        if common and known in self._scan.tables:
+            return Table(limit.variable, self._scan.tables[known])
+        first = np.empty(len(x), dtype=np.int32)
         if key is None or starts is None:
             bounds(times, others, limit.delta, first)
+            if common:
+                self._scan.tables[known] = first
         else:
             keyed_bounds(times, x.keys[key], others, starts, limit.delta, first)
         return Table(limit.variable, first)

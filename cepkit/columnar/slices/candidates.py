@@ -5,8 +5,9 @@ Cost: one pass over the events for the types, then O(candidates) for each variab
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import copy
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from cepkit.columnar.compile.program import RUN, Clock, Member, Program, Step
 from cepkit.columnar.kernels.loops import counting_sort, partition
 from cepkit.columnar.slices.clocks import owners_of, readings
+from cepkit.pattern.canonical import CanonicalEvent
 from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import dense_keys, partition_keys
 from cepkit.stream.columns import Column, EventColumns
@@ -44,10 +46,6 @@ class Owned:
 
 EVERYTHING = Owned()
 """All matches."""
-
-
-RowsOfTypes = dict[frozenset[str] | None, Ints]
-"""The rows of the events of some sets of types; None: of any type."""
 
 
 class Ordered:
@@ -101,6 +99,7 @@ class Candidates(Ordered):
         step: The step that adds the variable.
         seen: How many events had its types, before its filters.
         rows: The row of each candidate among the events of the slice.
+        common: Whether other variables have them too, in the same order, as a `Scan` knows.
         all_numbers: The arrival numbers of all events of the slice.
     """
 
@@ -109,9 +108,16 @@ class Candidates(Ordered):
         self.step = step
         self.seen = len(rows)
         self.rows = rows
+        self.common = False
         self.all_numbers: dict[Clock, Times] = {}
         self._attributes = columns.attributes
         self._gathered: dict[str, Column] = {}
+
+    def of(self, step: Step) -> Candidates:
+        """Return the same candidates for another variable; what they gather they share."""
+        other = copy.copy(self)
+        other.step, other.keys, other.numbers = step, {}, {}
+        return other
 
     def column(self, attribute: str) -> Column:
         """Return the attribute of all candidates."""
@@ -131,8 +137,24 @@ class Candidates(Ordered):
     def keep(self, order: npt.NDArray[Any]) -> None:
         """Keep the candidates at `order`, in that order."""
         super().keep(order)
+        self.common = False
         self.rows = self.rows[order]
         self._gathered = {name: column.take(order) for name, column in self._gathered.items()}
+
+
+@dataclass(eq=False, slots=True)
+class Scan:
+    """What programs look up in common in one slice: each thing is found once.
+
+    Attributes:
+        rows: The rows of the events of some sets of types; None: of any type.
+        candidates: By types, filters and the stretch of the slice.
+        tables: By two kinds of candidates and the time between them: see `bound.Table`.
+    """
+
+    rows: dict[frozenset[str] | None, Ints] = field(default_factory=dict)
+    candidates: dict[object, Candidates] = field(default_factory=dict)
+    tables: dict[object, Ints] = field(default_factory=dict)
 
 
 def reader(candidates: Mapping[str, Candidates]) -> Read:
@@ -177,7 +199,7 @@ def gather(
     columns: EventColumns,
     owned: Owned,
     cut: str | None = None,
-    known: RowsOfTypes | None = None,
+    scan: Scan | None = None,
 ) -> tuple[dict[str, Candidates], tuple[int, ...]]:
     """Return the candidates of each variable in the order of time, and each class's key count.
 
@@ -187,33 +209,29 @@ def gather(
         owned: The matches that are wanted: the events of positive variables end there. The columns
             must have the numbers that it is about.
         cut: The variable whose events begin there as well, as only it can be last.
-        known: The rows of some sets of types; what is found is added.
+        scan: What other programs have looked up in the slice; what is found is added.
 
     Raises:
         PatternError: A filter or an equality does not fit the kinds of the columns.
     """
-    rows = _rows_by_types(program, columns, {} if known is None else known)
-    if program.chain and columns.in_order():
-        rows |= _side_by_side(program, columns, rows[program.chain[0]])
-    owners = owners_of(program, columns, owned.clock)
-    for step in program.single:
-        # The ends of a set may be later than what decides to which slice a match belongs.
-        until = None if step.variable in program.ends - {*owners} else owned.until
-        since = owned.since if step.variable == cut else None
-        rows[step.variable] = _within(columns, rows[step.variable], since, until, owned.clock)
-    if owned.free is not None:
-        for step in (*program.single, *program.listed):
-            rows[step.variable] = rows[step.variable][owned.free[rows[step.variable]]]
+    scan = Scan() if scan is None else scan
     everything = (*program.single, *program.listed, *program.negated)
-    candidates = {
-        step.variable: Candidates(step, rows[step.variable], columns) for step in everything
-    }
+    _find_types(everything, columns, scan)
+    chained: dict[str, Ints] = {}
+    if program.chain and columns.in_order():
+        chained = _side_by_side(program, columns, scan.rows[_types(program)[program.chain[0]]])
+    owners = owners_of(program, columns, owned.clock)
+    single = {step.variable for step in program.single}
+    bound = single | {step.variable for step in program.listed}
+    # The ends of a set may be later than what decides to which slice a match belongs.
+    open_ended = program.ends - {*owners}
+    candidates = {}
     for step in everything:
-        new = candidates[step.variable]
-        for condition in step.filters:
-            held = truth(condition, new.read, len(new))
-            if not held.all():
-                new.keep(np.flatnonzero(held))
+        v = step.variable
+        since = owned.since if v == cut else None
+        until = owned.until if v in single - open_ended else None
+        free = owned.free if v in bound else None
+        candidates[v] = _candidates(step, columns, scan, chained, (since, until, owned.clock), free)
     numbers: dict[Clock, Times] = {
         clock: readings(columns, clock) for clock in program.clocks if clock != "time"
     }
@@ -227,6 +245,40 @@ def gather(
         for number, members in enumerate(program.classes)
     )
     return candidates, counts
+
+
+def _types(program: Program) -> dict[str, frozenset[str] | None]:
+    return {step.variable: step.event.types for step in program.single}
+
+
+def _candidates(
+    step: Step,
+    columns: EventColumns,
+    scan: Scan,
+    chained: Mapping[str, Ints],
+    stretch: tuple[int | None, int | None, Clock],
+    free: npt.NDArray[np.bool_] | None,
+) -> Candidates:
+    """Return the events of a variable's types in a stretch of the slice that pass its filters."""
+    common = step.variable not in chained and free is None
+    filters = CanonicalEvent.of(step.event, step.filters).filters if step.filters else ()
+    key = (step.event.types, filters, stretch)
+    if common and key in scan.candidates:
+        return scan.candidates[key].of(step)
+    rows = chained.get(step.variable, scan.rows[step.event.types])
+    rows = _within(columns, rows, *stretch)
+    if free is not None:
+        rows = rows[free[rows]]
+    new = Candidates(step, rows, columns)
+    for condition in step.filters:
+        held = truth(condition, new.read, len(new))
+        if not held.all():
+            new.keep(np.flatnonzero(held))
+    new.common = common
+    if common:
+        scan.candidates[key] = new
+        return new.of(step)
+    return new
 
 
 def _within(
@@ -248,15 +300,12 @@ def _within(
     return rows if kept.all() else rows[kept]
 
 
-def _rows_by_types(
-    program: Program, columns: EventColumns, rows_of: RowsOfTypes
-) -> dict[str, Ints]:
-    """Return for each variable the rows of the events of its types, ascending."""
+def _find_types(steps: Iterable[Step], columns: EventColumns, scan: Scan) -> None:
+    """Find the rows of the events of the types of steps, ascending."""
     n = len(columns)
-    everything = (*program.single, *program.listed, *program.negated)
-    wanted = {step.event.types for step in everything} - rows_of.keys()
+    wanted = {step.event.types for step in steps} - scan.rows.keys()
     if None in wanted:
-        rows_of[None] = np.arange(n, dtype=np.int32)
+        scan.rows[None] = np.arange(n, dtype=np.int32)
     waiting = sorted((types for types in wanted if types is not None), key=sorted)
     while waiting:
         # One pass over the events for as many sets as have no type in common.
@@ -265,15 +314,14 @@ def _rows_by_types(
             if all(not types & other for other in together):
                 together.append(types)
         waiting = [types for types in waiting if types not in together]
-        rows_of.update(_partition(together, columns))
-    return {step.variable: rows_of[step.event.types] for step in everything}
+        scan.rows.update(_partition(together, columns))
 
 
 def _side_by_side(program: Program, columns: EventColumns, begins: Ints) -> dict[str, Ints]:
     """Return the rows of events whose neighbours have the types of a contiguous chain."""
     length = len(program.chain)
     begins = begins[: np.searchsorted(begins, len(columns) - length, side="right")]
-    types = {step.variable: step.event.types for step in program.single}
+    types = _types(program)
     for place, variable in enumerate(program.chain):
         wanted = types[variable]
         if wanted is not None:
@@ -353,6 +401,8 @@ def _assign_keys(
     Returns:
         How many codes there are.
     """
+    if not members:
+        return 0
     if any(attribute is None for _, attribute in members):
         codes, count = partition_keys([columns.attributes[a] for a in program.partition_by])
         for variable, _ in members:

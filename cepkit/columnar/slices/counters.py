@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
+
+from cepkit.columnar.compile.program import Program
 
 
 @dataclass(slots=True)
@@ -37,3 +41,15 @@ class StepCounters:
         self.peak_rows = max(self.peak_rows, other.peak_rows)
         self.seconds += other.seconds
         self.shared_with = self.shared_with or other.shared_with
+
+
+Counters: TypeAlias = tuple[tuple[StepCounters, ...], ...]
+"""For each branch those of its steps."""
+
+
+def counters_for(programs: Sequence[Program]) -> Counters:
+    """Return counters at zero, one for each step of each program."""
+    return tuple(
+        tuple(StepCounters(step.name) for step in (*program.work, *program.listed))
+        for program in programs
+    )

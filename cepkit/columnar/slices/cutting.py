@@ -18,6 +18,10 @@ from cepkit.stream.columns import EventColumns
 SLICE_ROWS = 1 << 20
 """Events of a slice, unless the window holds so many that the overlap would cost too much."""
 
+ADAPTED_ROWS = 20_000
+"""The same where each slice has a plan of its own: long enough to be counted, short enough to be
+alike from begin to end."""
+
 WINDOWS_PER_SLICE = 10
 """A slice is at least so many windows long: the overlap then costs at most a tenth."""
 
@@ -66,6 +70,7 @@ def slices(
     slice_rows: int | None,
     first: int = 0,
     last: int | None = None,
+    least: int = SLICE_ROWS,
 ) -> Iterator[tuple[int, int, int]]:
     """Yield for each slice the first event it sees, the first it owns, and its end.
 
@@ -77,6 +82,7 @@ def slices(
         slice_rows: Events of a slice; None: chosen from the window.
         first: The first event that a slice owns.
         last: The end of those that slices own; None: that of the stream.
+        least: The least events of a slice where `slice_rows` does not say.
     """
     n = len(values) if last is None else last
     if window is None or n == first:
@@ -86,7 +92,7 @@ def slices(
         begin = int(np.searchsorted(values, values[first] - window))
         if slice_rows is None:
             in_windows = int(np.searchsorted(values, values[first] + WINDOWS_PER_SLICE * window))
-            end = max(first + SLICE_ROWS, in_windows)
+            end = max(first + least, in_windows)
         else:
             end = first + max(1, slice_rows)
         if end < n:

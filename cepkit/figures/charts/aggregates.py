@@ -13,9 +13,9 @@ import plotly.graph_objects as go
 
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.errors import CepkitError, LimitError
-from cepkit.figures.kit.panels import stacked
+from cepkit.figures.kit import style
+from cepkit.figures.kit.panels import axis_name, rows_of, stacked
 from cepkit.figures.kit.scales import Scale, TextScale, log10
-from cepkit.figures.kit.style import COLOURS, SIZE, SMALL, TEXT, axis_of, colour_of, figure, message
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.tables import value_text
 
@@ -52,20 +52,20 @@ _MOST_ROWS = 500_000
 """As many rows of a Spark DataFrame are fetched to be drawn."""
 
 
-def is_from_spark(thing: object) -> bool:
+def is_from_spark(value: object) -> bool:
     """Return whether a thing is the aggregates of a Spark stream."""
-    return all(hasattr(thing, name) for name in ("query", "emit", "method", "reason", "toArrow"))
+    return all(hasattr(value, name) for name in ("query", "emit", "method", "reason", "toArrow"))
 
 
 def draw_from_spark(
-    found: Any, *, columns: str | Sequence[str] | None = None, groups: int = 8
+    aggregates: Any, *, columns: str | Sequence[str] | None = None, groups: int = 8
 ) -> go.Figure:
     """Fetch aggregates of a Spark stream, and return their figure (`draw_aggregates`).
 
     Raises:
         LimitError: There are more rows than should be fetched.
     """
-    rows = found.select("*").limit(_MOST_ROWS + 1).toArrow()
+    rows = aggregates.select("*").limit(_MOST_ROWS + 1).toArrow()
     if len(rows) > _MOST_ROWS:
         raise LimitError(
             "there are too many rows to be fetched for a figure",
@@ -75,7 +75,9 @@ def draw_from_spark(
     if "ts" in rows.column_names:
         rows = rows.sort_by("ts")
     values = {name: rows[name].combine_chunks() for name in rows.column_names}
-    result = Aggregates(found.query, found.emit, found.method, found.reason, values)
+    result = Aggregates(
+        aggregates.query, aggregates.emit, aggregates.method, aggregates.reason, values
+    )
     return draw_aggregates(result, columns=columns, groups=groups)
 
 
@@ -90,8 +92,8 @@ def groups(result: Aggregates) -> dict[str, pd.DataFrame]:
         for key, part in frame.groupby(names, dropna=False, sort=False)
     }
     size = "new_matches" if "new_matches" in frame else _aggregates(result)[0]
-    kept = {text: _size(part[size]) for text, part in parts.items()}
-    return {text: parts[text] for text in sorted(parts, key=lambda text: (-kept[text], text))}
+    sizes = {text: _size(part[size]) for text, part in parts.items()}
+    return {text: parts[text] for text in sorted(parts, key=lambda text: (-sizes[text], text))}
 
 
 def _named(value: Any) -> str:
@@ -104,27 +106,21 @@ def _size(values: pd.Series[Any]) -> float:
 
 
 def lines(result: Aggregates, name: str, most: int = 8) -> tuple[Line, ...]:
-    """Return an aggregate over time, of the groups with the most matches.
-
-    Args:
-        result: Rows with times.
-        name: The column of the aggregate.
-        most: How many groups.
-    """
-    found = []
+    """Return an aggregate over time, of the groups with the most matches."""
+    series = []
     for group, part in list(groups(result).items())[:most]:
         values = part[name].astype(object)
         values[values.isna()] = None
-        kept = _thinned(values)
-        found.append(
+        places = _thinned(values)
+        series.append(
             Line(
                 group,
-                part["ts"].iloc[np.array(kept, dtype=np.int64)],
-                [values.iloc[i] for i in kept],
+                part["ts"].iloc[np.array(places, dtype=np.int64)],
+                [values.iloc[i] for i in places],
                 len(part),
             )
         )
-    return tuple(found)
+    return tuple(series)
 
 
 def _thinned(values: pd.Series[Any]) -> list[int]:
@@ -132,12 +128,15 @@ def _thinned(values: pd.Series[Any]) -> list[int]:
     if len(values) <= 4 * _BUCKETS:
         return list(range(len(values)))
     numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-    kept: set[int] = set()
+    places: set[int] = set()
     for part in np.array_split(np.arange(len(values)), _BUCKETS):
-        kept |= {int(part[0]), int(part[-1])}
+        places |= {int(part[0]), int(part[-1])}
         if not np.isnan(numbers[part]).all():
-            kept |= {int(part[np.nanargmin(numbers[part])]), int(part[np.nanargmax(numbers[part])])}
-    return sorted(kept)
+            places |= {
+                int(part[np.nanargmin(numbers[part])]),
+                int(part[np.nanargmax(numbers[part])]),
+            }
+    return sorted(places)
 
 
 def draw_aggregates(
@@ -157,23 +156,23 @@ def draw_aggregates(
     Raises:
         CepkitError: There is no such column.
     """
-    known = _aggregates(result)
-    wanted = known if columns is None else [columns] if isinstance(columns, str) else list(columns)
-    for name in wanted:
-        if name not in known:
-            raise CepkitError.unknown(f"the result has no aggregate '{name}'", name, known)
+    names = _aggregates(result)
+    chosen = names if columns is None else [columns] if isinstance(columns, str) else list(columns)
+    for name in chosen:
+        if name not in names:
+            raise CepkitError.unknown(f"the result has no aggregate '{name}'", name, names)
     title = f"{len(result):,} row{'' if len(result) == 1 else 's'} by {result.method}"
     if not len(result):
-        return message(title, "no event could end a match")
+        return style.message(title, "no event could end a match")
     if result.emit == "total":
-        return _bars(result, wanted, title)
+        return _bars(result, chosen, title)
     number_of_groups = len(_keys(result))
     if number_of_groups > groups:
         title += f"; the {groups} of {number_of_groups:,} groups with the most matches"
-    found = {name: lines(result, name, groups) for name in wanted}
-    if any(len(line.values) < line.rows for some in found.values() for line in some):
+    panels = {name: lines(result, name, groups) for name in chosen}
+    if any(len(line.values) < line.rows for some in panels.values() for line in some):
         title += "; thinned out"
-    return _over_time(found, title, step=result.emit == "changes", joined=result.emit != "new")
+    return _over_time(panels, title, step=result.emit == "changes", joined=result.emit != "new")
 
 
 def _aggregates(result: Aggregates) -> list[str]:
@@ -187,16 +186,15 @@ def _keys(result: Aggregates) -> pd.DataFrame:
 
 
 def _over_time(
-    found: dict[str, tuple[Line, ...]], title: str, *, step: bool, joined: bool
+    panels: dict[str, tuple[Line, ...]], title: str, *, step: bool, joined: bool
 ) -> go.Figure:
-    plot, domains = stacked([_PANEL] * len(found), _GAP)
-    made = figure(shown(title), plot + _ABOVE + _BELOW)
+    plot, domains = stacked([_PANEL] * len(panels), _GAP)
+    chart = style.figure(shown(title), plot + _ABOVE + _BELOW)
     notes = []
-    for place, (domain, (name, some)) in enumerate(zip(domains, found.items(), strict=True)):
-        suffix = "" if place == 0 else str(place + 1)
+    for place, (domain, (name, some)) in enumerate(zip(domains, panels.items(), strict=True)):
         scale = _scale([value for line in some for value in line.values])
         for i, line in enumerate(some):
-            made.add_scatter(
+            chart.add_scatter(
                 x=line.ts,
                 y=[_place(scale, value) for value in line.values],
                 name=shown(cut(line.group or name, _NAME_LENGTH)),
@@ -205,10 +203,10 @@ def _over_time(
                 mode="lines+markers" if joined and len(line.values) < 200
                 else "lines" if joined else "markers",
                 connectgaps=False,
-                line={"color": colour_of(i), "width": 1.8,
+                line={"color": style.colour_of(i), "width": 1.8,
                       "dash": _DASHES[i // 2 % len(_DASHES)] if joined else "solid",
                       "shape": "hv" if step else "linear"},
-                marker={"color": colour_of(i), "size": 5, "symbol": i},
+                marker={"color": style.colour_of(i), "size": 5, "symbol": i},
                 hovertext=[
                     f"<b>{shown(cut(name, 60))}</b> {shown(_text(value))}"
                     + (f"<br>{shown(cut(line.group, 60))}" if line.group else "")
@@ -216,28 +214,22 @@ def _over_time(
                 ],
                 hoverinfo="text+x",
                 xaxis="x",
-                yaxis=f"y{suffix}",
+                yaxis=axis_name("y", place),
             )  # fmt: skip
         empty = all(value is None for line in some for value in line.values)
-        axis = {**axis_of(made), "domain": domain, "automargin": True, "anchor": "x"}
+        axis = {**style.axis_of(chart), "domain": domain, "automargin": True, "anchor": "x"}
         if scale is not None:
             axis |= scale.axis()
-        made.update_layout({f"yaxis{suffix}": axis})
-        notes.append(
-            {
-                "x": 0, "y": domain[1], "xref": "paper", "yref": "paper", "xanchor": "left",
-                "yanchor": "bottom", "text": shown(cut(name, 60)) + (": no value" if empty else ""),
-                "showarrow": False,
-                "font": {"size": SIZE, "color": TEXT},
-            }
-        )  # fmt: skip
-    made.update_layout(
+        chart.update_layout({f"yaxis{place + 1 if place else ''}": axis})
+        text = shown(cut(name, 60)) + (": no value" if empty else "")
+        notes.append(style.heading(text, domain[1], font={"size": style.SIZE, "color": style.TEXT}))
+    chart.update_layout(
         annotations=notes,
         margin={"t": _ABOVE, "b": _BELOW},
         hovermode="closest",
         xaxis={"anchor": "free", "position": 0},
     )
-    return made
+    return chart
 
 
 def _scale(values: Sequence[Any]) -> Scale | TextScale | None:
@@ -273,18 +265,18 @@ def _place(scale: Scale | TextScale | None, value: Any) -> Any:
             return value
 
 
-def _bars(result: Aggregates, wanted: Sequence[str], title: str) -> go.Figure:
+def _bars(result: Aggregates, columns: Sequence[str], title: str) -> go.Figure:
     """Return totals: a panel beside the other for each aggregate, a bar for each group."""
     parts = list(groups(result).items())
     if len(parts) > _MOST_BARS:
         title += f"; the {_MOST_BARS} of {len(parts):,} groups with the most matches"
         parts = parts[:_MOST_BARS]
     names = [shown(cut(group, _NAME_LENGTH)) for group, _ in parts]
-    made = figure(shown(title), len(parts) * _ROW + _ABOVE + _BELOW + _ROW)
-    width = 1 / len(wanted)
+    chart = style.figure(shown(title), len(parts) * _ROW + _ABOVE + _BELOW + _ROW)
+    width = 1 / len(columns)
     notes = []
-    for place, name in enumerate(wanted):
-        suffix = "" if place == 0 else str(place + 1)
+    for place, name in enumerate(columns):
+        left = place * width + (0.03 if place else 0)
         values = [part[name].astype(object).iloc[0] for _, part in parts]
         values = [None if pd.isna(value) else value for value in values]
         plain = [v if isinstance(v, int | float) else None for v in values]
@@ -292,7 +284,7 @@ def _bars(result: Aggregates, wanted: Sequence[str], title: str) -> go.Figure:
         scale = Scale.of(logs, room=0.3) if all(v is None or v >= 0 for v in plain) else None
         begin = scale.begin if scale is not None else 0.0
         ends = [None if v is None else (v if scale is None else _place(scale, v)) for v in plain]
-        made.add_bar(
+        chart.add_bar(
             orientation="h",
             x=[0.0 if end is None else end - begin for end in ends],
             base=begin,
@@ -301,42 +293,27 @@ def _bars(result: Aggregates, wanted: Sequence[str], title: str) -> go.Figure:
             textposition="outside",
             textangle=0,
             cliponaxis=False,
-            marker={"color": COLOURS[place % len(COLOURS)]},
+            marker={"color": style.COLOURS[place % len(style.COLOURS)]},
             hovertext=[f"<b>{group}</b><br>{shown(name)} {shown(_text(value))}"
                        for group, value in zip(names, values, strict=True)],
             hoverinfo="text",
             showlegend=False,
-            xaxis=f"x{suffix}",
+            xaxis=axis_name("x", place),
             yaxis="y",
         )  # fmt: skip
         axis = {
-            **axis_of(made),
-            "domain": [place * width + (0.03 if place else 0), min(1.0, (place + 1) * width)],
+            **style.axis_of(chart),
+            "domain": [left, min(1.0, (place + 1) * width)],
             "anchor": "y",
         }
         if not logs:
             axis["visible"] = False  # texts have no length
         axis |= scale.axis() if scale is not None else {}
-        made.update_layout({f"xaxis{suffix}": axis})
-        notes.append(
-            {
-                "x": place * width + (0.03 if place else 0), "y": 1, "xref": "paper",
-                "yref": "paper", "xanchor": "left", "yanchor": "bottom",
-                "text": shown(cut(name, _HEAD_LENGTH // len(wanted))), "showarrow": False,
-                "font": {"size": SMALL},
-            }
-        )  # fmt: skip
-    made.update_layout(
-        annotations=notes,
-        margin={"t": _ABOVE, "b": _BELOW},
-        yaxis={
-            "tickvals": list(range(len(parts))),
-            "ticktext": names,
-            "range": [len(parts) - 0.4, -0.6],
-            "showgrid": False,
-        },
-    )
-    return made
+        chart.update_layout({f"xaxis{place + 1 if place else ''}": axis})
+        text = shown(cut(name, _HEAD_LENGTH // len(columns)))
+        notes.append({**style.heading(text, 1, font={"size": style.SMALL}), "x": left})
+    chart.update_layout(annotations=notes, margin={"t": _ABOVE, "b": _BELOW}, yaxis=rows_of(names))
+    return chart
 
 
 def _text(value: Any) -> str:

@@ -74,33 +74,33 @@ def draw_counter_table(trace: CounterTrace, *, step: int | None = None) -> go.Fi
             expected=f"0 to {len(moments) - 1:,}" if moments else "a stream with events",
         )
     title = _title(trace, moments[place], place)
-    made = layout(trace, moments, place)
+    canvas = layout(trace, moments, place)
     # The title has the width of the picture, less what plotly's buttons take.
-    wide = max(made.width, width_of(title, SIZE + 2) + _BUTTONS)
-    return to_figure(replace(made, width=wide), title)
+    width = max(canvas.width, width_of(title, SIZE + 2) + _BUTTONS)
+    return to_figure(replace(canvas, width=width), title)
 
 
 def tables(trace: CounterTrace, moments: Sequence[Moment], place: int) -> tuple[PieceTable, ...]:
     """Return what is drawn: the counters of each piece after a moment."""
     after, before = _counters(trace, moments, place), _counters(trace, moments, place - 1)
-    known = {row.name: row for row in before}
+    earlier = {row.name: row for row in before}
     time = moments[place].time
-    made = []
+    result = []
     for piece, variables in enumerate(trace.pieces):
         prefixes = (" ".join(variables[: n + 1]) for n in range(len(variables)))
         head = ["START", *(["left"] if trace.window is not None else [])]
         head += ["before it"] if piece else []
         rows = [row for row in after if row.piece == piece]
         title = " ".join(variables)
-        made.append(
+        result.append(
             PieceTable(
                 f"piece {piece + 1}: {title}" if len(trace.pieces) > 1 else title,
                 (*head, *prefixes),
-                tuple(_row(trace, row, known.get(row.name), time) for row in rows[-_MOST_ROWS:]),
+                tuple(_row(trace, row, earlier.get(row.name), time) for row in rows[-_MOST_ROWS:]),
                 max(0, len(rows) - _MOST_ROWS),
             )
         )
-    return tuple(made)
+    return tuple(result)
 
 
 def layout(trace: CounterTrace, moments: Sequence[Moment], place: int) -> Canvas:
@@ -111,10 +111,10 @@ def layout(trace: CounterTrace, moments: Sequence[Moment], place: int) -> Canvas
         width, height = _placed(table, left, items)
         left += width + _GAP
         bottom = max(bottom, height)
-    told = sum_text(trace, moments, place)
-    items.append(Text(_MARGIN, bottom + 12, (told,), anchor="left", size=SIZE, bold=True))
-    wide = max(left - _GAP, _MARGIN + width_of(told, SIZE * BOLD)) + _MARGIN
-    return Canvas(wide, bottom + 12 + _ROW + _MARGIN, tuple(items), told)
+    summary = sum_text(trace, moments, place)
+    items.append(Text(_MARGIN, bottom + 12, (summary,), anchor="left", size=SIZE, bold=True))
+    width_of_all = max(left - _GAP, _MARGIN + width_of(summary, SIZE * BOLD)) + _MARGIN
+    return Canvas(width_of_all, bottom + 12 + _ROW + _MARGIN, tuple(items), summary)
 
 
 def sum_text(trace: CounterTrace, moments: Sequence[Moment], place: int) -> str:
@@ -126,10 +126,10 @@ def sum_text(trace: CounterTrace, moments: Sequence[Moment], place: int) -> str:
     terms = [_term(row) for row in rows[:_MOST_TERMS]]
     terms += ["…"] if len(rows) > _MOST_TERMS else []
     count = sum(saved.count for row in rows for saved in row.whole())
-    told = f"{' + '.join(terms)} = {whole(count)}" if terms else whole(count)
+    total = f"{' + '.join(terms)} = {whole(count)}" if terms else whole(count)
     number_of = moments[place].steps[0]
     new = trace.steps[number_of].new if number_of is not None else 0
-    return f"live matches: {told}{f', {whole(new)} new' if new else ''}"
+    return f"live matches: {total}{f', {whole(new)} new' if new else ''}"
 
 
 def _term(row: StartCounters) -> str:
@@ -154,8 +154,8 @@ def _counters(
 ) -> tuple[StartCounters, ...]:
     """Return the counters after a moment: those of the last step up to it."""
     steps = (moment.steps[0] for moment in reversed(moments[: place + 1]))
-    found = next((step for step in steps if step is not None), None)
-    return () if found is None else trace.steps[found].counters
+    last = next((step for step in steps if step is not None), None)
+    return () if last is None else trace.steps[last].counters
 
 
 def _title(trace: CounterTrace, moment: Moment, place: int) -> str:
@@ -164,25 +164,25 @@ def _title(trace: CounterTrace, moment: Moment, place: int) -> str:
     if moment.event is not None:
         return f"{trace.name}, step {place}: {trace.events.name[moment.event]}, {at}"
     step = moment.steps[0]
-    gone = "" if step is None else trace.steps[step].event
-    return f"{trace.name}, step {place}: {gone} expires, {at}"
+    start = "" if step is None else trace.steps[step].event
+    return f"{trace.name}, step {place}: {start} expires, {at}"
 
 
 def _row(
-    trace: CounterTrace, row: StartCounters, known: StartCounters | None, time: int
+    trace: CounterTrace, row: StartCounters, earlier: StartCounters | None, time: int
 ) -> tuple[Cell, ...]:
     key = trace.keys[row.key]
-    cells = [Cell((f"{row.start or 'all'}{f' of {key}' if key else ''}",), known is None)]
+    cells = [Cell((f"{row.start or 'all'}{f' of {key}' if key else ''}",), earlier is None)]
     if trace.window is not None:
         cells.append(Cell(("" if row.expires is None else _left(row.expires - time),)))
     if row.piece:
         lines = [f"{one.start or 'all'} {whole(one.count)}" for one in row.snapshot[-_MOST_SAVED:]]
         more = len(row.snapshot) - len(lines)
         cells.append(Cell((*lines, *([f"and {more} older"] if more else [])) or ("nothing",)))
-    before = (0,) * len(row.counts) if known is None else known.counts
+    before = (0,) * len(row.counts) if earlier is None else earlier.counts
     for old, new in zip(before, row.counts, strict=True):
         text = whole(new)
-        if known is not None and old != new:
+        if earlier is not None and old != new:
             text = (
                 f"{whole(old)} + {whole(new - old)} = {text}"
                 if new > old

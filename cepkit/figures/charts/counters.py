@@ -9,25 +9,16 @@ from typing import Any
 import plotly.graph_objects as go
 
 from cepkit.errors import TraceError
+from cepkit.figures.kit import style
 from cepkit.figures.kit.panels import stacked
-from cepkit.figures.kit.style import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    SIZE,
-    SKY,
-    VERMILLION,
-    axis_of,
-    figure,
-    message,
-)
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.figures.player import Traces
 from cepkit.figures.player.moments import counts_at, first_of, moments_of
 
-_LINES = ((BLUE, "solid"), (VERMILLION, "dash"), (GREEN, "dot"), (PURPLE, "dashdot"),
-          (ORANGE, "longdash"), (SKY, "longdashdot"))  # fmt: skip
+_LINES = (
+    (style.BLUE, "solid"), (style.VERMILLION, "dash"), (style.GREEN, "dot"),
+    (style.PURPLE, "dashdot"), (style.ORANGE, "longdash"), (style.SKY, "longdashdot"),
+)  # fmt: skip
 _PANEL = 150
 _GAP = 46
 _ABOVE, _BELOW = 96, 48
@@ -66,7 +57,7 @@ def counted(traces: Traces, counters: Sequence[str] | None = None) -> tuple[Seri
     unknown = [name for name in names if name not in titles]
     if unknown:
         raise TraceError(f"no counter '{unknown[0]}'", expected=", ".join(titles))
-    made = []
+    result = []
     rows: list[Sequence[Any]] = [trace.counters for trace in traces]
     if first.unit != "events":  # where each step is an event, they go in step as they are
         moments = moments_of(traces)
@@ -75,10 +66,10 @@ def counted(traces: Traces, counters: Sequence[str] | None = None) -> tuple[Seri
     for name in names:
         for trace, counts_of in zip(shown_as, rows, strict=True):
             column = [getattr(counts, name) for counts in counts_of]
-            kept = _decimated(column)
-            steps = tuple(place + 1 for place in kept)
-            made.append(Series(trace, name, steps, tuple(column[place] for place in kept)))
-    return tuple(made)
+            places = _decimated(column)
+            steps = tuple(place + 1 for place in places)
+            result.append(Series(trace, name, steps, tuple(column[place] for place in places)))
+    return tuple(result)
 
 
 def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> go.Figure:
@@ -94,41 +85,36 @@ def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> g
     """
     series = counted(traces, counters)
     if not any(one.steps for one in series):
-        return message("counters over the steps", "the stream is empty: there is no step")
+        return style.message("counters over the steps", "the stream is empty: there is no step")
     names = list(dict.fromkeys(one.counter for one in series))
     titles_of = traces[0].counter_titles
     panels = len(names)
     plot, domains = stacked([_PANEL] * panels, _GAP)
-    made = figure("counters over the steps", plot + _ABOVE + _BELOW)
-    made.update_layout(margin={"t": _ABOVE, "b": _BELOW}, hovermode="x unified")
+    chart = style.figure("counters over the steps", plot + _ABOVE + _BELOW)
+    chart.update_layout(margin={"t": _ABOVE, "b": _BELOW}, hovermode="x unified")
     axes: dict[str, Any] = {}
     titles = []
     for place, (name, domain) in enumerate(zip(names, domains, strict=True)):
         number = "" if place == 0 else str(place + 1)
         axes[f"yaxis{number}"] = {
-            **axis_of(made), "domain": domain, "anchor": f"x{number}", "automargin": True,
+            **style.axis_of(chart), "domain": domain, "anchor": f"x{number}", "automargin": True,
             "rangemode": "tozero",
         }  # fmt: skip
         axes[f"xaxis{number}"] = {
-            **axis_of(made), "anchor": f"y{number}", "showticklabels": place == panels - 1,
+            **style.axis_of(chart), "anchor": f"y{number}", "showticklabels": place == panels - 1,
         }  # fmt: skip
         if place:
             axes[f"xaxis{number}"]["matches"] = "x"
-        titles.append(
-            {
-                "text": f"<b>{shown(titles_of[name])}</b>", "x": 0, "y": domain[1], "xref": "paper",
-                "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False,
-                "font": {"size": SIZE},
-            }
-        )  # fmt: skip
+        text = f"<b>{shown(titles_of[name])}</b>"
+        titles.append(style.heading(text, domain[1], font={"size": style.SIZE}))
     axes[f"xaxis{'' if panels == 1 else panels}"]["title"] = {"text": f"{traces[0].unit} so far"}
-    made.update_layout(annotations=titles, **axes)
+    chart.update_layout(annotations=titles, **axes)
     for place, one in enumerate(series):
         panel, line = divmod(place, len(traces))
         number = "" if panel == 0 else str(panel + 1)
         colour, dash = _LINES[line % len(_LINES)]
         name = shown(cut(one.trace, _NAME_LENGTH))
-        made.add_scatter(
+        chart.add_scatter(
             x=one.steps,
             y=one.values,
             mode="lines",
@@ -140,7 +126,7 @@ def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> g
             xaxis=f"x{number}",
             yaxis=f"y{number}",
         )
-    return made
+    return chart
 
 
 def _decimated(column: Sequence[int]) -> list[int]:

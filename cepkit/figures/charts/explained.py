@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import BLUE, ORANGE, TEXT, figure, message
+from cepkit.figures.kit.style import BLUE, ORANGE, TEXT, figure, message, note
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.tables import number, whole
 
@@ -18,7 +18,7 @@ _NAME_LENGTH = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class StepNumber:
     """A number of a step.
 
     Attributes:
@@ -44,7 +44,7 @@ class Counted:
             return None
 
 
-def counted(explanation: Explanation) -> tuple[Counted, ...]:
+def step_numbers(explanation: Explanation) -> tuple[StepNumber, ...]:
     """Return candidates and survivors of each step, in the order of the plan."""
     several = len(explanation.plan.branches) > 1
     rows = []
@@ -56,8 +56,8 @@ def counted(explanation: Explanation) -> tuple[Counted, ...]:
             ("candidates", step.candidates, step.expected_candidates),
             ("survivors", step.survivors, step.expected_survivors),
         ):
-            known = None if expected is None or math.isinf(expected) else expected
-            rows.append(Counted(name, what, actual, known))
+            finite = None if expected is None or math.isinf(expected) else expected
+            rows.append(StepNumber(name, what, actual, finite))
     return tuple(rows)
 
 
@@ -68,7 +68,7 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
     is the error, its factor stands behind. Plans made by hand expect nothing. The axis is
     logarithmic where numbers differ much.
     """
-    rows = counted(explanation)
+    rows = step_numbers(explanation)
     compared = any(row.expected is not None for row in rows)
     what = "expected and actual" if compared else "the work of each step"
     title = f"{what}, plan: {shown(explanation.plan.planner)}"
@@ -79,63 +79,51 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
     )
     # The two numbers of a step stand close together, the next step apart.
     places = [step * 2.5 + which for step in range(len(rows) // 2) for which in (0, 1)]
-    made = figure(title, round(116 + _ROW * (places[-1] + 1)))
+    chart = figure(title, round(116 + _ROW * (places[-1] + 1)))
     actual = [scale.place(log10(row.actual)) for row in rows]
     expected = [None if r.expected is None else scale.place(log10(r.expected)) for r in rows]
-    _connect(made, places, actual, expected)
+    both = [pair for pair in zip(places, actual, expected, strict=True) if pair[2] is not None]
+    chart.add_scatter(
+        x=[x for _, one, other in both for x in (one, other, None)],
+        y=[y for place, _, _ in both for y in (place, place, None)],
+        mode="lines", line={"color": TEXT, "width": 1.5}, hoverinfo="skip", showlegend=False,
+    )  # fmt: skip
     for name, values, marker in (
         ("expected", expected, {"symbol": "diamond-open", "size": 12, "color": ORANGE}),
         ("actual", actual, {"symbol": "circle", "size": 10, "color": BLUE}),
     ):
         if all(value is None for value in values):
             continue
-        made.add_scatter(
+        chart.add_scatter(
             name=name,
             x=values,
             y=places,
             mode="markers",
             marker={**marker, "line": {"width": 2, "color": marker["color"]}},
-            hovertext=[_told(row) for row in rows],
+            hovertext=[_hover(row) for row in rows],
             hoverinfo="text",
         )
     ends = [a if e is None else max(a, e) for a, e in zip(actual, expected, strict=True)]
-    made.update_layout(
-        annotations=[
-            {"x": end, "y": place, "text": f"   {_label(row)}", "xanchor": "left",
-             "showarrow": False}
-            for end, place, row in zip(ends, places, rows, strict=True)
-        ]
-    )  # fmt: skip
+    notes = [
+        note(end, place, f"   {_label(row)}")
+        for end, place, row in zip(ends, places, rows, strict=True)
+    ]
+    chart.update_layout(annotations=notes)
     factor = "; factor: actual / expected" if compared else ""
-    made.update_xaxes(**scale.axis(), title_text=f"over the whole stream{factor}")
+    chart.update_xaxes(**scale.axis(), title_text=f"over the whole stream{factor}")
     names = [f"{shown(cut(row.step, _NAME_LENGTH))}  {row.what}" for row in rows]
-    made.update_yaxes(
+    chart.update_yaxes(
         tickvals=places, ticktext=names, range=[places[-1] + 0.7, -0.7], showgrid=False
     )
-    return made
+    return chart
 
 
-def _connect(
-    made: go.Figure, places: list[float], actual: list[float], expected: list[float | None]
-) -> None:
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for place, a, e in zip(places, actual, expected, strict=True):
-        if e is not None:
-            x += [a, e, None]
-            y += [place, place, None]
-    made.add_scatter(
-        x=x, y=y, mode="lines", line={"color": TEXT, "width": 1.5}, hoverinfo="skip",
-        showlegend=False,
-    )  # fmt: skip
-
-
-def _label(row: Counted) -> str:
+def _label(row: StepNumber) -> str:
     text = whole(row.actual)
     return text if row.ratio is None else f"{text}  ({row.ratio:,.3g} x)"
 
 
-def _told(row: Counted) -> str:
+def _hover(row: StepNumber) -> str:
     lines = [f"<b>{shown(cut(row.step, 200))}</b>", f"{row.what}: {whole(row.actual)}"]
     if row.expected is not None:
         lines.append(f"expected: {number(row.expected)}")

@@ -2,69 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
+import math
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 import plotly.graph_objects as go
 
+from cepkit.diagnosis.funnel import FunnelRow
 from cepkit.diagnosis.result import Funnel
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import BLUE, GRID, SIZE, SKY, VERMILLION, figure, message
+from cepkit.figures.kit.style import BLUE, GRID, SIZE, SKY, VERMILLION, figure, message, note
 from cepkit.figures.kit.texts import cut, shown, wrapped
 
 _ROW = 34
 _NAMES = 250
 _TITLE = 96
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A row of the funnel.
-
-    Attributes:
-        step: The variable of the step, with its branch where there are several.
-        label: The requirement, in lines.
-        before: How many came; None for a scope, to which all pairs of events come.
-        after: How many passed.
-        of_events: Whether events are counted, not partial matches.
-        removed: How many were removed.
-        alone: How many fail in this alone; None where not counted.
-        told: All of it, in lines.
-    """
-
-    step: str
-    label: tuple[str, ...]
-    before: int | None
-    after: int
-    of_events: bool
-    removed: int
-    alone: int | None
-    told: tuple[str, ...]
-
-
-def stages(funnel: Funnel) -> tuple[Stage, ...]:
-    """Return what is drawn of a funnel, in its order."""
-    several = len({row.branch for row in funnel}) > 1
-    made = []
-    for row in funnel:
-        step = row.variable or "NOT"
-        step = f"{row.branch}: {step}" if several else step
-        told = [f"{step}: {row.text}", f"before: {row.before:,}", f"after: {row.after:,}"]
-        if row.alone is not None:
-            told.append(f"removed by this alone: {row.alone:,}")
-        made.append(
-            Stage(
-                step,
-                tuple(wrapped(row.text, SIZE, _NAMES, 2)),
-                None if row.kind == "scope" else row.before,
-                row.after,
-                row.kind in ("type", "filter", "stretch"),
-                row.removed,
-                row.alone,
-                tuple(told),
-            )
-        )
-    return tuple(made)
+_OF_EVENTS = ("type", "filter", "stretch")
 
 
 def draw_funnel(funnel: Funnel, title: str = "what each requirement lets through") -> go.Figure:
@@ -77,78 +30,71 @@ def draw_funnel(funnel: Funnel, title: str = "what each requirement lets through
         funnel: From `why_not`.
         title: A text from data; it is escaped here.
     """
-    rows = stages(funnel)
+    rows = funnel.rows
     title = shown(cut(title, _TITLE))
     if not rows:
         return message(title, "no steps")
-    numbers = [n for row in rows for n in (row.before, row.after) if n is not None]
-    scale = Scale.of(map(log10, numbers), room=0.34)
-    places = _places(rows)
-    made = figure(title, round(118 + _ROW * (places[-1] + 1)))
-    made.add_bar(
-        name="came",
-        orientation="h",
-        y=places,
-        base=scale.begin,
-        x=[0 if r.before is None else scale.place(log10(r.before)) - scale.begin for r in rows],
-        width=0.62,
-        marker={"color": GRID},
+    several = len({row.branch for row in rows}) > 1
+    steps = [f"{row.branch}: {_step(row)}" if several else _step(row) for row in rows]
+    # A scope has no number before it: all pairs of events come to it.
+    before = [None if row.kind == "scope" else log10(row.before) for row in rows]
+    after = [log10(row.after) for row in rows]
+    scale = Scale.of((*(log for log in before if log is not None), *after), room=0.34)
+    places = _places(steps)
+    chart = figure(title, round(118 + _ROW * (places[-1] + 1)))
+    came = [-math.inf if log is None else log for log in before]
+    chart.add_bar(
+        **scale.bars(came), name="came", y=places, width=0.62, marker={"color": GRID},
         hoverinfo="skip",
-    )
+    )  # fmt: skip
     for name, colour, of_events in (("events", SKY, True), ("partial matches", BLUE, False)):
-        some = [(row, place) for row, place in zip(rows, places, strict=True)
-                if row.of_events == of_events]  # fmt: skip
-        made.add_bar(
+        some = [i for i, row in enumerate(rows) if (row.kind in _OF_EVENTS) is of_events]
+        chart.add_bar(
+            **scale.bars(after[i] for i in some),
             name=f"{name} that passed",
-            orientation="h",
-            y=[place for _, place in some],
-            base=scale.begin,
-            x=[scale.place(log10(row.after)) - scale.begin for row, _ in some],
+            y=[places[i] for i in some],
             width=0.62,
             marker={"color": colour},
-            hovertext=["<br>".join(map(shown, row.told)) for row, _ in some],
+            hovertext=["<br>".join(map(shown, _hover(steps[i], rows[i]))) for i in some],
             hoverinfo="text",
         )
-    made.update_layout(
-        barmode="overlay",
-        annotations=[
-            {"x": scale.place(log10(max(r.after, r.before or 0))), "y": place, "xanchor": "left",
-             "text": f" {_label(r)}", "showarrow": False,
-             "font": {"color": VERMILLION} if _empties(r) else {}}
-            for r, place in zip(rows, places, strict=True)
-        ],
-    )  # fmt: skip
-    made.update_xaxes(**scale.axis())
-    made.update_yaxes(
-        tickvals=places,
-        ticktext=[_name(row, before) for row, before in zip(rows, [None, *rows], strict=False)],
-        range=[places[-1] + 0.8, -0.8],
-        showgrid=False,
-    )
-    return made
+    ends = [scale.place(max(logs)) for logs in zip(came, after, strict=True)]
+    notes = [
+        note(end, place, f" {_label(row)}", font={"color": VERMILLION} if _empties(row) else {})
+        for end, place, row in zip(ends, places, rows, strict=True)
+    ]
+    chart.update_layout(barmode="overlay", annotations=notes)
+    chart.update_xaxes(**scale.axis())
+    names = ["<br>".join(map(shown, wrapped(row.text, SIZE, _NAMES, 2))) for row in rows]
+    firsts = [step != other for step, other in zip(steps, ["", *steps], strict=False)]
+    names = [f"<b>{name}</b>" if new else name for name, new in zip(names, firsts, strict=True)]
+    span = [places[-1] + 0.8, -0.8]
+    chart.update_yaxes(tickvals=places, ticktext=names, range=span, showgrid=False)
+    return chart
 
 
-def _places(rows: tuple[Stage, ...]) -> list[float]:
+def _step(row: FunnelRow) -> str:
+    return row.variable or "NOT"
+
+
+def _places(steps: Sequence[str]) -> list[float]:
     """Return where rows lie: those of one step together, the next step apart."""
-    places, at = [0.0], 0.0
-    for before, row in pairwise(rows):
-        at += 1.0 if row.step == before.step else 1.4
-        places.append(at)
-    return places
+    gaps = (1.0 if one == other else 1.4 for one, other in pairwise(steps))
+    return list(accumulate(gaps, initial=0.0))
 
 
-def _name(row: Stage, before: Stage | None) -> str:
-    label = "<br>".join(map(shown, row.label))
-    return label if before is not None and before.step == row.step else f"<b>{label}</b>"
+def _hover(step: str, row: FunnelRow) -> list[str]:
+    lines = [f"{step}: {row.text}", f"before: {row.before:,}", f"after: {row.after:,}"]
+    return lines if row.alone is None else [*lines, f"removed by this alone: {row.alone:,}"]
 
 
-def _empties(row: Stage) -> bool:
+def _empties(row: FunnelRow) -> bool:
     return row.after == 0 and row.removed > 0
 
 
-def _label(row: Stage) -> str:
+def _label(row: FunnelRow) -> str:
     text = f"{row.after:,}"
-    if row.before is not None and row.removed:
+    if row.kind != "scope" and row.removed:
         text += f"  (-{row.removed:,})"
     if row.alone:
         text += f"  {row.alone:,} by this alone"

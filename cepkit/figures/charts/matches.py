@@ -23,13 +23,13 @@ MOST = 1_000
 """Matches of a figure: each is a row of it."""
 
 
-def is_matches(thing: object) -> bool:
+def is_matches(value: object) -> bool:
     """Return whether a thing looks like matches: columns of events, a start and an end."""
-    columns = getattr(thing, "columns", None)
+    columns = getattr(value, "columns", None)
     if isinstance(columns, Iterable) and {START, END} <= set(map(str, columns)):
         return True
-    return isinstance(getattr(thing, "variables", None), tuple) and callable(
-        getattr(thing, "head", None)
+    return isinstance(getattr(value, "variables", None), tuple) and callable(
+        getattr(value, "head", None)
     )
 
 
@@ -70,8 +70,8 @@ def draw_matches(
         variables = variables_of(matches, frame)
         tidy = tidy_frame(frame, variables, time=time, type_name=type)
     more = bool((tidy["match"] > limit).any())
-    drawn = tidy[tidy["match"] <= limit]
-    return draw_timeline(timeline(drawn, variables, since_start), more)
+    shown_rows = tidy[tidy["match"] <= limit]
+    return draw_timeline(timeline(shown_rows, variables, since_start), more)
 
 
 def first(matches: Any, n: int) -> pd.DataFrame:
@@ -85,9 +85,9 @@ def first(matches: Any, n: int) -> pd.DataFrame:
 
 def variables_of(matches: Any, frame: pd.DataFrame) -> tuple[str, ...]:
     """Return the variables: those that the matches name, or else all columns that hold events."""
-    named = getattr(matches, "variables", None)
-    if isinstance(named, tuple):
-        return named
+    variables = getattr(matches, "variables", None)
+    if isinstance(variables, tuple):
+        return variables
     return tuple(str(name) for name in frame.columns if name not in (START, END))
 
 
@@ -128,17 +128,24 @@ def _type(
     time: str,
     types: Mapping[str, frozenset[str] | None],
 ) -> str | None:
-    bound = [
+    events_by_variable = [
         (variable, event)
         for variable in variables
         for item in frame[variable]
         for event in tidying.events_in(item)
     ]
-    names = [name for name in bound[0][1] if name != time] if bound else []
+    names = (
+        [name for name in events_by_variable[0][1] if name != time] if events_by_variable else []
+    )
     fitting = [
         name
         for name in names
-        if types and all(str(e.get(name)) in (types.get(v) or {str(e.get(name))}) for v, e in bound)
+        if types
+        and all(
+            str(e.get(name)) in (types.get(v) or {str(e.get(name))}) for v, e in events_by_variable
+        )
     ]
-    texts = [name for name in names if all(isinstance(e.get(name), str) for _, e in bound)]
+    texts = [
+        name for name in names if all(isinstance(e.get(name), str) for _, e in events_by_variable)
+    ]
     return next(iter([*fitting, *texts, *names]), None)

@@ -14,12 +14,12 @@ import plotly.graph_objects as go
 from cepkit.costs.work import PER_PARTIAL_MATCH
 from cepkit.errors import CepkitError
 from cepkit.figures.kit.key import LEFT, NARROWEST, KeyRow, Mark, add_key, mark_of, name_axis
-from cepkit.figures.kit.labels import Point, add_label, shifts
+from cepkit.figures.kit.labels import add_labels
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import SIZE, TEXT, figure, message
-from cepkit.figures.kit.texts import cut, shown, width_of
+from cepkit.figures.kit.style import TEXT, figure, message
+from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.logarithms import log_text
-from cepkit.plan.nodes import Plan, TreePlan, as_tree
+from cepkit.plan.nodes import TreePlan, as_tree
 from cepkit.plan.printer import one_line
 from cepkit.planners.compare import ComparedPlan, Measured, PlanComparison
 from cepkit.statistics.tables import number, whole
@@ -32,8 +32,8 @@ _AXIS = 52
 _FEWEST = 3
 
 
-def _work(done: Measured) -> float:
-    return done.candidates + PER_PARTIAL_MATCH * done.partial_matches
+def _work(run: Measured) -> float:
+    return run.candidates + PER_PARTIAL_MATCH * run.partial_matches
 
 
 _MEASURES: Mapping[str, tuple[str, Callable[[Measured], float]]] = MappingProxyType(
@@ -48,7 +48,7 @@ _MEASURES: Mapping[str, tuple[str, Callable[[Measured], float]]] = MappingProxyT
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPlan:
-    """A plan that was to be run, once, whoever found it.
+    """A plan that was to be run, with all planners that found it.
 
     Attributes:
         planners: Who found it.
@@ -92,13 +92,9 @@ def measured_plans(comparison: PlanComparison, by: By = "work") -> tuple[Measure
         )
     alike: dict[tuple[TreePlan, ...], list[ComparedPlan]] = {}
     for row in comparison.rows:
-        alike.setdefault(_as_trees(row.plan), []).append(row)
-    found = [_together(comparison, rows, by) for rows in alike.values()]
-    return tuple(sorted(found, key=lambda plan: plan.log_cost))
-
-
-def _as_trees(plan: Plan) -> tuple[TreePlan, ...]:
-    return tuple(map(as_tree, plan.branches))
+        alike.setdefault(tuple(map(as_tree, row.plan.branches)), []).append(row)
+    plans = [_together(comparison, rows, by) for rows in alike.values()]
+    return tuple(sorted(plans, key=lambda plan: plan.log_cost))
 
 
 def _together(comparison: PlanComparison, rows: Sequence[ComparedPlan], by: By) -> MeasuredPlan:
@@ -129,10 +125,6 @@ def rank_correlation(plans: Sequence[MeasuredPlan]) -> float | None:
     return float(np.corrcoef(costs, values)[0, 1])
 
 
-def _number_run(plans: Sequence[MeasuredPlan]) -> int:
-    return sum(plan.value is not None for plan in plans)
-
-
 def _ranks(values: np.ndarray) -> np.ndarray:
     """Return the rank of each value; of equal ones their mean rank."""
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -158,27 +150,28 @@ def draw_measured(comparison: PlanComparison, by: By = "work") -> go.Figure:
     correlation = rank_correlation(plans)
     title = "cost against measurement"
     if correlation is not None:
-        title += f": rank correlation {correlation:.2f} over {_number_run(plans)} plans"
+        number_run = sum(plan.value is not None for plan in plans)
+        title += f": rank correlation {correlation:.2f} over {number_run} plans"
     run = [(plan, mark_of(i)) for i, plan in enumerate(plans) if plan.value is not None]
     if not run:
-        made = message(title, "no plan was run")
+        chart = message(title, "no plan was run")
     else:
-        made = figure(title, _TITLE + _PLOT + _AXIS)
-        _add_points(made, run)
-        made.update_xaxes(title_text=f"cost: {shown(comparison.cost_model)}")
-        name_axis(made, what)
-    made.update_layout(margin={"t": _TITLE, "l": LEFT, "b": _AXIS})
+        chart = figure(title, _TITLE + _PLOT + _AXIS)
+        _add_points(chart, run)
+        chart.update_xaxes(title_text=f"cost: {shown(comparison.cost_model)}")
+        name_axis(chart, what)
+    chart.update_layout(margin={"t": _TITLE, "l": LEFT, "b": _AXIS})
     rows = [_key(plan, mark_of(i)) for i, plan in enumerate(plans)]
-    add_key(made, [*rows, *(KeyRow(note) for note in comparison.notes)], axis=_AXIS)
-    return made
+    add_key(chart, [*rows, *(KeyRow(note) for note in comparison.notes)], axis=_AXIS)
+    return chart
 
 
-def _add_points(made: go.Figure, run: Sequence[tuple[MeasuredPlan, Mark]]) -> None:
+def _add_points(chart: go.Figure, run: Sequence[tuple[MeasuredPlan, Mark]]) -> None:
     across = Scale.of_powers((plan.log_cost for plan, _ in run), room=0.08)
     upwards = Scale.of_powers((log10(plan.value or 0.0) for plan, _ in run), room=0.04)
     x = [across.place(plan.log_cost) for plan, _ in run]
     y = [upwards.place(log10(plan.value or 0.0)) for plan, _ in run]
-    made.add_scatter(
+    chart.add_scatter(
         x=x,
         y=y,
         mode="markers",
@@ -188,18 +181,14 @@ def _add_points(made: go.Figure, run: Sequence[tuple[MeasuredPlan, Mark]]) -> No
             "size": 11,
             "line": {"color": TEXT, "width": 1},
         },
-        hovertext=[_told(plan) for plan, _ in run],
+        hovertext=[_hover(plan) for plan, _ in run],
         hoverinfo="text",
         showlegend=False,
     )
-    points = [
-        Point(across.share(a) * NARROWEST, (1 - upwards.share(b)) * _PLOT, width_of("W", SIZE))
-        for a, b in zip(x, y, strict=True)
-    ]
-    for a, b, shift, (_, mark) in zip(x, y, shifts(points, _PLOT), run, strict=True):
-        add_label(made, a, b, shift, f"<b>{mark.letter}</b>")
-    made.update_xaxes(**across.axis())
-    made.update_yaxes(**upwards.axis(), automargin=False)
+    points = [(a, b, mark.letter) for a, b, (_, mark) in zip(x, y, run, strict=True)]
+    add_labels(chart, points, (across, upwards), (NARROWEST, _PLOT))
+    chart.update_xaxes(**across.axis())
+    chart.update_yaxes(**upwards.axis(), automargin=False)
 
 
 def _key(plan: MeasuredPlan, mark: Mark) -> KeyRow:
@@ -208,7 +197,7 @@ def _key(plan: MeasuredPlan, mark: Mark) -> KeyRow:
     return KeyRow(head, text, "" if plan.not_run else mark.sign, mark.colour)
 
 
-def _told(plan: MeasuredPlan) -> str:
+def _hover(plan: MeasuredPlan) -> str:
     lines = [
         f"<b>{shown(cut(', '.join(plan.planners), 200))}</b>",
         shown(cut(plan.plan, 400)),

@@ -36,7 +36,7 @@ _VISITED, _FINAL = "rgba(86,180,233,0.30)", "rgba(0,158,115,0.30)"
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a trace did with a node.
+    """The instances that came to a node in a trace.
 
     Attributes:
         label: The node's name.
@@ -103,14 +103,14 @@ def _trees(diagram: Diagram, counts: Sequence[Traffic]) -> tuple[JoinTree, ...]:
 
     def tree(number: int) -> TreeNode:
         node, count = diagram.nodes[number].node, counts[number]
-        told = (f"{count.created:,} stored", f"at most {count.peak:,} at once")
+        counted = (f"{count.created:,} stored", f"at most {count.peak:,} at once")
         edges = parts[number]
         if not edges:
-            return Leaf(node.variables[0], node.label, node.id in growing, counted=told)
+            return Leaf(node.variables[0], node.label, node.id in growing, counted=counted)
         left, right = (tree(edge.begin) for edge in edges)
         order = tuple(filter(None, dict.fromkeys(edge.scope for edge in edges)))
         checks = dict.fromkeys(c for edge in edges for c in edge.conditions)
-        return Join(left, right, order, tuple(checks), counted=told)
+        return Join(left, right, order, tuple(checks), counted=counted)
 
     roots = [p.node for p in diagram.nodes if p.node.id not in below]
     names = [f"branch {r.branch + 1} of {len(roots)}" if len(roots) > 1 else "" for r in roots]
@@ -120,7 +120,7 @@ def _trees(diagram: Diagram, counts: Sequence[Traffic]) -> tuple[JoinTree, ...]:
 def _chains(diagram: Diagram) -> tuple[Chain, ...]:
     """Return the chains of a diagram, one for each branch."""
     branches = sorted({placed.node.branch for placed in diagram.nodes})
-    made = []
+    chains = []
     for branch in branches:
         nodes = [placed.node for placed in diagram.nodes if placed.node.branch == branch]
         nodes.sort(key=lambda node: len(node.variables))
@@ -140,8 +140,8 @@ def _chains(diagram: Diagram) -> tuple[Chain, ...]:
         ways = [e for e in diagram.edges if e.kind == "take" and e.begin in own]
         takes = tuple(_take(way) for way in ways if way.begin != way.end)
         name = f"branch {branch + 1} of {len(branches)}" if len(branches) > 1 else ""
-        made.append(Chain(name, states, takes))
-    return tuple(made)
+        chains.append(Chain(name, states, takes))
+    return tuple(chains)
 
 
 def _take(edge: Edge) -> Take:
@@ -184,15 +184,15 @@ def _edge(
     stop = (x1 - (RADIUS + 1) * dx, y1 - (RADIUS + 1) * dy)
     items: list[Item] = [Line((start, stop), arrow=True)]
     if named:
-        told = "\n".join(filter(None, (f"{edge.kind} {edge.label}", edge.scope, *edge.conditions)))
+        hover = "\n".join(filter(None, (f"{edge.kind} {edge.label}", edge.scope, *edge.conditions)))
         # On the upper side of the edge, where it has parted from those beside it.
         x, y = (x0 + x1) / 2, (y0 + y1) / 2 - SMALL * LINE_HEIGHT - 2
         label = (fitted(edge.label, SMALL, 0.6 * _ACROSS),)
         if abs(dy) < _FLAT:
-            items.append(Text(x, y, label, size=SMALL, hover=told))
+            items.append(Text(x, y, label, size=SMALL, hover=hover))
         else:
             anchor: Anchor = "left" if dy > 0 else "right"
-            items.append(Text(x + math.copysign(3, dy), y, label, anchor, SMALL, hover=told))
+            items.append(Text(x + math.copysign(3, dy), y, label, anchor, SMALL, hover=hover))
     return items
 
 

@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import plotly.graph_objects as go
 
-from cepkit.diagnosis.result import NearMisses
+from cepkit.diagnosis.requirements import text_of
+from cepkit.diagnosis.result import NearMiss, NearMisses
+from cepkit.figures.kit.panels import rows_of
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import COLOURS, SMALL, figure, message
+from cepkit.figures.kit.style import SMALL, colour_of, figure, message, note
 from cepkit.figures.kit.texts import cut, shown, wrapped
 from cepkit.statistics.tables import number
 
 _ROW = 74
-_TOLD = 560
-
-
-@dataclass(frozen=True, slots=True)
-class Missed:
-    """A near miss.
-
-    Attributes:
-        events: Its events on a line.
-        told: What it violates, in at most two lines.
-        kind: The first requirement that it violates, as a text.
-        relative: By how much.
-        hover: All of it, in lines.
-    """
-
-    events: str
-    told: tuple[str, ...]
-    kind: str
-    relative: float
-    hover: tuple[str, ...]
-
-
-def missed(misses: NearMisses) -> tuple[Missed, ...]:
-    """Return what is drawn of near misses, the nearest first."""
-    made = []
-    for row, miss in zip(misses.to_pandas().to_dict("records"), misses, strict=True):
-        events = ", ".join(f"{seen.variable} = {seen.name}" for seen in miss.events)
-        each = [
-            f"{seen.variable} = {seen.name}: {seen.type}"
-            + "".join(f", {name} = {value}" for name, value in seen.values.items())
-            for seen in miss.events
-        ]
-        told = tuple(wrapped(miss.detail, SMALL, _TOLD, 2))
-        made.append(Missed(events, told, row["violated"][0], miss.relative, (*each, miss.detail)))
-    return tuple(made)
+_DETAIL = 560
 
 
 def draw_near_misses(misses: NearMisses) -> go.Figure:
@@ -56,41 +22,50 @@ def draw_near_misses(misses: NearMisses) -> go.Figure:
     The length is the violation in units of its scale: of the window for times, of what is usual
     for values. Each requirement has a colour.
     """
-    rows = missed(misses)
+    rows = misses.rows
     title = "nearest misses"
     if not rows:
         return message(title, "no near misses")
-    scale = Scale.of((log10(row.relative) for row in rows), room=0.12)
-    kinds = list(dict.fromkeys(row.kind for row in rows))
-    made = figure(title, 104 + _ROW * len(rows))
-    made.add_bar(
-        orientation="h",
+    logs = [log10(row.relative) for row in rows]
+    scale = Scale.of(logs, room=0.12)
+    kinds = [text_of(row.violated[0].requirement) for row in rows]
+    colours = {kind: colour_of(i) for i, kind in enumerate(dict.fromkeys(kinds))}
+    chart = figure(title, 104 + _ROW * len(rows))
+    chart.add_bar(
+        **scale.bars(logs),
         y=list(range(len(rows))),
-        base=scale.begin,
-        x=[scale.place(log10(row.relative)) - scale.begin for row in rows],
         width=0.22,
-        marker={"color": [COLOURS[kinds.index(row.kind) % len(COLOURS)] for row in rows]},
-        hovertext=["<br>".join(shown(cut(line, 200)) for line in row.hover) for row in rows],
+        marker={"color": [colours[kind] for kind in kinds]},
+        hovertext=["<br>".join(shown(cut(line, 200)) for line in _hover(row)) for row in rows],
         hoverinfo="text",
         showlegend=False,
     )
     sizes = [
-        {"x": scale.place(log10(row.relative)), "y": place, "text": f" {number(row.relative)}",
-         "xanchor": "left", "showarrow": False}
-        for place, row in enumerate(rows)
-    ]  # fmt: skip
+        note(scale.place(log), place, f" {number(row.relative)}")
+        for place, (row, log) in enumerate(zip(rows, logs, strict=True))
+    ]
     texts = [
-        {"x": 0, "xref": "paper", "y": place - 0.14, "yanchor": "bottom", "xanchor": "left",
-         "align": "left", "xshift": 8, "font": {"size": SMALL}, "showarrow": False,
-         "text": f"<b>{shown(cut(row.events, 84))}</b><br>" + "<br>".join(map(shown, row.told))}
+        note(0, place - 0.14, _text(row), xref="paper", yanchor="bottom", align="left", xshift=8,
+             font={"size": SMALL})
         for place, row in enumerate(rows)
     ]  # fmt: skip
-    made.update_layout(annotations=[*sizes, *texts])
-    made.update_xaxes(**scale.axis(), title_text="violation, relative to what is usual")
-    made.update_yaxes(
-        tickvals=list(range(len(rows))),
-        ticktext=[str(place + 1) for place in range(len(rows))],
-        range=[len(rows) - 0.7, -0.9],
-        showgrid=False,
-    )
-    return made
+    chart.update_layout(annotations=[*sizes, *texts])
+    chart.update_xaxes(**scale.axis(), title_text="violation, relative to what is usual")
+    chart.update_yaxes(rows_of([str(place + 1) for place in range(len(rows))], 0.3, 0.9))
+    return chart
+
+
+def _text(row: NearMiss) -> str:
+    """Return the events on a line, and what they violate in at most two."""
+    events = ", ".join(f"{event.variable} = {event.name}" for event in row.events)
+    lines = wrapped(row.detail, SMALL, _DETAIL, 2)
+    return f"<b>{shown(cut(events, 84))}</b><br>" + "<br>".join(map(shown, lines))
+
+
+def _hover(row: NearMiss) -> list[str]:
+    events = [
+        f"{event.variable} = {event.name}: {event.type}"
+        + "".join(f", {name} = {value}" for name, value in event.values.items())
+        for event in row.events
+    ]
+    return [*events, row.detail]

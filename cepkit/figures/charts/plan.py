@@ -66,8 +66,8 @@ def draw_plans(
     if len({type(branch) for plan in plans for branch in plan.branches}) > 1:
         least = None
     query = _query(pattern)
-    shown = [(_head(plan, least), pictures(plan, query)) for plan in plans]
-    return _figure(plan_canvas.side_by_side(shown, width), f"{len(plans)} plans")
+    headed = [(_head(plan, least), pictures(plan, query)) for plan in plans]
+    return _figure(plan_canvas.side_by_side(headed, width), f"{len(plans)} plans")
 
 
 def draw_query(pattern: Query | Pattern, *, per_row: int = PER_ROW) -> go.Figure:

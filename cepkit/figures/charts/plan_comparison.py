@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from cepkit.figures.kit.key import KeyRow, add_key
 from cepkit.figures.kit.scales import Scale
-from cepkit.figures.kit.style import BLUE, GREEN, SMALL, figure
+from cepkit.figures.kit.style import BLUE, GREEN, SMALL, figure, note
 from cepkit.figures.kit.texts import cut, shown, wrapped
 from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import OrderPlan
@@ -29,7 +29,7 @@ _EQUAL = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One planner's plan.
+    """The bar of one planner's plan.
 
     Attributes:
         planner: Its name.
@@ -55,12 +55,12 @@ class Bar:
 
 def bars(comparison: PlanComparison) -> tuple[Bar, ...]:
     """Return what is drawn of a comparison, in its order."""
-    made = []
+    rows = []
     for row in comparison.rows:
         log = comparison.log_cost(row)
         is_order = all(isinstance(plan, OrderPlan) for plan in row.plan.branches)
         own = row.plan.log_cost if comparison.has_trees and is_order else None
-        made.append(
+        rows.append(
             Bar(
                 row.plan.planner,
                 one_line(row.plan),
@@ -72,7 +72,7 @@ def bars(comparison: PlanComparison) -> tuple[Bar, ...]:
                 row.relative <= 1.0 + _EQUAL,
             )
         )
-    return tuple(made)
+    return tuple(rows)
 
 
 def draw_costs(comparison: PlanComparison) -> go.Figure:
@@ -93,64 +93,37 @@ def draw_costs(comparison: PlanComparison) -> go.Figure:
         top + len(lines) * _LINE + 2 + _BAR / 2 for top, lines in zip(tops, texts, strict=True)
     ]
     title = f"cost of the plans: {shown(comparison.cost_model)}"
-    made = figure(title, round(below + 56 + _AXIS))
-    made.update_layout(margin={"b": _AXIS})
-    made.add_bar(
-        orientation="h",
+    chart = figure(title, round(below + 56 + _AXIS))
+    chart.update_layout(margin={"b": _AXIS})
+    hatched = {"shape": ["/" if row.best else "" for row in rows], "fillmode": "overlay",
+               "fgcolor": "#111111", "fgopacity": 0.35}  # fmt: skip
+    chart.add_bar(
+        **scale.bars(row.log_cost for row in rows),
         y=places,
-        base=scale.begin,
-        x=[scale.place(row.log_cost) - scale.begin for row in rows],
         width=_BAR,
-        marker={
-            "color": [GREEN if row.best else BLUE for row in rows],
-            "pattern": {
-                "shape": ["/" if row.best else "" for row in rows],
-                "fillmode": "overlay",
-                "fgcolor": "#111111",
-                "fgopacity": 0.35,
-            },
-        },
-        hovertext=[_told(row) for row in rows],
+        marker={"color": [GREEN if row.best else BLUE for row in rows], "pattern": hatched},
+        hovertext=[_hover(row) for row in rows],
         hoverinfo="text",
         showlegend=False,
     )
     costs = [
-        {
-            "x": scale.place(row.log_cost),
-            "y": place,
-            "text": f" {shown(row.cost)}{_remark(row)}",
-            "xanchor": "left",
-            "align": "left",
-            "showarrow": False,
-        }
+        note(scale.place(row.log_cost), place, f" {shown(row.cost)}{_remark(row)}", align="left")
         for place, row in zip(places, rows, strict=True)
     ]
     plans = [
-        {
-            "x": 0,
-            "xref": "paper",
-            "y": top,
-            "yanchor": "top",
-            "text": "<br>".join(map(shown, lines)),
-            "hovertext": shown(row.plan),
-            "align": "left",
-            "xanchor": "left",
-            "xshift": 8,
-            "borderpad": 0,
-            "font": {"size": SMALL},
-            "showarrow": False,
-        }
+        note(0, top, "<br>".join(map(shown, lines)), xref="paper", yanchor="top", align="left",
+             hovertext=shown(row.plan), xshift=8, borderpad=0, font={"size": SMALL})
         for top, row, lines in zip(tops, rows, texts, strict=True)
-    ]
-    made.update_layout(annotations=[*costs, *plans])
+    ]  # fmt: skip
+    chart.update_layout(annotations=[*costs, *plans])
     as_trees = " as a tree; an order is one that leans left" if comparison.has_trees else ""
-    made.update_xaxes(**scale.axis(), title_text=f"cost{as_trees}")
+    chart.update_xaxes(**scale.axis(), title_text=f"cost{as_trees}")
     names = [shown(cut(row.planner, _NAME_LENGTH)) for row in rows]
-    made.update_yaxes(tickvals=places, ticktext=names, range=[below, 0], showgrid=False)
+    chart.update_yaxes(tickvals=places, ticktext=names, range=[below, 0], showgrid=False)
     refused = [KeyRow(f"{planner} refused", reason) for planner, reason in comparison.refused]
     if refused:
-        add_key(made, refused, axis=_AXIS, left=0)
-    return made
+        add_key(chart, refused, axis=_AXIS, left=0)
+    return chart
 
 
 def _remark(row: Bar) -> str:
@@ -168,7 +141,7 @@ def _times(relative: float) -> str:
     return f" ({times} x)"
 
 
-def _told(row: Bar) -> str:
+def _hover(row: Bar) -> str:
     return "<br>".join(
         (
             f"<b>{shown(row.planner)}</b>",

@@ -9,15 +9,15 @@ from itertools import pairwise
 
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.key import LEFT, KeyRow, add_key, mark_of, name_axis
-from cepkit.figures.kit.labels import spread
+from cepkit.figures.kit.key import LEFT, KeyRow, add_key, grouped, mark_of, name_axis
+from cepkit.figures.kit.labels import add_ends
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import SMALL, TEXT, figure
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import TreePlan
 from cepkit.plan.printer import one_line
-from cepkit.planners.what_if import Curve, WhatIf
+from cepkit.planners.what_if import WhatIf
 from cepkit.statistics.tables import number
 
 _PLOT = 320
@@ -62,13 +62,7 @@ class CrossOver:
 
 def rate_curves(what_if: WhatIf) -> tuple[RateCurve, ...]:
     """Return the curves, those that are the same at every rate as one."""
-    together: list[list[Curve]] = []
-    for curve in what_if.curves:
-        same = next((group for group in together if _alike(group[0], curve)), None)
-        if same is None:
-            together.append([curve])
-        else:
-            same.append(curve)
+    together = grouped(what_if.curves, lambda curve: curve.log_costs)
     return tuple(
         RateCurve(
             tuple(curve.plan.planner for curve in group),
@@ -77,11 +71,6 @@ def rate_curves(what_if: WhatIf) -> tuple[RateCurve, ...]:
         )
         for group in together
     )
-
-
-def _alike(one: Curve, other: Curve) -> bool:
-    pairs = zip(one.log_costs, other.log_costs, strict=True)
-    return all(a == b or abs(a - b) <= _SAME for a, b in pairs)
 
 
 def cheapest_at(curves: Sequence[RateCurve], point: int) -> int:
@@ -97,7 +86,7 @@ def cross_overs(what_if: WhatIf) -> tuple[CrossOver, ...]:
     rates they cross exactly there.
     """
     curves = rate_curves(what_if)
-    found: list[CrossOver] = []
+    crossings: list[CrossOver] = []
     for i, (low, high) in enumerate(pairwise(what_if.rates)):
         below, above = cheapest_at(curves, i), cheapest_at(curves, i + 1)
         if below == above:
@@ -109,8 +98,8 @@ def cross_overs(what_if: WhatIf) -> tuple[CrossOver, ...]:
         # How much dearer the other one is falls through zero.
         share = (c - a) / ((c - a) + (b - d))
         cost = log10(a + share * (b - a)) + greatest
-        found.append(CrossOver(low + share * (high - low), cost, below, above))
-    return tuple(found)
+        crossings.append(CrossOver(low + share * (high - low), cost, below, above))
+    return tuple(crossings)
 
 
 def draw_what_if(what_if: WhatIf) -> go.Figure:
@@ -121,36 +110,45 @@ def draw_what_if(what_if: WhatIf) -> go.Figure:
     """
     curves, crossings = rate_curves(what_if), cross_overs(what_if)
     title = f"cost by the rate of {shown(cut(what_if.variable, 40))}"
-    made = figure(f"{title}, cost: {shown(what_if.cost_model)}", _TITLE + _PLOT + _AXIS)
-    made.update_layout(margin={"t": _TITLE, "l": LEFT, "r": 40, "b": _AXIS})
+    chart = figure(f"{title}, cost: {shown(what_if.cost_model)}", _TITLE + _PLOT + _AXIS)
+    chart.update_layout(margin={"t": _TITLE, "l": LEFT, "r": 40, "b": _AXIS})
     across = Scale.of_powers(map(log10, (*what_if.rates, what_if.now)))
     upwards = Scale.of_powers(log for curve in curves for log in curve.log_costs)
     x = [across.place(log10(rate)) for rate in what_if.rates]
     cheapest = [cheapest_at(curves, i) for i in range(len(x))]
     for i, curve in enumerate(curves):
-        _add_curve(made, i, curve, what_if, x, [upwards.place(log) for log in curve.log_costs])
-    _add_cheapest(made, curves, crossings, cheapest, x, across, upwards)
-    _name_ends(made, curves, upwards)
-    _add_rates(made, what_if.now, crossings, across)
-    made.update_xaxes(**across.axis(), title_text=f"events/s of {shown(cut(what_if.variable, 40))}")
+        _add_curve(chart, i, curve, what_if, x, [upwards.place(log) for log in curve.log_costs])
+    _add_cheapest(chart, curves, crossings, cheapest, x, across, upwards)
+    ends = [upwards.place(curve.log_costs[-1]) for curve in curves]
+    letters = [(end, mark_of(i).letter, "") for i, end in enumerate(ends)]
+    add_ends(chart, letters, upwards, _PLOT)
+    _add_rates(chart, what_if.now, crossings, across)
+    chart.update_xaxes(
+        **across.axis(), title_text=f"events/s of {shown(cut(what_if.variable, 40))}"
+    )
     trees = any(isinstance(p, TreePlan) for c in what_if.curves for p in c.plan.branches)
     as_trees = ", as trees" if trees else ""
-    made.update_yaxes(**upwards.axis(), automargin=False)
-    name_axis(made, f"cost{as_trees}", above=32)
+    chart.update_yaxes(**upwards.axis(), automargin=False)
+    name_axis(chart, f"cost{as_trees}", above=32)
     rows = [_key(curve, i) for i, curve in enumerate(curves)]
     rows.append(KeyRow("the cheapest at each rate", sign="━━", colour=_BROAD))
     if crossings:
         rows.append(KeyRow("here another becomes the cheapest; the rate stands above", sign="○"))
-    add_key(made, rows, axis=_AXIS)
-    return made
+    add_key(chart, rows, axis=_AXIS)
+    return chart
 
 
 def _add_curve(
-    made: go.Figure, number_: int, curve: RateCurve, what_if: WhatIf, x: list[float], y: list[float]
+    chart: go.Figure,
+    number_: int,
+    curve: RateCurve,
+    what_if: WhatIf,
+    x: list[float],
+    y: list[float],
 ) -> None:
     mark = mark_of(number_)
     names = shown(cut(", ".join(curve.planners), 200))
-    made.add_scatter(
+    chart.add_scatter(
         x=x,
         y=y,
         mode="lines" if len(x) > 1 else "markers",
@@ -167,7 +165,7 @@ def _add_curve(
 
 
 def _add_cheapest(
-    made: go.Figure,
+    chart: go.Figure,
     curves: Sequence[RateCurve],
     crossings: Sequence[CrossOver],
     cheapest: Sequence[int],
@@ -176,20 +174,20 @@ def _add_cheapest(
     upwards: Scale,
 ) -> None:
     """Lay a broad line under the cheapest stretches, and a ring where they meet."""
-    met = iter(crossings)
+    next_crossings = iter(crossings)
     line_x, line_y = [], []
     for i, place in enumerate(x):
         if i and cheapest[i] != cheapest[i - 1]:
-            crossing = next(met)
+            crossing = next(next_crossings)
             line_x.append(across.place(log10(crossing.rate)))
             line_y.append(upwards.place(crossing.log_cost))
         line_x.append(place)
         line_y.append(upwards.place(curves[cheapest[i]].log_costs[i]))
-    made.add_scatter(
+    chart.add_scatter(
         x=line_x, y=line_y, mode="lines", hoverinfo="skip",
         line={"width": 8, "color": _BROAD}, showlegend=False,
     )  # fmt: skip
-    made.add_scatter(
+    chart.add_scatter(
         x=[across.place(log10(c.rate)) for c in crossings],
         y=[upwards.place(c.log_cost) for c in crossings],
         mode="markers",
@@ -203,31 +201,23 @@ def _add_cheapest(
     )  # fmt: skip
 
 
-def _name_ends(made: go.Figure, curves: Sequence[RateCurve], upwards: Scale) -> None:
-    ends = [upwards.place(curve.log_costs[-1]) for curve in curves]
-    best = [(1 - upwards.share(end)) * _PLOT for end in ends]
-    for i, (end, place, there) in enumerate(zip(ends, best, spread(best, _PLOT), strict=True)):
-        made.add_annotation(
-            x=1, xref="paper", xanchor="left", xshift=6, y=end, yshift=place - there,
-            text=f"<b>{mark_of(i).letter}</b>", showarrow=False,
-        )  # fmt: skip
-
-
-def _add_rates(made: go.Figure, now: float, crossings: Sequence[CrossOver], across: Scale) -> None:
+def _add_rates(chart: go.Figure, now: float, crossings: Sequence[CrossOver], across: Scale) -> None:
     """Write rates above the plot: that of now, and of each cross-over where there is room."""
     places = [(across.place(log10(now)), f"now {number(now)}", "dot")]
     places += [(across.place(log10(c.rate)), number(c.rate), "solid") for c in crossings]
-    taken: list[list[float]] = [[], []]
+    shares_by_row: list[list[float]] = [[], []]
     for place, text, dash in places:
         share = across.share(place)
         if dash == "dot":
-            made.add_vline(x=place, line={"color": TEXT, "width": 1.2, "dash": dash})
-        rows = (i for i, r in enumerate(taken) if all(abs(share - s) > _LABEL_SHARE for s in r))
+            chart.add_vline(x=place, line={"color": TEXT, "width": 1.2, "dash": dash})
+        rows = (
+            i for i, r in enumerate(shares_by_row) if all(abs(share - s) > _LABEL_SHARE for s in r)
+        )
         row = next(rows, None)
         if row is None:
             continue
-        taken[row].append(share)
-        made.add_annotation(
+        shares_by_row[row].append(share)
+        chart.add_annotation(
             x=place, y=1, yref="paper", yanchor="bottom", yshift=2 + 14 * row,
             xanchor="center" if share > 0.06 else "left", text=text, showarrow=False,
             font={"size": SMALL},

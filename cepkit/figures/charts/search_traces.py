@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 
 from cepkit.costs.contract import BranchCost
 from cepkit.errors import CepkitError
-from cepkit.figures.kit.key import LEFT, KeyRow, add_key, mark_of, name_axis
-from cepkit.figures.kit.labels import spread
+from cepkit.figures.kit.key import LEFT, KeyRow, add_key, grouped, mark_of, name_axis, runs_of
+from cepkit.figures.kit.labels import add_ends
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import figure
 from cepkit.figures.kit.texts import cut, shown
@@ -74,20 +74,20 @@ def traces(
     if over not in _OVER:
         wrong = f"searches cannot be followed over '{over}'"
         raise CepkitError.unknown(wrong, over, _OVER, option="over= ")
-    chosen = _branch(comparison, branch)
-    plans = [row.plan.branches[chosen] for row in comparison.rows]
+    number_of_branch = _branch(comparison, branch)
+    plans = [row.plan.branches[number_of_branch] for row in comparison.rows]
     as_trees = any(isinstance(plan, TreePlan) for plan in plans)
-    known = comparison.rows[0].plan.statistics
-    assert known is not None, "a compared plan knows the statistics that it was made with"
-    cost = comparison.cost.on(normal_form(comparison.query)[chosen], known)
-    found = []
+    statistics = comparison.rows[0].plan.statistics
+    assert statistics is not None, "a compared plan knows the statistics that it was made with"
+    cost = comparison.cost.on(normal_form(comparison.query)[number_of_branch], statistics)
+    searches = []
     for row, plan in zip(comparison.rows, plans, strict=True):
-        told = [each for each in row.observed[chosen] if each.plan is not None]
+        observed = [each for each in row.observed[number_of_branch] if each.plan is not None]
         # A planner need not tell of what it does: what it returned is known all the same.
-        told = told or [Observed(row.seconds, 1, plan, cost.of(plan), 1.0)]
-        steps = _steps(told, cost, over, as_trees=as_trees)
-        last = told[-1]
-        found.append(
+        observed = observed or [Observed(row.seconds, 1, plan, cost.of(plan), 1.0)]
+        steps = _steps(observed, cost, over, as_trees=as_trees)
+        last = observed[-1]
+        searches.append(
             Trace(
                 row.plan.planner,
                 tuple(at for at, _ in steps),
@@ -98,7 +98,7 @@ def traces(
                 last.seconds,
             )
         )
-    return tuple(found)
+    return tuple(searches)
 
 
 def _branch(comparison: PlanComparison, branch: int | None) -> int:
@@ -110,18 +110,18 @@ def _branch(comparison: PlanComparison, branch: int | None) -> int:
     return branch - 1
 
 
-def _place(told: Observed, over: Over) -> float:
+def _place(observed: Observed, over: Over) -> float:
     # Before the first plan is looked at, and within the first microsecond, is at the beginning.
-    return max(told.seconds, 1e-6) if over == "seconds" else max(told.examined, 1)
+    return max(observed.seconds, 1e-6) if over == "seconds" else max(observed.examined, 1)
 
 
 def _steps(
-    told: Sequence[Observed], cost: BranchCost, over: Over, *, as_trees: bool
+    observed: Sequence[Observed], cost: BranchCost, over: Over, *, as_trees: bool
 ) -> list[tuple[float, float]]:
     """Return where another plan became the best, and the logarithm of its cost to base ten."""
     steps: list[tuple[float, float]] = []
     before: BranchPlan | None = None
-    for each in told:
+    for each in observed:
         if each.plan is None or each.plan == before:
             continue
         before = each.plan
@@ -151,72 +151,50 @@ def draw_searches(
     Raises:
         CepkitError: There is no such measure, or no such branch.
     """
-    found = traces(comparison, over, branch)
+    searches = traces(comparison, over, branch)
     title = f"searches: the best plan so far, cost: {shown(comparison.cost_model)}"
     several = len(comparison.rows[0].plan.branches)
     if several > 1:
         title += f", branch {_branch(comparison, branch) + 1} of {several}"
-    made = figure(title, _TITLE + _PLOT + _AXIS)
-    made.update_layout(margin={"t": _TITLE, "l": LEFT, "r": _RIGHT, "b": _AXIS})
-    across = Scale.of_powers((log10(v) for t in found for v in (*t.at, t.end)), room=0.05)
-    upwards = Scale.of_powers(log for t in found for log in t.log_costs)
+    chart = figure(title, _TITLE + _PLOT + _AXIS)
+    chart.update_layout(margin={"t": _TITLE, "l": LEFT, "r": _RIGHT, "b": _AXIS})
+    across = Scale.of_powers((log10(v) for t in searches for v in (*t.at, t.end)), room=0.05)
+    upwards = Scale.of_powers(log for t in searches for log in t.log_costs)
     ends = []
-    for i, trace in enumerate(found):
+    for i, trace in enumerate(searches):
         mark = mark_of(i)
         x = [across.place(log10(v)) for v in trace.at]
         y = [upwards.place(log) for log in trace.log_costs]
-        made.add_scatter(
+        chart.add_scatter(
             x=[*x, across.end], y=[*y, y[-1]], mode="lines", showlegend=False, hoverinfo="skip",
             line={"shape": "hv", "width": 2, "color": mark.colour, "dash": mark.dash},
         )  # fmt: skip
-        made.add_scatter(
+        chart.add_scatter(
             x=[across.place(log10(trace.end))], y=[y[-1]], mode="markers", showlegend=False,
             marker={"size": 9, "color": mark.colour, "symbol": mark.symbol},
-            hovertext=_told(trace), hoverinfo="text",
+            hovertext=_hover(trace), hoverinfo="text",
         )  # fmt: skip
         ends.append(y[-1])
-    _name_ends(made, found, upwards, ends)
-    made.update_xaxes(**across.axis(), title_text=_OVER[over])
+    # Lines that end as one share a place.
+    together = grouped(range(len(ends)), lambda i: (ends[i],))
+    letters = [
+        (ends[members[0]], _letters(members),
+         "<br>".join(shown(searches[i].planner) for i in members))
+        for members in together
+    ]  # fmt: skip
+    add_ends(chart, letters, upwards, _PLOT)
+    chart.update_xaxes(**across.axis(), title_text=_OVER[over])
     as_trees = ", as trees" if comparison.has_trees else ""
-    made.update_yaxes(**upwards.axis(), automargin=False)
-    name_axis(made, f"cost{as_trees}")
-    add_key(made, [_key(trace, i) for i, trace in enumerate(found)], axis=_AXIS)
-    return made
-
-
-def _name_ends(
-    made: go.Figure, found: Sequence[Trace], upwards: Scale, ends: Sequence[float]
-) -> None:
-    """Put letters beside the right ends of the lines; those that end as one share a place."""
-    together: dict[float, list[int]] = {}
-    for i, end in enumerate(ends):
-        same = next((e for e in together if abs(e - end) <= _SAME), end)
-        together.setdefault(same, []).append(i)
-    places = [(1 - upwards.share(end)) * _PLOT for end in together]
-    for end, best, members in zip(together, spread(places, _PLOT), together.values(), strict=True):
-        made.add_annotation(
-            x=1,
-            xref="paper",
-            xanchor="left",
-            xshift=6,
-            y=end,
-            yshift=(1 - upwards.share(end)) * _PLOT - best,
-            text=f"<b>{_letters(members)}</b>",
-            hovertext="<br>".join(shown(found[i].planner) for i in members),
-            showarrow=False,
-        )
+    chart.update_yaxes(**upwards.axis(), automargin=False)
+    name_axis(chart, f"cost{as_trees}")
+    add_key(chart, [_key(trace, i) for i, trace in enumerate(searches)], axis=_AXIS)
+    return chart
 
 
 def _letters(numbers: Sequence[int]) -> str:
     """Return the letters of marks, those of three or more in a row as the first to the last."""
-    runs: list[list[int]] = []
-    for each in numbers:
-        if runs and each == runs[-1][-1] + 1:
-            runs[-1].append(each)
-        else:
-            runs.append([each])
     texts = []
-    for run in runs:
+    for run in runs_of(numbers):
         letters = [mark_of(each).letter for each in run]
         texts += letters if len(run) < _RUN else [f"{letters[0]}{_DASH}{letters[-1]}"]
     return " ".join(texts)
@@ -236,7 +214,7 @@ def _cost(trace: Trace) -> str:
     return log_text(trace.log_costs[-1] * math.log(10))
 
 
-def _told(trace: Trace) -> str:
+def _hover(trace: Trace) -> str:
     lines = (
         f"<b>{shown(cut(trace.planner, 200))}</b>",
         shown(cut(trace.plan, 400)),

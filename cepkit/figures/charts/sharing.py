@@ -25,9 +25,9 @@ _PLAIN, _FINAL = "rgba(86,180,233,0.16)", "rgba(0,158,115,0.22)"
 _GAP = 14
 
 
-def draw_several(found: Several[Any]) -> go.Figure:
+def draw_several(result: Several[Any]) -> go.Figure:
     """Return the figure of what the queries of a result shared; it is returned, not shown."""
-    return draw_sharing(found.plan)
+    return draw_sharing(result.plan)
 
 
 def draw_sharing(plan: SharingPlan) -> go.Figure:
@@ -48,11 +48,11 @@ def layout(plan: SharingPlan) -> Canvas:
         items.append(Text(8, y, (line,), "left", SIZE, bold=True))
         y += SIZE * LINE_HEIGHT + _GAP
         for tree in dict.fromkeys(node.tree for node in cluster.forest.nodes):
-            drawn, y = _tree(cluster, tree, y)
-            items += drawn
+            pictured, y = _tree(cluster, tree, y)
+            items += pictured
     for q, reason in sorted(plan.reasons.items()):
-        whole = f"Q{q + 1} by itself: {reason}"
-        items.append(Text(8, y, (fitted(whole, SMALL, width - 16),), "left", SMALL, hover=whole))
+        text = f"Q{q + 1} by itself: {reason}"
+        items.append(Text(8, y, (fitted(text, SMALL, width - 16),), "left", SMALL, hover=text))
         y += SMALL * LINE_HEIGHT + 4
     return Canvas(width, y + 6, tuple(items), _summary(plan))
 
@@ -87,9 +87,9 @@ def _tree(cluster: Cluster, tree: int, top: float) -> tuple[list[Item], float]:
         room = SPACING - _GAP
         name = str(node.position)
         items.append(Text(x, y, (fitted(name, SMALL, room),), size=SMALL, hover=name))
-        told = "\n".join([f"counts up to {name}", *queries])
+        hover_text = "\n".join([f"counts up to {name}", *queries])
         fill = _FINAL if queries else _PLAIN
-        items.append(Circle(x, middle, RADIUS, told, fill, double=bool(queries)))
+        items.append(Circle(x, middle, RADIUS, hover_text, fill, double=bool(queries)))
         if queries:
             lines = tuple(fitted(query, SMALL, room) for query in queries)
             items.append(Text(x, middle + RADIUS + 4, lines, size=SMALL, hover="\n".join(queries)))
@@ -127,13 +127,13 @@ def _complete(cluster: Cluster) -> dict[int, list[str]]:
     by_chain: dict[int, list[int]] = {}
     for q, chain in zip(cluster.queries, forest.of, strict=True):
         by_chain.setdefault(chain, []).append(q + 1)
-    found: dict[int, list[str]] = {}
+    texts: dict[int, list[str]] = {}
     for chain, queries in sorted(by_chain.items()):
         names = ", ".join(f"Q{q}" for q in queries)
-        found.setdefault(forest.chains[chain].end, []).append(
+        texts.setdefault(forest.chains[chain].end, []).append(
             _with_before(names, forest, forest.chains[chain])
         )
-    return found
+    return texts
 
 
 def _with_before(names: str, forest: Forest, chain: Chain) -> str:

@@ -7,18 +7,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from cepkit.figures.kit import style
+from cepkit.figures.kit.panels import rows_of
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import (
-    BLUE,
-    ORANGE,
-    SIZE,
-    SKY,
-    TEXT,
-    at_the_top,
-    axis_of,
-    figure,
-    message,
-)
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import number
@@ -30,28 +21,14 @@ _NAME_LENGTH = 26
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """What arrives for a variable, in events per second, before and after its own conditions."""
-
-    variable: str
-    before: float
-    after: float
-
-
-@dataclass(frozen=True, slots=True)
 class Share:
-    """What satisfies the conditions between some variables, and within which limits that lies."""
+    """The selectivity of the conditions between some variables, with its confidence interval."""
 
     variables: str
     share: float
     low: float
     high: float
     pairs: int | None
-
-
-def rates(statistics: Statistics) -> tuple[Rate, ...]:
-    """Return the rates, in the order of the statistics."""
-    return tuple(Rate(v, rate, statistics.rate(v)) for v, rate in statistics.rates.items())
 
 
 def shares(statistics: Statistics) -> tuple[Share, ...]:
@@ -69,118 +46,102 @@ def draw_overview(statistics: Statistics) -> go.Figure:
     Rates are bars, hollow before and full after the variable's own conditions; selectivities are
     diamonds with their 95 % confidence intervals. Axes are logarithmic where numbers differ much.
     """
-    arriving, fitting = rates(statistics), shares(statistics)
+    arriving, fitting = statistics.rates, shares(statistics)
     title = f"{statistics.events:,} events in {number(statistics.span_seconds)} s"
     if not arriving:
-        return message(title, "no variables")
+        return style.message(title, "no variables")
     upper, lower = (1.4 * len(arriving) + 0.4) * _ROW, (len(fitting) + 0.4) * _ROW
     plot = upper + (_GAP + lower if fitting else 0)
-    made = figure(title, round(plot + _ABOVE + _BELOW))
-    made.update_layout(margin={"t": _ABOVE, "b": _BELOW}, title=at_the_top())
-    _add_rates(made, arriving)
-    made.update_yaxes(domain=[1 - upper / plot, 1])
+    chart = style.figure(title, round(plot + _ABOVE + _BELOW))
+    chart.update_layout(margin={"t": _ABOVE, "b": _BELOW}, title=style.at_the_top())
+    _add_rates(chart, statistics)
+    chart.update_yaxes(domain=[1 - upper / plot, 1])
     if fitting:
-        _add_shares(made, fitting)
-        made.update_layout(
-            xaxis2={**axis_of(made), "anchor": "y2", "automargin": True},
-            yaxis2={
-                **axis_of(made),
-                "anchor": "x2",
-                "automargin": True,
-                "domain": [0, lower / plot],
-            },
+        _add_shares(chart, fitting)
+        plain = {**style.axis_of(chart), "automargin": True}
+        domain = [0, lower / plot]
+        chart.update_layout(
+            xaxis2={**plain, "anchor": "y2"}, yaxis2={**plain, "anchor": "x2", "domain": domain}
         )
-    made.update_yaxes(showgrid=False)
-    return made
+    chart.update_yaxes(showgrid=False)
+    return chart
 
 
-def _add_rates(made: go.Figure, rows: tuple[Rate, ...]) -> None:
-    scale = Scale.of((log10(r) for row in rows for r in (row.before, row.after)), room=0.12)
-    places = list(range(len(rows)))
+def _add_rates(chart: go.Figure, statistics: Statistics) -> None:
+    names = list(statistics.rates)
+    before = list(statistics.rates.values())
+    after = [statistics.rate(name) for name in names]
+    scale = Scale.of(map(log10, (*before, *after)), room=0.12)
     kinds: tuple[tuple[str, list[float], float, dict[str, str], str], ...] = (
-        ("arriving", [row.before for row in rows], -0.19, {"color": "rgba(0,0,0,0)"}, ""),
-        ("after the variable's own conditions", [row.after for row in rows], 0.19, {}, "/"),
+        ("arriving", before, -0.19, {"color": "rgba(0,0,0,0)"}, ""),
+        ("after the variable's own conditions", after, 0.19, {}, "/"),
     )
     for name, values, shift, marker, pattern in kinds:
-        made.add_bar(
-            orientation="h",
+        chart.add_bar(
+            **scale.bars(map(log10, values)),
             name=name,
-            y=[place + shift for place in places],
-            x=[scale.place(log10(value)) - scale.begin for value in values],
-            base=scale.begin,
+            y=[place + shift for place in range(len(names))],
             width=0.34,
-            marker={"color": SKY, **marker, "line": {"color": BLUE, "width": 1.4},
-                    "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": BLUE}},
-            text=[f"{number(value)}" for value in values],
+            marker={"color": style.SKY, **marker, "line": {"color": style.BLUE, "width": 1.4},
+                    "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": style.BLUE}},
+            text=list(map(number, values)),
             textposition="outside",
             textangle=0,
             cliponaxis=False,
             hovertext=[
-                f"<b>{shown(cut(row.variable, 200))}</b><br>{name}: {number(value)} events/s"
-                for row, value in zip(rows, values, strict=True)
+                f"<b>{shown(cut(variable, 200))}</b><br>{name}: {number(value)} events/s"
+                for variable, value in zip(names, values, strict=True)
             ],
             hoverinfo="text",
         )  # fmt: skip
-    made.update_xaxes(**scale.axis(), title_text="events per second")
-    made.update_layout(yaxis=_names([row.variable for row in rows]))
+    chart.update_xaxes(**scale.axis(), title_text="events per second")
+    chart.update_layout(yaxis=_names(names))
 
 
-def _add_shares(made: go.Figure, rows: tuple[Share, ...]) -> None:
+def _add_shares(chart: go.Figure, rows: tuple[Share, ...]) -> None:
     scale = Scale.of((log10(v) for row in rows for v in (row.share, row.high)), room=0.12)
     at = [scale.place(log10(row.share)) for row in rows]
     high = [scale.place(log10(row.high)) for row in rows]
     low = [max(scale.begin, scale.place(log10(row.low))) for row in rows]
-    made.add_scatter(
+    chart.add_scatter(
         name="selectivity, 95 % interval",
         x=at,
         y=list(range(len(rows))),
         mode="markers",
-        marker={"symbol": "diamond", "size": 10, "color": ORANGE,
-                "line": {"color": TEXT, "width": 1}},
+        marker={"symbol": "diamond", "size": 10, "color": style.ORANGE,
+                "line": {"color": style.TEXT, "width": 1}},
         error_x={
-            "type": "data",
-            "symmetric": False,
+            "type": "data", "symmetric": False, "color": style.TEXT, "thickness": 1.5,
             "array": [end - here for here, end in zip(at, high, strict=True)],
             "arrayminus": [here - end for here, end in zip(at, low, strict=True)],
-            "color": TEXT,
-            "thickness": 1.5,
         },
-        hovertext=[_told(row) for row in rows],
+        hovertext=[_hover(row) for row in rows],
         hoverinfo="text",
         xaxis="x2",
         yaxis="y2",
     )  # fmt: skip
+    here = {"xref": "x2", "yref": "y2", "font": {"size": style.SIZE}}
     notes = [
-        {
-            "x": end, "y": place, "xref": "x2", "yref": "y2", "text": f"  {number(row.share)}",
-            "xanchor": "left", "showarrow": False, "font": {"size": SIZE},
-        }
+        style.note(end, place, f"  {number(row.share)}", **here)
         for place, (row, end) in enumerate(zip(rows, high, strict=True))
-    ]  # fmt: skip
-    made.update_layout(
+    ]
+    title = {
+        "text": "share that satisfies the conditions",
+        "standoff": 8,
+        "font": {"size": style.SIZE},
+    }
+    chart.update_layout(
         annotations=notes,
-        xaxis2={
-            **scale.axis(),
-            "title": {
-                "text": "share that satisfies the conditions",
-                "standoff": 8,
-                "font": {"size": SIZE},
-            },
-        },
+        xaxis2={**scale.axis(), "title": title},
         yaxis2=_names([row.variables for row in rows]),
     )
 
 
 def _names(names: list[str]) -> dict[str, Any]:
-    """Return the settings of an axis with a row for each name, from above."""
-    return {
-        "tickvals": list(range(len(names))),
-        "ticktext": [shown(cut(name, _NAME_LENGTH)) for name in names],
-        "range": [len(names) - 0.4, -0.6],
-    }
+    return rows_of([shown(cut(name, _NAME_LENGTH)) for name in names])
 
 
-def _told(row: Share) -> str:
+def _hover(row: Share) -> str:
     lines = [f"<b>{shown(cut(row.variables, 400))}</b>", f"selectivity {number(row.share)}"]
     if row.low < row.high:
         lines.append(f"95 % interval {number(row.low)} to {number(row.high)}")

@@ -2,54 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.panels import add_heading, stacked
+from cepkit.figures.kit.panels import add_heading, axis_name, stacked
 from cepkit.figures.kit.style import BLUE, GRID, ORANGE, SMALL, at_the_top, figure, message
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.model import Statistics
+from cepkit.statistics.over_time import OverTime
 from cepkit.statistics.tables import number
 
 _PANEL, _GAP = 64, 54
 _ABOVE, _BELOW = 92, 48
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """The rate of one variable's types over time.
-
-    Attributes:
-        variable: Its name.
-        begins: Where each bucket begins, in microseconds since 1970, and the last one ends.
-        rates: The events per second in each bucket.
-        mean: Their mean.
-        drift: How much they changed from the first quarter to the last: see `OverTime.drift`.
-        burst: How unevenly they came: see `OverTime.burst`.
-    """
-
-    variable: str
-    begins: tuple[int, ...]
-    rates: tuple[float, ...]
-    mean: float
-    drift: float
-    burst: float
-
-
-def series(statistics: Statistics) -> tuple[Series, ...]:
-    """Return what is drawn of statistics; nothing where nothing was counted over time."""
-    found = statistics.over_time
-    if found is None:
-        return ()
-    length = found.bucket_seconds * 1e6
-    begins = tuple(round(found.begin + i * length) for i in range(found.buckets + 1))
-    return tuple(
-        Series(v, begins, found.rates(v), found.mean_rate(v), found.drift(v), found.burst(v))
-        for v in found.counts
-    )
 
 
 def draw_over_time(statistics: Statistics) -> go.Figure:
@@ -58,65 +24,55 @@ def draw_over_time(statistics: Statistics) -> go.Figure:
     Each variable has a panel of its own with an axis from zero, so that rare and frequent ones can
     be compared in shape; the dashed line is the mean.
     """
-    rows = series(statistics)
     title = "events per second over time"
-    if not rows:
+    counted = statistics.over_time
+    if counted is None or not counted.counts:
         return message(title, "nothing was counted over time")
-    assert statistics.over_time is not None
-    plot, domains = stacked([_PANEL] * len(rows), _GAP)
-    bucket = f"buckets of {number(statistics.over_time.bucket_seconds)} s"
-    made = figure(f"{title}<br><sub>{bucket}; dashed: the mean</sub>", plot + _ABOVE + _BELOW)
-    made.update_layout(
+    plot, domains = stacked([_PANEL] * len(counted.counts), _GAP)
+    bucket = f"buckets of {number(counted.bucket_seconds)} s"
+    chart = figure(f"{title}<br><sub>{bucket}; dashed: the mean</sub>", plot + _ABOVE + _BELOW)
+    chart.update_layout(
         margin={"t": _ABOVE, "b": _BELOW}, title=at_the_top(2), showlegend=False, hovermode="x"
     )
-    for place, (row, domain) in enumerate(zip(rows, domains, strict=True)):
-        _add_panel(made, place, row, domain)
-    below = "y" if len(rows) == 1 else f"y{len(rows)}"
-    made.update_layout(xaxis={"type": "date", "anchor": below, "showgrid": True, "nticks": 5})
-    return made
+    for place, (variable, domain) in enumerate(zip(counted.counts, domains, strict=True)):
+        _add_panel(chart, axis_name("y", place), counted, variable, domain)
+    below = axis_name("y", len(domains) - 1)
+    chart.update_layout(xaxis={"type": "date", "anchor": below, "showgrid": True, "nticks": 5})
+    return chart
 
 
-def _add_panel(made: go.Figure, place: int, row: Series, domain: tuple[float, float]) -> None:
-    axis = "y" if place == 0 else f"y{place + 1}"
-    moments = [str(np.datetime64(t, "us")) for t in row.begins]
-    made.add_scatter(
+def _add_panel(
+    chart: go.Figure, axis: str, counted: OverTime, variable: str, domain: tuple[float, float]
+) -> None:
+    length = counted.bucket_seconds * 1e6
+    begins = [round(counted.begin + i * length) for i in range(counted.buckets + 1)]
+    moments = [str(np.datetime64(t, "us")) for t in begins]
+    rates, mean = counted.rates(variable), counted.mean_rate(variable)
+    steps = [*rates, rates[-1]]  # the last step is as long as the others
+    name = shown(cut(variable, 80))
+    chart.add_scatter(
         x=moments,
-        y=[*row.rates, row.rates[-1]],  # the last step is as long as the others
+        y=steps,
         mode="lines",
         line={"shape": "hv", "color": BLUE, "width": 1.6},
         fill="tozeroy",
         fillcolor="rgba(86,180,233,0.25)",
         yaxis=axis,
-        hovertext=[
-            f"<b>{shown(cut(row.variable, 80))}</b><br>{number(rate)} events/s"
-            for rate in (*row.rates, row.rates[-1])
-        ],
+        hovertext=[f"<b>{name}</b><br>{number(rate)} events/s" for rate in steps],
         hoverinfo="text+x",
     )
-    made.add_scatter(
-        x=[moments[0], moments[-1]],
-        y=[row.mean, row.mean],
-        mode="lines",
+    chart.add_scatter(
+        x=[moments[0], moments[-1]], y=[mean, mean], mode="lines", yaxis=axis, hoverinfo="skip",
         line={"dash": "dash", "color": ORANGE, "width": 1.4},
-        yaxis=axis,
-        hoverinfo="skip",
-    )
-    most = max(row.rates)
+    )  # fmt: skip
+    most = max(rates)
     # Zero and the greatest are all that a panel of this height has room for.
     settings: dict[str, Any] = {
-        "domain": list(domain),
-        "range": [0, 1.08 * most or 1],
-        "tickvals": [0, most] if most else [0],
-        "ticktext": ["0", number(most)] if most else ["0"],
-        "tickfont": {"size": SMALL},
-        "gridcolor": GRID,
-        "zeroline": False,
-        "automargin": True,
-        "anchor": "x",
-    }
-    made.update_layout({"yaxis" if place == 0 else f"yaxis{place + 1}": settings})
-    add_heading(made, row.variable, _told(row), domain[1])
-
-
-def _told(row: Series) -> str:
-    return f"mean {row.mean:.3g}, drift {100 * row.drift:+.0f} %, bursts {row.burst:.3g}"
+        "domain": list(domain), "range": [0, 1.08 * most or 1], "anchor": "x",
+        "tickvals": [0, most] if most else [0], "ticktext": ["0", number(most)] if most else ["0"],
+        "tickfont": {"size": SMALL}, "gridcolor": GRID, "zeroline": False, "automargin": True,
+    }  # fmt: skip
+    chart.update_layout({f"yaxis{axis[1:]}": settings})
+    drift, bursts = 100 * counted.drift(variable), counted.burst(variable)
+    summary = f"mean {mean:.3g}, drift {drift:+.0f} %, bursts {bursts:.3g}"
+    add_heading(chart, variable, summary, domain[1])

@@ -38,7 +38,7 @@ class Placed:
     """An event on the line of time.
 
     Attributes:
-        seen: The event.
+        event: The event.
         letter: What stands on its mark.
         number: Of its variable; -1 for one that must not be there.
         role: "given", "found" (chosen for a variable that was not given), "other" (a further
@@ -47,7 +47,7 @@ class Placed:
         lane: Events whose labels would touch have lanes of their own, from 0.
     """
 
-    seen: AnswerEvent
+    event: AnswerEvent
     letter: str
     number: int
     role: str
@@ -59,32 +59,32 @@ def placed(why: WhyNot, width: float = WIDTH) -> tuple[Placed, ...]:
     """Return the events of a verdict with their places on the line of time."""
     variables = list(dict.fromkeys(s.variable for s in (*why.events, *why.culprits)))
     names = dict(zip(variables, letters(variables), strict=True))
-    drawn = {s.event for s in why.events}
+    shown_events = {s.event for s in why.events}
     others: list[AnswerEvent] = []
     for miss in why.near_misses:
-        for seen in miss.events:
-            if seen.event not in drawn and len(others) < _OTHERS:
-                drawn.add(seen.event)
-                others.append(seen)
-    culprits = [s for s in why.culprits if s.event not in drawn][:_CULPRITS]
+        for event in miss.events:
+            if event.event not in shown_events and len(others) < _OTHERS:
+                shown_events.add(event.event)
+                others.append(event)
+    culprits = [s for s in why.culprits if s.event not in shown_events][:_CULPRITS]
     wrong = {s.event for s in why.culprits}
-    chosen = [
+    roles = [
         (s, "culprit" if s.event in wrong else "given" if s.given else "found") for s in why.events
     ]
-    chosen += [(s, "other") for s in others] + [(s, "culprit") for s in culprits]
-    chosen.sort(key=lambda pair: pair[0].time)
-    place = _scale(why, [s for s, _ in chosen], width)
+    roles += [(s, "other") for s in others] + [(s, "culprit") for s in culprits]
+    roles.sort(key=lambda pair: pair[0].time)
+    place = _scale(why, [s for s, _ in roles], width)
     ends: list[float] = []
-    made = []
-    for seen, role in chosen:
-        x = place(seen.time)
-        half = max(width_of(line, SMALL) for line in _label(seen)) / 2 + 6
+    marks = []
+    for event, role in roles:
+        x = place(event.time)
+        half = max(width_of(line, SMALL) for line in _label(event)) / 2 + 6
         left = min(max(x - half, 0.0), width - 2 * half)
         lane = next((i for i, end in enumerate(ends) if end <= left), len(ends))
         ends[lane : lane + 1] = [left + 2 * half]
-        number = -1 if role == "culprit" else variables.index(seen.variable)
-        made.append(Placed(seen, names[seen.variable], number, role, x, lane))
-    return tuple(made)
+        number = -1 if role == "culprit" else variables.index(event.variable)
+        marks.append(Placed(event, names[event.variable], number, role, x, lane))
+    return tuple(marks)
 
 
 def draw_why_not(why: WhyNot) -> go.Figure:
@@ -108,8 +108,8 @@ def layout(why: WhyNot, width: float = WIDTH) -> Canvas:
     y = axis + _RADIUS + 4
     if marks:
         first, last = marks[0], marks[-1]
-        start = moment_text(pd.Timestamp(first.seen.time, unit="us"))
-        length = duration_text(last.seen.time - first.seen.time)
+        start = moment_text(pd.Timestamp(first.event.time, unit="us"))
+        length = duration_text(last.event.time - first.event.time)
         items.append(Text(first.x - 4, y, (start,), "left", SMALL))
         if last.x - first.x > width_of(start, SMALL) + width_of(length, SMALL) + 20:
             items.append(Text(last.x + 4, y, (f"+ {length}",), "right", SMALL))
@@ -126,9 +126,9 @@ def layout(why: WhyNot, width: float = WIDTH) -> Canvas:
         text = f"{text_of(finding.requirement)}: {finding.detail}"
         lines = tuple(wrapped(text, SIZE, width - _LEFT - 84, 3))
         items.append(Text(_LEFT, y, (word,), "left", SIZE, True, VERMILLION))
-        told = Text(_LEFT + 52, y, lines, "left", SIZE, hover=text)
-        items.append(told)
-        y += told.height + 5
+        detail = Text(_LEFT + 52, y, lines, "left", SIZE, hover=text)
+        items.append(detail)
+        y += detail.height + 5
     for finding in holding[:_HOLDING]:
         text = f"{text_of(finding.requirement)}: {finding.detail}"
         items.append(Text(_LEFT, y, ("holds",), "left", SMALL, False, GREEN))
@@ -142,9 +142,9 @@ def layout(why: WhyNot, width: float = WIDTH) -> Canvas:
     return Canvas(width, y + 12, tuple(items), why.reason)
 
 
-def _scale(why: WhyNot, seen: list[AnswerEvent], width: float) -> Callable[[int], float]:
+def _scale(why: WhyNot, events: list[AnswerEvent], width: float) -> Callable[[int], float]:
     """Return where on the line a time lies."""
-    times = [s.time for s in seen] or [0]
+    times = [s.time for s in events] or [0]
     begin, end = min(times), max(times)
     window = why.query.window
     if isinstance(window, TimeWindow):
@@ -163,8 +163,8 @@ def _window(why: WhyNot, own: list[Placed], y: float, width: float) -> list[Item
     """Return the window as a bar that begins with the first event."""
     window = why.query.window
     assert isinstance(window, TimeWindow)
-    times = [m.seen.time for m in own]
-    place = _scale(why, [m.seen for m in placed(why, width)], width)
+    times = [m.event.time for m in own]
+    place = _scale(why, [m.event for m in placed(why, width)], width)
     end = place(min(times) + window.microseconds)
     ahead = end > width - _RIGHT
     stop = min(end, width - _RIGHT)
@@ -181,13 +181,13 @@ def _window(why: WhyNot, own: list[Placed], y: float, width: float) -> list[Item
     return items
 
 
-def _label(seen: AnswerEvent) -> tuple[str, str]:
-    return fitted(seen.name, SMALL, _LABEL), fitted(seen.type, SMALL, _LABEL)
+def _label(event: AnswerEvent) -> tuple[str, str]:
+    return fitted(event.name, SMALL, _LABEL), fitted(event.type, SMALL, _LABEL)
 
 
 def _middle(mark: Placed, width: float) -> tuple[float, float]:
     """Return the middle of a mark's label, inside of the picture, and half its width."""
-    half = max(width_of(line, SMALL) for line in _label(mark.seen)) / 2
+    half = max(width_of(line, SMALL) for line in _label(mark.event)) / 2
     return min(max(mark.x, half + 2), width - half - 2), half
 
 
@@ -204,19 +204,19 @@ def _foot(mark: Placed, marks: tuple[Placed, ...], axis: float, width: float) ->
 
 
 def _mark(mark: Placed, axis: float, foot: float, width: float) -> list[Item]:
-    seen = mark.seen
+    event = mark.event
     y = axis - mark.lane * _LANE
     hover = "\n".join(
         [
-            f"{seen.variable} = {seen.name}: {seen.type}",
-            moment_text(pd.Timestamp(seen.time, unit="us")),
+            f"{event.variable} = {event.name}: {event.type}",
+            moment_text(pd.Timestamp(event.time, unit="us")),
         ]
-        + [f"{name} = {value}" for name, value in seen.values.items()]
+        + [f"{name} = {value}" for name, value in event.values.items()]
     )
     colour = VERMILLION if mark.role == "culprit" else colour_of(mark.number)
     full = mark.role != "other"
     dash: Dash = "solid" if full else "dot"
-    label = _label(seen)
+    label = _label(event)
     x, _ = _middle(mark, width)
     stem = Line(((mark.x, y + _RADIUS), (mark.x, foot)), colour=GRID)
     return [

@@ -8,11 +8,20 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.key import LEFT, NARROWEST, KeyRow, add_key, mark_of, name_axis
-from cepkit.figures.kit.labels import Point, add_label, shifts
+from cepkit.figures.kit.key import (
+    LEFT,
+    NARROWEST,
+    KeyRow,
+    add_key,
+    grouped,
+    mark_of,
+    name_axis,
+    runs_of,
+)
+from cepkit.figures.kit.labels import add_labels
 from cepkit.figures.kit.scales import Scale
 from cepkit.figures.kit.style import GREEN, SMALL, TEXT, figure
-from cepkit.figures.kit.texts import cut, shown, width_of
+from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.logarithms import log_text
 from cepkit.plan.printer import one_line
 from cepkit.planners.tradeoff import Tradeoff, Weighed
@@ -26,8 +35,8 @@ _ALPHA = "\N{GREEK SMALL LETTER ALPHA}"
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """What one planner takes at a point, and for which alphas.
+class Choice:
+    """The plans of one planner at a point, and the alphas for which it takes them.
 
     Attributes:
         planner: Its name.
@@ -48,13 +57,13 @@ class Spot:
         log_partial_matches: The logarithm to base ten of the one cost.
         log_latency: That of the other, -infinity for 0.
         best: Whether no plan is as good in both and better in one.
-        chosen: Who takes it, and when.
+        choices: Who takes it, and when.
     """
 
     log_partial_matches: float
     log_latency: float
     best: bool
-    chosen: tuple[Chosen, ...]
+    choices: tuple[Choice, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,64 +81,49 @@ class Way:
 
 def ways(tradeoff: Tradeoff) -> tuple[tuple[Spot, ...], tuple[Way, ...]]:
     """Return the points, by ascending partial matches, and each planner's way through them."""
-    together: list[list[Weighed]] = []
-    for row in tradeoff.rows:
-        same = next((rows for rows in together if _alike(rows[0], row)), None)
-        if same is None:
-            together.append([row])
-        else:
-            same.append(row)
-    together.sort(key=lambda rows: (rows[0].log_partial_matches, rows[0].log_latency))
+    together = grouped(tradeoff.rows, _costs)
+    together.sort(key=lambda rows: _costs(rows[0]))
     planners = list(dict.fromkeys(row.planner for row in tradeoff.rows))
     spots = tuple(_spot(rows, tradeoff) for rows in together)
-    found = []
+    points = []
     for planner in planners:
         visited: list[int] = []
         for row in _of(tradeoff.rows, planner):
-            at = next(i for i, rows in enumerate(together) if _alike(rows[0], row))
+            at = next(i for i, rows in enumerate(together) if row in rows)
             if not visited or visited[-1] != at:
                 visited.append(at)
-        found.append(Way(planner, tuple(visited)))
-    return spots, tuple(found)
+        points.append(Way(planner, tuple(visited)))
+    return spots, tuple(points)
 
 
 def _of(rows: Sequence[Weighed], planner: str) -> list[Weighed]:
     return sorted((row for row in rows if row.planner == planner), key=lambda row: row.alpha)
 
 
-def _alike(one: Weighed, other: Weighed) -> bool:
-    costs = (
-        (one.log_partial_matches, other.log_partial_matches),
-        (one.log_latency, other.log_latency),
-    )
-    return all(a == b or abs(a - b) <= _SAME for a, b in costs)
+def _costs(row: Weighed) -> tuple[float, float]:
+    return row.log_partial_matches, row.log_latency
 
 
 def _spot(rows: Sequence[Weighed], tradeoff: Tradeoff) -> Spot:
-    chosen = []
+    choices = []
     for planner in dict.fromkeys(row.planner for row in rows):
         mine = _of(rows, planner)
         all_of_them = [row.alpha for row in _of(tradeoff.rows, planner)]
         plans = tuple(dict.fromkeys(one_line(row.plan) for row in mine))
-        chosen.append(Chosen(planner, _ranges([row.alpha for row in mine], all_of_them), plans))
+        choices.append(Choice(planner, _ranges([row.alpha for row in mine], all_of_them), plans))
     ten = math.log(10)
     return Spot(
         rows[0].log_partial_matches / ten,
         rows[0].log_latency / ten,
         any(row.best for row in rows),
-        tuple(chosen),
+        tuple(choices),
     )
 
 
 def _ranges(alphas: Sequence[float], known: Sequence[float]) -> str:
     """Return alphas as a text, those that follow each other as a range."""
     places = sorted({known.index(alpha) for alpha in alphas})
-    runs: list[list[int]] = []
-    for place in places:
-        if runs and place == runs[-1][-1] + 1:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
+    runs = runs_of(places)
     texts = [
         f"{known[run[0]]:g}" if len(run) == 1 else f"{known[run[0]]:g} to {known[run[-1]]:g}"
         for run in runs
@@ -146,15 +140,15 @@ def draw_tradeoff(tradeoff: Tradeoff) -> go.Figure:
     left needs less work, what is nearer to the bottom answers sooner.
     """
     spots, lines = ways(tradeoff)
-    made = figure("throughput against latency", _TITLE + _PLOT + _AXIS)
-    made.update_layout(margin={"t": _TITLE, "l": LEFT, "b": _AXIS})
+    chart = figure("throughput against latency", _TITLE + _PLOT + _AXIS)
+    chart.update_layout(margin={"t": _TITLE, "l": LEFT, "b": _AXIS})
     across = Scale.of_powers((spot.log_partial_matches for spot in spots), room=0.3)
     upwards = Scale.of_powers((spot.log_latency for spot in spots), room=0.06)
     x = [across.place(spot.log_partial_matches) for spot in spots]
     y = [upwards.place(spot.log_latency) for spot in spots]
     for i, way in enumerate(lines):
         mark = mark_of(i)
-        made.add_scatter(
+        chart.add_scatter(
             x=[x[at] for at in way.spots], y=[y[at] for at in way.spots], mode="lines",
             line={"width": 2, "color": mark.colour, "dash": mark.dash},
             hoverinfo="skip", showlegend=False,
@@ -163,7 +157,7 @@ def draw_tradeoff(tradeoff: Tradeoff) -> go.Figure:
         at = [i for i, spot in enumerate(spots) if spot.best is best]
         if not at:
             continue
-        made.add_scatter(
+        chart.add_scatter(
             name=name,
             x=[x[i] for i in at],
             y=[y[i] for i in at],
@@ -174,27 +168,22 @@ def draw_tradeoff(tradeoff: Tradeoff) -> go.Figure:
                 "color": GREEN if best else TEXT,
                 "line": {"width": 1.5, "color": TEXT},
             },
-            hovertext=[_told(spots[i]) for i in at],
+            hovertext=[_hover(spots[i]) for i in at],
             hoverinfo="text",
         )
     labels = [f"{mark_of(i).letter}  {_ALPHA} {_alphas(spot)}" for i, spot in enumerate(spots)]
-    points = [
-        Point(across.share(a) * NARROWEST, (1 - upwards.share(b)) * _PLOT, width_of(text, SMALL))
-        for a, b, text in zip(x, y, labels, strict=True)
-    ]
-    for a, b, shift, text in zip(x, y, shifts(points, _PLOT), labels, strict=True):
-        letter, rest = text.split(" ", 1)
-        add_label(made, a, b, shift, f"<b>{letter}</b>{rest}", size=SMALL)
-    made.update_xaxes(**across.axis(), title_text="partial matches")
-    made.update_yaxes(**upwards.axis(), automargin=False)
-    name_axis(made, "latency")
-    add_key(made, _key(spots, lines), axis=_AXIS)
-    return made
+    points = list(zip(x, y, labels, strict=True))
+    add_labels(chart, points, (across, upwards), (NARROWEST, _PLOT), SMALL)
+    chart.update_xaxes(**across.axis(), title_text="partial matches")
+    chart.update_yaxes(**upwards.axis(), automargin=False)
+    name_axis(chart, "latency")
+    add_key(chart, _key(spots, lines), axis=_AXIS)
+    return chart
 
 
 def _alphas(spot: Spot) -> str:
     """Return the alphas of a point where all who take it agree on them, else those of each."""
-    texts = dict.fromkeys(chosen.alphas for chosen in spot.chosen)
+    texts = dict.fromkeys(choice.alphas for choice in spot.choices)
     return cut(" | ".join(texts), 24)
 
 
@@ -205,18 +194,18 @@ def _key(spots: Sequence[Spot], lines: Sequence[Way]) -> list[KeyRow]:
         visited = " → ".join(mark_of(at).letter for at in way.spots)
         rows.append(KeyRow(way.planner, f"as alpha grows: {visited}", mark.line, mark.colour))
     for i, spot in enumerate(spots):
-        plans = dict.fromkeys(plan for chosen in spot.chosen for plan in chosen.plans)
-        head = f"{mark_of(i).letter}  {', '.join(chosen.planner for chosen in spot.chosen)}"
+        plans = dict.fromkeys(plan for choice in spot.choices for plan in choice.plans)
+        head = f"{mark_of(i).letter}  {', '.join(choice.planner for choice in spot.choices)}"
         rows.append(KeyRow(head, "  or  ".join(plans)))
     return rows
 
 
-def _told(spot: Spot) -> str:
+def _hover(spot: Spot) -> str:
     kept, waited = (
         log_text(log * math.log(10)) for log in (spot.log_partial_matches, spot.log_latency)
     )
     lines = [f"{kept} partial matches, latency {waited}"]
-    for chosen in spot.chosen:
-        lines.append(f"<b>{shown(cut(chosen.planner, 200))}</b>, alpha {chosen.alphas}")
-        lines += [shown(cut(plan, 400)) for plan in chosen.plans]
+    for choice in spot.choices:
+        lines.append(f"<b>{shown(cut(choice.planner, 200))}</b>, alpha {choice.alphas}")
+        lines += [shown(cut(plan, 400)) for plan in choice.plans]
     return "<br>".join(lines)

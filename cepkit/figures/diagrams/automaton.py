@@ -69,9 +69,9 @@ def layout(chain: Chain, per_row: int = PER_ROW, strokes: Strokes | None = None)
         y += height
     for absence in chain.absences:
         lines = tuple(wrapped(absence, SMALL, width - 16, 3))
-        told = Text(8, y - 6, lines, "left", SMALL, hover=absence)
-        items.append(told)
-        y += told.height + 6
+        note = Text(8, y - 6, lines, "left", SMALL, hover=absence)
+        items.append(note)
+        y += note.height + 6
     return Canvas(width, y, tuple(items), summary(chain))
 
 
@@ -113,14 +113,14 @@ def _row(
 
 def _labels(take: Take, x: float, y: float, away: float) -> list[Text]:
     """Return what stands above and below an edge, `away` from where it would at a thin one."""
-    hover = _told(take)
+    hover = _hover(take)
     # The loops of the states at both ends lean over the edge.
     room = _ROOM - 26
-    whole = width_of(plain(take.event), SIZE * BOLD) <= room
-    event = fitted(take.event if whole else name_text(take.variable), SIZE * BOLD, room)
+    fits = width_of(plain(take.event), SIZE * BOLD) <= room
+    event = fitted(take.event if fits else name_text(take.variable), SIZE * BOLD, room)
     top = y - SIZE * LINE_HEIGHT - 3 - away
     title = Text(x + 4, top, (event,), size=SIZE, bold=True, hover=hover)
-    lines = [] if whole else wrapped(take.event, SMALL, _ROOM, 1)
+    lines = [] if fits else wrapped(take.event, SMALL, _ROOM, 1)
     if take.scope:
         lines += wrapped(take.scope, SMALL, _ROOM, 1)
     for i, condition in enumerate(take.conditions):
@@ -138,7 +138,7 @@ def _labels(take: Take, x: float, y: float, away: float) -> list[Text]:
     return [title, below] if lines else [title]
 
 
-def _told(take: Take) -> str:
+def _hover(take: Take) -> str:
     lines = [f"take {take.event}", *([take.scope] if take.scope else []), *take.conditions]
     if take.expected is not None:
         step = take.expected
@@ -196,6 +196,6 @@ def _loops(state: State, x: float, y: float) -> list[Item]:
         half = max(width_of(label, SMALL), width_of(word, SMALL)) / 2
         middle = x if lean == 0 else x + side * max(abs(at(lean, far)[0] - x), half + _LABEL_GAP)
         top = y - RADIUS - _LOOP - 2 * SMALL * LINE_HEIGHT
-        told = f"{word} {', '.join(names)}"
-        items.append(Text(middle, top, (word, label), size=SMALL, hover=told))
+        text = f"{word} {', '.join(names)}"
+        items.append(Text(middle, top, (word, label), size=SMALL, hover=text))
     return items

@@ -58,32 +58,32 @@ def scale_of(parts: Iterable[Picture]) -> Strokes:
 
 
 def _carried(parts: Iterable[Picture]) -> list[float | None]:
-    found: list[float | None] = []
+    logarithms: list[float | None] = []
     for part in parts:
         match part:
             case Chain(takes=takes):
-                found += [take.log_alive for take in takes]
+                logarithms += [take.log_alive for take in takes]
             case JoinTree(root=root):
-                found += [node.log_alive for node in nodes_of(root)]
+                logarithms += [node.log_alive for node in nodes_of(root)]
             case _:
                 assert_never(part)
-    return found
+    return logarithms
 
 
 def _branches(
     parts: Sequence[Picture], room: float, strokes: Strokes, per_row: int | None = None
 ) -> Canvas:
-    drawn = []
+    canvases = []
     for part in parts:
         match part:
             case Chain():
                 steps = automaton.steps_in(room) if per_row is None else per_row
-                drawn.append(automaton.layout(part, steps, strokes))
+                canvases.append(automaton.layout(part, steps, strokes))
             case JoinTree():
-                drawn.append(tree_canvas.layout(part, room, strokes))
+                canvases.append(tree_canvas.layout(part, room, strokes))
             case _:
                 assert_never(part)
-    return _one_below_the_other(drawn, _BELOW)
+    return _one_below_the_other(canvases, _BELOW)
 
 
 def _row(plans: Sequence[tuple[str, Sequence[Picture]]], room: float, strokes: Strokes) -> Canvas:

@@ -35,19 +35,19 @@ class Mark:
         at: Where on the axis: seconds since the first event of the match, or of all; where times
             are numbers, in their unit.
         lane: Events close to each other have lanes of their own, from 0.
-        told: Its time, type and attributes in lines of text.
+        hover: Its time, type and attributes in lines of text.
     """
 
     match: int
     variable: int
     at: float
     lane: int
-    told: tuple[str, ...]
+    hover: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What is drawn.
+    """Matches in time, as they are drawn.
 
     Attributes:
         variables: Their names; marks refer to them by number.
@@ -107,7 +107,7 @@ def timeline(
             lane = next((i for i, end in enumerate(ends) if end + _APART <= place), len(ends))
             ends[lane : lane + 1] = [place]
             marks.append(
-                Mark(row, numbers[event["variable"]], float(event["at"]), lane, _told(event))
+                Mark(row, numbers[event["variable"]], float(event["at"]), lane, _hover(event))
             )
     clock = None if numeric or apart or not len(tidy) else tidy["ts"].min()
     unit = "" if numeric else "s"
@@ -126,38 +126,33 @@ def letters(variables: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def draw_timeline(found: Timeline, more: bool) -> go.Figure:
-    """Return the matches as a figure; it is returned, not shown.
-
-    Args:
-        found: From `timeline`.
-        more: Whether there are further matches.
-    """
-    count = len(found.starts)
+def draw_timeline(content: Timeline, more: bool) -> go.Figure:
+    """Return the matches as a figure; it is returned, not shown."""
+    count = len(content.starts)
     if not count:
         return message("timeline of the matches", "no matches")
-    tops, height = tops_of(found)
+    tops, height = tops_of(content)
     title = f"the first {count:,} matches" if more else f"{count:,} match{'es' * (count > 1)}"
-    made = figure(title, round(height) + 120)
+    chart = figure(title, round(height) + 120)
     names = [
         letter if letter == name else f"{letter}: {cut(name, 30)}"
-        for letter, name in zip(found.letters, found.variables, strict=True)
+        for letter, name in zip(content.letters, content.variables, strict=True)
     ]
     below = 0
     if sum(map(len, names)) > _LEGEND_LENGTH:
         # Too much for one line above: a block below, and the room for it.
         below = 22 * math.ceil(len(names) / 2)
-        made.update_layout(legend={"y": 0, "yref": "container", "x": 0, "xanchor": "left"})
-    made.update_layout(height=round(height) + 120 + below, margin={"t": 64, "b": 56 + below})
-    y = [tops[mark.match] + mark.lane * LANE for mark in found.marks]
-    x = [_x(found, mark) for mark in found.marks]
-    _join(made, found, x, y)
+        chart.update_layout(legend={"y": 0, "yref": "container", "x": 0, "xanchor": "left"})
+    chart.update_layout(height=round(height) + 120 + below, margin={"t": 64, "b": 56 + below})
+    y = [tops[mark.match] + mark.lane * LANE for mark in content.marks]
+    x = [_x(content, mark) for mark in content.marks]
+    _join(chart, content, x, y)
     for number in range(len(names)):
-        picked = [i for i, mark in enumerate(found.marks) if mark.variable == number]
+        picked = [i for i, mark in enumerate(content.marks) if mark.variable == number]
         if not picked:
             continue
-        letter, colour = found.letters[number], colour_of(number)
-        made.add_scatter(
+        letter, colour = content.letters[number], colour_of(number)
+        chart.add_scatter(
             name=shown(names[number]),
             x=[x[i] for i in picked],
             y=[y[i] for i in picked],
@@ -166,45 +161,47 @@ def draw_timeline(found: Timeline, more: bool) -> go.Figure:
             textfont={"size": SMALL, "color": ink(colour)},
             marker={"size": _MARK, "color": colour, "symbol": symbol_of(number),
                     "line": {"color": TEXT, "width": 0.8}},
-            hovertext=["<br>".join(map(shown, found.marks[i].told)) for i in picked],
+            hovertext=["<br>".join(map(shown, content.marks[i].hover)) for i in picked],
             hoverinfo="text",
             cliponaxis=False,
         )  # fmt: skip
-    made.update_xaxes(title_text=_axis_title(found), showgrid=True)
-    made.update_yaxes(
+    chart.update_xaxes(title_text=_axis_title(content), showgrid=True)
+    chart.update_yaxes(
         tickvals=tops,
-        ticktext=[shown(name) for name in names_of(found)],
+        ticktext=[shown(name) for name in names_of(content)],
         range=[height, -ROW / 2],
         showgrid=False,
     )
-    return made
+    return chart
 
 
-def names_of(found: Timeline) -> list[str]:
+def names_of(content: Timeline) -> list[str]:
     """Return what stands in front of each match: its number and, unless the axis tells, its start.
 
     An axis of timestamps has them at round places alone, one of numbers tells enough.
     """
-    told = found.since_start or found.clock is not None
-    return [f"{i + 1} · {start}" if told else f"{i + 1}" for i, start in enumerate(found.starts)]
+    with_start = content.since_start or content.clock is not None
+    return [
+        f"{i + 1} · {start}" if with_start else f"{i + 1}" for i, start in enumerate(content.starts)
+    ]
 
 
-def tops_of(found: Timeline) -> tuple[list[float], float]:
+def tops_of(content: Timeline) -> tuple[list[float], float]:
     """Return the y of the first lane of each match, and that of the end of the last row."""
     tops, y = [], ROW / 2
-    for match in range(len(found.starts)):
+    for match in range(len(content.starts)):
         tops.append(y)
-        y += ROW + (found.lanes(match) - 1) * LANE
+        y += ROW + (content.lanes(match) - 1) * LANE
     return tops, y - ROW / 2
 
 
-def _join(made: go.Figure, found: Timeline, x: list[Any], y: list[float]) -> None:
+def _join(chart: go.Figure, content: Timeline, x: list[Any], y: list[float]) -> None:
     points: list[tuple[Any, Any]] = []
-    for i, mark in enumerate(found.marks):
-        if i and mark.match != found.marks[i - 1].match:
+    for i, mark in enumerate(content.marks):
+        if i and mark.match != content.marks[i - 1].match:
             points.append((None, None))
         points.append((x[i], y[i]))
-    made.add_scatter(
+    chart.add_scatter(
         x=[px for px, _ in points],
         y=[py for _, py in points],
         mode="lines",
@@ -214,22 +211,22 @@ def _join(made: go.Figure, found: Timeline, x: list[Any], y: list[float]) -> Non
     )
 
 
-def _x(found: Timeline, mark: Mark) -> object:
-    if found.clock is None:
+def _x(content: Timeline, mark: Mark) -> object:
+    if content.clock is None:
         return mark.at
     # Wall-clock time of the events' own zone: plotly would show another one.
-    return found.clock.tz_localize(None) + pd.Timedelta(seconds=mark.at)
+    return content.clock.tz_localize(None) + pd.Timedelta(seconds=mark.at)
 
 
-def _axis_title(found: Timeline) -> str:
-    if found.since_start:
-        return "since the match's first event" + (f", {found.unit}" if found.unit else "")
-    if found.clock is None:
+def _axis_title(content: Timeline) -> str:
+    if content.since_start:
+        return "since the match's first event" + (f", {content.unit}" if content.unit else "")
+    if content.clock is None:
         return "time"
-    return f"time, {shown(found.clock.tz)}" if found.clock.tz is not None else "time"
+    return f"time, {shown(content.clock.tz)}" if content.clock.tz is not None else "time"
 
 
-def _told(event: pd.Series[Any]) -> tuple[str, ...]:
+def _hover(event: pd.Series[Any]) -> tuple[str, ...]:
     attributes: Mapping[str, object] = event["attributes"]
     lines = [
         cut(f"{event['variable']}: {event['type']}", 120),
@@ -241,8 +238,8 @@ def _told(event: pd.Series[Any]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def room(found: Timeline) -> float:
+def room(content: Timeline) -> float:
     """Return the length of the axis, never zero."""
-    ends = [mark.at for mark in found.marks]
+    ends = [mark.at for mark in content.marks]
     span = max(ends) - min(ends) if ends else 0.0
     return span if span > 0 and math.isfinite(span) else 1.0

@@ -81,16 +81,16 @@ def summary(tree: JoinTree) -> str:
     """Return the tree in words, for who cannot see it: from the variables to the matches."""
     joins = []
     for node in upwards(tree.root):
-        held = "" if node.log_alive is None else f", {carried(node.log_alive)} in a window"
+        alive = "" if node.log_alive is None else f", {carried(node.log_alive)} in a window"
         checked = [*node.conditions, *node.absences]
         if isinstance(node, Leaf):
             if checked:
-                joins.append(f"take {node.event} where {' and '.join(checked)}{held}")
+                joins.append(f"take {node.event} where {' and '.join(checked)}{alive}")
             continue
         checked = [*node.order, *checked]
         where = f" where {' and '.join(checked)}" if checked else ""
         sides = (", ".join(variables_below(side)) for side in (node.left, node.right))
-        joins.append(f"join {' with '.join(sides)}{where}{held}")
+        joins.append(f"join {' with '.join(sides)}{where}{alive}")
     events = ", ".join(node.event for node in nodes_of(tree.root) if isinstance(node, Leaf))
     common = f"; at every join {tree.common}" if tree.common else ""
     return f"{tree.name or 'tree'} of {events}: {', then '.join(joins) or 'take it'}{common}"
@@ -121,22 +121,22 @@ def _widened(
     cards: Sequence[Sized], places: Sequence[Place], width: float, strokes: Strokes
 ) -> list[Sized]:
     """Return the cards with the room that is left beside them, as far as their texts need it."""
-    made = list(cards)
+    widened = list(cards)
     for i, place in enumerate(places):
         least, most = 0.0, width
-        for card, other in zip(made, places, strict=True):
+        for card, other in zip(widened, places, strict=True):
             if other.level == place.level and other.x != place.x:
                 left, right = _reach(card, strokes)
                 if other.x < place.x:
                     least = max(least, other.x + right + _GAP)
                 else:
                     most = min(most, other.x - left - _GAP)
-        node = made[i].node
+        node = widened[i].node
         free = 2 * min(place.x - least, most - place.x - behind(node))
         wide = min(free, _WIDEST[0][isinstance(node, Join)])
-        if wide > made[i].width + 1:
-            made[i] = sized(node, wide)
-    return made
+        if wide > widened[i].width + 1:
+            widened[i] = sized(node, wide)
+    return widened
 
 
 def _tops(cards: Sequence[Sized], levels: Sequence[int], top: float) -> tuple[list[float], float]:
@@ -178,12 +178,12 @@ def _edges(
 
 def _parents(root: TreeNode) -> list[int]:
     """Return for each node the number of the one above it; of the root 0."""
-    found = [0]
+    parents = [0]
     if not isinstance(root, Leaf):
         for side in (root.left, root.right):
-            begin = len(found)
-            found += [0, *(begin + number for number in _parents(side)[1:])]
-    return found
+            begin = len(parents)
+            parents += [0, *(begin + number for number in _parents(side)[1:])]
+    return parents
 
 
 def _beside(alive: float, strokes: Strokes) -> float:

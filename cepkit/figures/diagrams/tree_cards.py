@@ -22,15 +22,7 @@ _LEAF, _INNER, _ROOT = "rgba(86,180,233,0.16)", "rgba(118,118,118,0.08)", "rgba(
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """A node with its texts broken into lines.
-
-    Attributes:
-        node: The node.
-        title: The lines in bold.
-        lines: Those below.
-        width: In pixels.
-        height: In pixels.
-    """
+    """A node with its texts broken into lines."""
 
     node: TreeNode
     title: tuple[str, ...]
@@ -55,7 +47,7 @@ def sized(node: TreeNode, most: float) -> Sized:
 
 def drawn(card: Sized, x: float, y: float, *, root: bool) -> list[Item]:
     """Return the card with its texts; `x` is its middle, `y` its top."""
-    node, hover = card.node, told(card.node)
+    node, hover = card.node, hover_text(card.node)
     fill = _ROOT if root else _LEAF if isinstance(node, Leaf) else _INNER
     stacked = isinstance(node, Leaf) and node.repeated
     left = x - card.width / 2
@@ -74,7 +66,7 @@ def behind(node: TreeNode) -> float:
     return STACKED if isinstance(node, Leaf) and node.repeated else 0.0
 
 
-def told(node: TreeNode) -> str:
+def hover_text(node: TreeNode) -> str:
     """Return all about a node, line by line."""
     match node:
         case Leaf():
@@ -92,8 +84,8 @@ def told(node: TreeNode) -> str:
 def _title(node: TreeNode, room: float) -> list[str]:
     if isinstance(node, Leaf):
         return wrapped(node.event, SIZE * BOLD, room, _TITLE_LINES)
-    whole = plain(joined_text(node))
-    return [whole if width_of(whole, SIZE * BOLD) <= room else "⋈"]
+    text = plain(joined_text(node))
+    return [text if width_of(text, SIZE * BOLD) <= room else "⋈"]
 
 
 def _lines(node: TreeNode, room: float) -> list[str]:

@@ -25,10 +25,7 @@ def event_text(branch: Branch, variable: str) -> str:
 
 def scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:
     """Say between which of the bound variables an event lies: the nearest on either side."""
-    before = [x for x in bound if x in branch.before(variable)]
-    after = [x for x in bound if x in branch.after(variable)]
-    latest = [x for x in before if not branch.after(x) & set(before)]
-    earliest = [x for x in after if not branch.before(x) & set(after)]
+    latest, earliest = branch.neighbours(variable, bound)
     parts = [
         f"{word} {' and '.join(map(name_text, names))}"
         for word, names in (("after", latest), ("before", earliest))
@@ -39,11 +36,6 @@ def scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:
 
 def order_texts(branch: Branch, left: Collection[str], right: Collection[str]) -> tuple[str, ...]:
     """Say in which order the events of two sides are: what neither side knows by itself.
-
-    Args:
-        branch: The branch.
-        left: The variables of one side.
-        right: Those of the other.
 
     Returns:
         Texts as "a and b before c before d", which together imply the rest.
@@ -64,11 +56,11 @@ def order_texts(branch: Branch, left: Collection[str], right: Collection[str]) -
     steps = {tuple(xs): ys for ys, xs in groups.items()}
     texts = []
     for xs in [xs for xs in steps if xs not in steps.values()]:
-        told, here = [xs], xs
+        orders, here = [xs], xs
         while here in steps:
             here = steps[here]
-            told.append(here)
-        texts.append(" before ".join(" and ".join(map(name_text, names)) for names in told))
+            orders.append(here)
+        texts.append(" before ".join(" and ".join(map(name_text, names)) for names in orders))
     return tuple(texts)
 
 

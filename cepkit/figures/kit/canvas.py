@@ -36,7 +36,7 @@ Box: TypeAlias = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Circle:
-    """A circle; what it stands for is told when the pointer is on it.
+    """A circle, with a text that shows when the pointer is on it.
 
     Attributes:
         x: Of its centre.
@@ -229,14 +229,14 @@ class Canvas:
 
 def moved(items: Iterable[Item], dx: float, dy: float) -> list[Item]:
     """Return the items at another place."""
-    made: list[Item] = []
+    result: list[Item] = []
     for item in items:
         match item:
             case Line(points):
                 there = tuple((x + dx, y + dy) for x, y in points)
-                made.append(replace(item, points=there))
+                result.append(replace(item, points=there))
             case Circle(x, y) | Card(x, y) | Text(x, y):
-                made.append(replace(item, x=x + dx, y=y + dy))
+                result.append(replace(item, x=x + dx, y=y + dy))
             case _:
                 assert_never(item)
-    return made
+    return result

@@ -6,12 +6,13 @@ its own, broken so that they fit the narrowest page (500 pixels).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, SMALL, VERMILLION
+from cepkit.figures.kit import style
 from cepkit.figures.kit.texts import cut, shown, width_of, wrapped
 
 LEFT = 76
@@ -19,15 +20,24 @@ LEFT = 76
 NARROWEST = 500 - LEFT - 24
 """The width of a plot on the narrowest page that figures are made for."""
 
-_LINE = SMALL * 1.3
+_LINE = style.SMALL * 1.3
 _BETWEEN = 5
 _WIDTH = 500 - 2 * 12 - 8
 _MOST_LINES = 3
 _MOST_HOVER = 400
+_SAME = 1e-9
 _SPACE = "\N{NO-BREAK SPACE}"
 
 # Yellow is left out, as a line of it is lost on a white page.
-_COLOURS = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, GREY)
+_COLOURS = (
+    style.BLUE,
+    style.ORANGE,
+    style.GREEN,
+    style.VERMILLION,
+    style.PURPLE,
+    style.SKY,
+    style.GREY,
+)
 _DASHES = (("solid", "━━"), ("dash", "╍╍"), ("dot", "┈┈"), ("dashdot", "━╍"))
 _SYMBOLS = (
     ("circle", "●"), ("square", "■"), ("diamond", "◆"), ("triangle-up", "▲"),
@@ -68,6 +78,36 @@ def _letter(number: int) -> str:
     return (_letter(above - 1) if above else "") + chr(ord("A") + last)
 
 
+_T = TypeVar("_T")
+
+
+def grouped(things: Iterable[_T], logarithms: Callable[[_T], Sequence[float]]) -> list[list[_T]]:
+    """Return things in groups whose numbers, given as logarithms, are the same."""
+    groups: list[list[_T]] = []
+    for thing in things:
+        same = next((g for g in groups if _alike(logarithms(g[0]), logarithms(thing))), None)
+        if same is None:
+            groups.append([thing])
+        else:
+            same.append(thing)
+    return groups
+
+
+def _alike(one: Sequence[float], other: Sequence[float]) -> bool:
+    return all(a == b or abs(a - b) <= _SAME for a, b in zip(one, other, strict=True))
+
+
+def runs_of(numbers: Iterable[int]) -> list[list[int]]:
+    """Return ascending numbers in runs of those that follow each other."""
+    runs: list[list[int]] = []
+    for each in numbers:
+        if runs and each == runs[-1][-1] + 1:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return runs
+
+
 @dataclass(frozen=True, slots=True)
 class KeyRow:
     """One thing and what it stands for; texts as they come from data.
@@ -82,50 +122,38 @@ class KeyRow:
     head: str
     text: str = ""
     sign: str = ""
-    colour: str = GREY
+    colour: str = style.GREY
 
     def lines(self, width: float) -> list[str]:
         """Return the row broken into lines as plotly reads them, without its sign."""
-        bold = SMALL * 1.1
+        bold = style.SMALL * 1.1
         if not self.text:
-            return [shown(line) for line in wrapped(self.head, SMALL, width, _MOST_LINES)]
+            return [shown(line) for line in wrapped(self.head, style.SMALL, width, _MOST_LINES)]
         if width_of(f"{self.head}  {self.text}", bold) <= width:
             return [f"<b>{shown(self.head)}</b>{_SPACE * 2}{shown(self.text)}"]
         head = wrapped(self.head, bold, width, _MOST_LINES)
-        text = wrapped(self.text, SMALL, width, _MOST_LINES)
+        text = wrapped(self.text, style.SMALL, width, _MOST_LINES)
         return [*(f"<b>{shown(line)}</b>" for line in head), *map(shown, text)]
 
 
-def name_axis(made: go.Figure, text: str, above: int = 6) -> None:
+def name_axis(chart: go.Figure, text: str, above: int = 6) -> None:
     """Write what the axis upwards is about above it: beside it long ticks would lie on the name.
 
     Args:
-        made: The figure, with the margin `LEFT`.
+        chart: The figure, with the margin `LEFT`.
         text: Already escaped.
         above: The pixels between the plot and the name.
     """
-    made.add_annotation(
-        text=text,
-        x=0,
-        xref="paper",
-        xanchor="left",
-        xshift=12 - LEFT,
-        y=1,
-        yref="paper",
-        yanchor="bottom",
-        yshift=above,
-        borderpad=0,
-        showarrow=False,
-    )
+    chart.add_annotation(style.heading(text, 1, xshift=12 - LEFT, yshift=above, borderpad=0))
 
 
 def add_key(
-    made: go.Figure, rows: Sequence[KeyRow], *, axis: int = 52, left: int = LEFT - 12
+    chart: go.Figure, rows: Sequence[KeyRow], *, axis: int = 52, left: int = LEFT - 12
 ) -> None:
     """Put rows below the plot; the figure becomes as much higher as they need.
 
     Args:
-        made: The figure, its height set.
+        chart: The figure, its height set.
         rows: What to say, from above.
         axis: The pixels between the plot and the first row: ticks and title of the axis.
         left: How many pixels left of the plot they begin.
@@ -133,29 +161,18 @@ def add_key(
     width = _WIDTH - (0 if left else LEFT)
     below = float(axis)
     for row in rows:
-        indent = width_of(row.sign, SMALL * 1.6) + 6 if row.sign else 0.0
+        indent = width_of(row.sign, style.SMALL * 1.6) + 6 if row.sign else 0.0
         lines = row.lines(width - indent)
         sign = f'<span style="color:{row.colour}">{row.sign}</span>{_SPACE}' if row.sign else ""
         # Lines below begin where the first one does, as far as spaces can bring them there.
         between = "<br>" + (_SPACE * 5 if row.sign else "")
-        made.add_annotation(
-            text=sign + between.join(lines),
+        chart.add_annotation(
+            style.note(0, 0, sign + between.join(lines), xref="paper", yref="paper", yanchor="top"),
             hovertext=shown(cut(f"{row.head} {row.text}", _MOST_HOVER)),
-            x=0,
-            xref="paper",
-            xanchor="left",
-            xshift=-left,
-            y=0,
-            yref="paper",
-            yanchor="top",
-            yshift=-below,
-            align="left",
-            borderpad=0,
-            font={"size": SMALL},
-            showarrow=False,
-        )
+            xshift=-left, yshift=-below, align="left", borderpad=0, font={"size": style.SMALL},
+        )  # fmt: skip
         below += len(lines) * _LINE + _BETWEEN
     bottom = round(below + 8) if rows else axis
-    made.update_layout(
-        height=made.layout.height - made.layout.margin.b + bottom, margin={"b": bottom}
+    chart.update_layout(
+        height=chart.layout.height - chart.layout.margin.b + bottom, margin={"b": bottom}
     )

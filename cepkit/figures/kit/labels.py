@@ -13,7 +13,9 @@ from itertools import pairwise
 
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.style import SIZE, TEXT
+from cepkit.figures.kit.scales import Scale
+from cepkit.figures.kit.style import SIZE, TEXT, note
+from cepkit.figures.kit.texts import width_of
 
 HEIGHT = 15
 """Of a label, in pixels."""
@@ -42,11 +44,11 @@ def shifts(points: Sequence[Point], height: float) -> list[float]:
         height: Of the plot: labels stay within.
     """
     placed: list[tuple[Point, float]] = []
-    found = [0.0] * len(points)
+    result = [0.0] * len(points)
     for i in sorted(range(len(points)), key=lambda i: (points[i].y, points[i].x)):
-        found[i] = _shift(points[i], points, placed, height)
-        placed.append((points[i], points[i].y + found[i]))
-    return found
+        result[i] = _shift(points[i], points, placed, height)
+        placed.append((points[i], points[i].y + result[i]))
+    return result
 
 
 def _shift(
@@ -87,43 +89,63 @@ def spread(places: Sequence[float], height: float, gap: float = HEIGHT) -> list[
         gap: Between the middles of two labels.
     """
     order = sorted(range(len(places)), key=places.__getitem__)
-    found = list(places)
+    result = list(places)
     for before, i in pairwise(order):
-        found[i] = max(found[i], found[before] + gap)
+        result[i] = max(result[i], result[before] + gap)
     beyond = height
     for i in reversed(order):
-        found[i] = min(found[i], beyond)
-        beyond = found[i] - gap
-    return found
+        result[i] = min(result[i], beyond)
+        beyond = result[i] - gap
+    return result
 
 
-def add_label(
-    made: go.Figure, x: float, y: float, shift: float, text: str, size: int = SIZE
+def add_labels(
+    chart: go.Figure,
+    points: Sequence[tuple[float, float, str]],
+    axes: tuple[Scale, Scale],
+    size: tuple[float, float],
+    font: int = SIZE,
 ) -> None:
-    """Put a label beside a point, with a thin line to it where it stands off.
+    """Put labels beside points, with a thin line to those that stand off.
 
     Args:
-        made: The figure.
-        x: Of the point, on the axis.
-        y: Of the point.
-        shift: From `shifts`.
-        text: Already escaped.
-        size: Of its font.
+        chart: The figure.
+        points: Where on the axes each point is, and its label, not yet escaped: a letter, which
+            becomes bold, and what may follow it after a space.
+        axes: The one from left to right and the one upwards.
+        size: The width and height of the plot, in pixels.
+        font: The size of the labels.
     """
-    made.add_annotation(
-        x=x,
-        y=y,
-        ax=GAP,
-        ay=shift,
-        text=text,
-        font={"size": size},
-        xanchor="left",
-        yanchor="middle",
-        align="left",
-        borderpad=0,
-        showarrow=True,
-        arrowhead=0,
-        arrowwidth=0.8,
-        arrowcolor=TEXT if abs(shift) > HEIGHT else "rgba(0,0,0,0)",
-        standoff=5,
-    )
+    (across, upwards), (width, height) = axes, size
+    places = [
+        Point(across.share(x) * width, (1 - upwards.share(y)) * height, width_of(text, font))
+        for x, y, text in points
+    ]
+    for (x, y, text), shift in zip(points, shifts(places, height), strict=True):
+        letter, space, rest = text.partition(" ")
+        chart.add_annotation(
+            x=x, y=y, ax=GAP, ay=shift, text=f"<b>{letter}</b>{space}{rest}", font={"size": font},
+            xanchor="left", yanchor="middle", align="left", borderpad=0, showarrow=True,
+            arrowhead=0, arrowwidth=0.8, standoff=5,
+            arrowcolor=TEXT if abs(shift) > HEIGHT else "rgba(0,0,0,0)",
+        )  # fmt: skip
+
+
+def add_ends(
+    chart: go.Figure, ends: Sequence[tuple[float, str, str]], upwards: Scale, height: float
+) -> None:
+    """Put letters beside the right ends of lines.
+
+    Args:
+        chart: The figure.
+        ends: Where on the axis each line ends, its letter, and what is said when the pointer is
+            on it, escaped.
+        upwards: The axis.
+        height: Of the plot, in pixels.
+    """
+    places = [(1 - upwards.share(end)) * height for end, _, _ in ends]
+    for (end, letter, hover), best, place in zip(ends, places, spread(places, height), strict=True):
+        chart.add_annotation(
+            note(1, end, f"<b>{letter}</b>", xref="paper", xshift=6, yshift=best - place),
+            hovertext=hover or None,
+        )

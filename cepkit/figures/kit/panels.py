@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.style import SMALL
+from cepkit.figures.kit.style import SMALL, heading
 from cepkit.figures.kit.texts import cut, shown
 
 _NAME_LENGTH = 22
@@ -19,32 +20,40 @@ def stacked(heights: Sequence[int], gap: int) -> tuple[int, list[tuple[float, fl
         heights: Of the panels from the top, in pixels.
         gap: Between two, with room for a heading.
     """
-    whole = sum(heights) + gap * (len(heights) - 1)
-    top, found = whole, []
+    total = sum(heights) + gap * (len(heights) - 1)
+    top, domains = total, []
     for height in heights:
-        found.append((max(0.0, (top - height) / whole), top / whole))
+        domains.append((max(0.0, (top - height) / total), top / total))
         top -= height + gap
-    return whole, found
+    return total, domains
 
 
-def add_heading(made: go.Figure, name: str, told: str, top: float) -> None:
+def add_heading(chart: go.Figure, name: str, text: str, top: float) -> None:
     """Write what a panel is about above it.
 
     Args:
-        made: The figure.
+        chart: The figure.
         name: Whose panel it is; not yet escaped.
-        told: What is said of it, in a second line.
+        text: What is said of it, in a second line.
         top: The panel's upper edge, as a share of the figure.
     """
-    made.add_annotation(
-        text=f"<b>{shown(cut(name, _NAME_LENGTH))}</b><br>{told}",
-        align="left",
-        x=0,
-        xref="paper",
-        xanchor="left",
-        y=top,
-        yref="paper",
-        yanchor="bottom",
-        showarrow=False,
-        font={"size": SMALL},
-    )
+    lines = f"<b>{shown(cut(name, _NAME_LENGTH))}</b><br>{text}"
+    chart.add_annotation(heading(lines, top, align="left", font={"size": SMALL}))
+
+
+def axis_name(letter: str, place: int) -> str:
+    """Return what plotly calls an axis of a panel, counted from 0: "x", "x2" ..."""
+    return f"{letter}{place + 1}" if place else letter
+
+
+def rows_of(names: Sequence[str], below: float = 0.4, above: float = 0.6) -> dict[str, Any]:
+    """Return the settings of an axis with a row for each name, from above.
+
+    Args:
+        names: Already escaped.
+        below: How far the axis goes beyond the last row.
+        above: How far it goes beyond the first one.
+    """
+    places = list(range(len(names)))
+    span = [len(names) - 1 + below, -above]
+    return {"tickvals": places, "ticktext": list(names), "range": span, "showgrid": False}

@@ -21,36 +21,36 @@ def to_figure(canvas: Canvas, title: str) -> go.Figure:
         canvas: The picture.
         title: A text from data; it is escaped here.
     """
-    made = figure(shown(title), round(canvas.height) + _HEAD, round(canvas.width))
-    made.update_layout(margin={"l": 0, "r": 0, "t": _HEAD, "b": 0, "pad": 0}, dragmode=False)
+    chart = figure(shown(title), round(canvas.height) + _HEAD, round(canvas.width))
+    chart.update_layout(margin={"l": 0, "r": 0, "t": _HEAD, "b": 0, "pad": 0}, dragmode=False)
     hidden: dict[str, Any] = {"visible": False, "fixedrange": True, "automargin": False}
-    made.update_xaxes(range=[0, canvas.width], **hidden)
-    made.update_yaxes(range=[canvas.height, 0], **hidden)
+    chart.update_xaxes(range=[0, canvas.width], **hidden)
+    chart.update_yaxes(range=[canvas.height, 0], **hidden)
     # All at once: adding shapes one by one validates all earlier ones again each time.
     shapes = [shape for item in canvas.items for shape in _shapes(item)]
     annotations = [_annotation(item) for item in canvas.items if isinstance(item, Text)]
-    made.update_layout(shapes=shapes, annotations=annotations)
-    told = [spot for item in canvas.items for spot in _told(item)]
-    made.add_trace(
+    chart.update_layout(shapes=shapes, annotations=annotations)
+    spots = [spot for item in canvas.items for spot in _spots(item)]
+    chart.add_trace(
         go.Scatter(
-            x=[x for x, _, _, _ in told],
-            y=[y for _, y, _, _ in told],
+            x=[x for x, _, _, _ in spots],
+            y=[y for _, y, _, _ in spots],
             mode="markers",
             marker={
-                "size": [size for _, _, size, _ in told],
+                "size": [size for _, _, size, _ in spots],
                 "color": "rgba(0,0,0,0)",
                 # Marks of many sizes would have an outline.
                 "line": {"width": 0},
             },
-            hovertext=[_hover(text) for _, _, _, text in told],
+            hovertext=[_hover(text) for _, _, _, text in spots],
             hoverinfo="text",
             showlegend=False,
         )
     )
-    return made
+    return chart
 
 
-def _told(item: Item) -> list[tuple[float, float, float, str]]:
+def _spots(item: Item) -> list[tuple[float, float, float, str]]:
     """Return where, how large and about what a mark must be for the pointer to find the item."""
     match item:
         case Circle(hover=text) | Card(hover=text) if text:
@@ -84,12 +84,12 @@ def _shapes(item: Item) -> list[dict[str, Any]]:
             return [behind, card] if item.stacked else [card]
         case Line():
             line = {"color": item.colour or TEXT, "width": item.width}
-            drawn = {"type": "path", "path": item.path(), "line": {**line, "dash": item.dash}}
+            stroke = {"type": "path", "path": item.path(), "line": {**line, "dash": item.dash}}
             if not item.arrow:
-                return [drawn]
+                return [stroke]
             edge = {**line, "width": THIN}
             head = {"type": "path", "path": item.head(), "line": edge, "fillcolor": line["color"]}
-            return [drawn, head]
+            return [stroke, head]
         case Text():
             return []
         case _:

@@ -49,14 +49,14 @@ class Scale:
             logs: Their logarithms to base ten.
             room: The share of the axis to keep free behind the greatest.
         """
-        known = list(logs)
-        finite = [log for log in known if math.isfinite(log)]
+        all_logs = list(logs)
+        finite = [log for log in all_logs if math.isfinite(log)]
         least, greatest = min(finite, default=0.0), max(finite, default=0.0)
         share = 1.0 / (1.0 - room)
         if greatest - least < _LARGE_SPREAD and abs(greatest) < _FLOAT_DIGITS:
             return cls(False, 0.0, 10.0**greatest * share)
         low = math.floor(least)
-        zero = -math.inf in known
+        zero = -math.inf in all_logs
         # A bar of the smallest number should still be seen.
         begin = low - (0.7 if zero else 0.3)
         ticks = (((begin, "0"),) if zero else ()) + _powers(low, greatest)
@@ -70,12 +70,12 @@ class Scale:
             logs: Their logarithms to base ten.
             room: The share of the axis to keep free behind the greatest.
         """
-        known = list(logs)
-        finite = [log for log in known if math.isfinite(log)]
+        all_logs = list(logs)
+        finite = [log for log in all_logs if math.isfinite(log)]
         least, greatest = min(finite, default=0.0), max(finite, default=1.0)
         margin = max(0.06 * (greatest - least), 0.004) if greatest > least else 0.3
         low, high = least - margin, greatest + margin
-        zero = -math.inf in known
+        zero = -math.inf in all_logs
         begin = low - max(0.15 * (high - low), 0.02) if zero else low
         ticks = (((begin, "0"),) if zero else ()) + _marks(low, high)
         return cls(True, begin, begin + (high - begin) / (1.0 - room), ticks)
@@ -85,6 +85,11 @@ class Scale:
         if log == -math.inf:
             return self.begin
         return min(log, self.end) if self.logarithmic else 10.0**log
+
+    def bars(self, logs: Iterable[float]) -> dict[str, Any]:
+        """Return the settings of horizontal bars from the axis's begin to these numbers."""
+        lengths = [self.place(log) - self.begin for log in logs]
+        return {"orientation": "h", "base": self.begin, "x": lengths}
 
     def share(self, place: float) -> float:
         """Return how far from the axis's lower end a position lies, 0 to 1."""
@@ -131,11 +136,11 @@ class TextScale:
 
     def axis(self) -> dict[str, Any]:
         """Return the settings of a plotly axis; of many texts some are written."""
-        named = range(0, len(self.texts), -(-len(self.texts) // _MOST_TICKS))
+        places = range(0, len(self.texts), -(-len(self.texts) // _MOST_TICKS))
         return {
             "range": [-0.5, len(self.texts) - 0.5],
-            "tickvals": list(named),
-            "ticktext": [shown(cut(self.texts[place], _TEXT_LENGTH)) for place in named],
+            "tickvals": list(places),
+            "ticktext": [shown(cut(self.texts[place], _TEXT_LENGTH)) for place in places],
         }
 
 

@@ -43,8 +43,8 @@ def held_in_window(branch: Branch, statistics: Statistics) -> Callable[[Collecti
 
     It gives the natural logarithm, as the cost model of partial matches has it.
     """
-    kept, bit = alive(branch, statistics), {v: 1 << i for i, v in enumerate(branch.variables)}
-    return lambda variables: kept(sum(bit[v] for v in variables))
+    log_alive, bit = alive(branch, statistics), {v: 1 << i for i, v in enumerate(branch.variables)}
+    return lambda variables: log_alive(sum(bit[v] for v in variables))
 
 
 def carried(logarithm: float) -> str:

@@ -50,8 +50,8 @@ def figure(title: str, height: int, width: int | None = None) -> go.Figure:
         height: In pixels.
         width: In pixels; None for as wide as there is room.
     """
-    made = go.Figure()
-    made.update_layout(
+    chart = go.Figure()
+    chart.update_layout(
         # An empty template: what the session has set as default stays there and out of here.
         template=go.layout.Template(),
         title={"text": title, "x": 0, "xref": "container", "xanchor": "left", "pad": {"l": 12}},
@@ -72,15 +72,15 @@ def figure(title: str, height: int, width: int | None = None) -> go.Figure:
         },
         hoverlabel={"align": "left", "font": {"family": FONT, "size": SIZE}},
     )
-    made.update_xaxes(gridcolor=GRID, zeroline=False, linecolor=GRID, automargin=True)
-    made.update_xaxes(title={"standoff": 8, "font": {"size": SIZE}})
-    made.update_yaxes(gridcolor=GRID, zeroline=False, linecolor=GRID, automargin=True)
-    return made
+    chart.update_xaxes(gridcolor=GRID, zeroline=False, linecolor=GRID, automargin=True)
+    chart.update_xaxes(title={"standoff": 8, "font": {"size": SIZE}})
+    chart.update_yaxes(gridcolor=GRID, zeroline=False, linecolor=GRID, automargin=True)
+    return chart
 
 
-def axis_of(made: go.Figure) -> dict[str, Any]:
+def axis_of(chart: go.Figure) -> dict[str, Any]:
     """Return the look of a figure's first axes, which plotly does not give to further ones."""
-    return {key: made.layout.xaxis[key] for key in ("gridcolor", "linecolor", "zeroline")}
+    return {key: chart.layout.xaxis[key] for key in ("gridcolor", "linecolor", "zeroline")}
 
 
 def at_the_top(lines: int = 1) -> dict[str, object]:
@@ -90,10 +90,27 @@ def at_the_top(lines: int = 1) -> dict[str, object]:
     return {"y": 1, "yref": "container", "yanchor": "top", "pad": pad}
 
 
+def note(x: Any, y: Any, text: str, **settings: Any) -> dict[str, Any]:
+    """Return an annotation that begins at a place, without an arrow.
+
+    Args:
+        x: Where on the axis.
+        y: Where on the other.
+        text: Already escaped.
+        **settings: Further ones, by plotly's names.
+    """
+    return {"x": x, "y": y, "text": text, "xanchor": "left", "showarrow": False, **settings}
+
+
+def heading(text: str, top: float, **settings: Any) -> dict[str, Any]:
+    """Return an annotation that stands above a panel whose upper edge is at `top`."""
+    return note(0, top, text, xref="paper", yref="paper", yanchor="bottom", **settings)
+
+
 def message(title: str, text: str) -> go.Figure:
     """Return a figure that says why there is nothing to see; both texts already escaped."""
-    made = figure(title, 160)
-    made.update_xaxes(visible=False)
-    made.update_yaxes(visible=False)
-    made.add_annotation(text=text, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False)
-    return made
+    chart = figure(title, 160)
+    chart.update_xaxes(visible=False)
+    chart.update_yaxes(visible=False)
+    chart.add_annotation(text=text, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False)
+    return chart

@@ -30,16 +30,16 @@ def width_of(text: str, size: float) -> float:
 
 def fitted(text: object, size: float, width: float) -> str:
     """Return the text on one line of at most `width` pixels, with an ellipsis for the rest."""
-    whole = plain(text)
-    if width_of(whole, size) <= width:
-        return whole
+    full = plain(text)
+    if width_of(full, size) <= width:
+        return full
     room = width - width_of("…", size)
-    kept = 0
-    for kept, character in enumerate(whole):  # noqa: B007 - where it stopped is what is wanted
+    length = 0
+    for length, character in enumerate(full):  # noqa: B007 - where it stopped is what is wanted
         room -= width_of(character, size)
         if room < 0:
             break
-    return whole[:kept].rstrip() + "…"
+    return full[:length].rstrip() + "…"
 
 
 def wrapped(text: object, size: float, width: float, most: int) -> list[str]:

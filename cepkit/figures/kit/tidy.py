@@ -75,10 +75,10 @@ def _block(node: Node, gap: float, straight: bool) -> tuple[_Spans, list[Place]]
             (greatest - least + gap for (_, greatest), (least, _) in zip(spans, own, strict=False)),
             default=0.0,
         )
-        moved = [(least + shift, greatest + shift) for least, greatest in own]
-        shared = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(spans, moved, strict=False)]
-        rest = spans[len(shared) :] or moved[len(shared) :]
-        spans = shared + rest
+        shifted = [(least + shift, greatest + shift) for least, greatest in own]
+        common = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(spans, shifted, strict=False)]
+        rest = spans[len(common) :] or shifted[len(common) :]
+        spans = common + rest
         blocks.append((shift, places))
     x = _over(node, [shift for shift, _ in blocks], straight)
     below = [

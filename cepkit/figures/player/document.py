@@ -13,8 +13,8 @@ from typing import Any, TypeAlias, assert_never
 
 from cepkit.errors import TraceError
 from cepkit.figures.player.moments import Moment, counts_at, first_of, moments_of
+from cepkit.stream.codec import encode
 from cepkit.tracing import AnyTrace, CounterTrace, MechanismTrace
-from cepkit.tracing.codec import encode
 from cepkit.tracing.operations import REASONS
 
 Traces: TypeAlias = Sequence[AnyTrace]
@@ -53,20 +53,20 @@ def player_document(traces: Traces, steps: int = DEFAULT_STEPS) -> dict[str, Any
     # One that does much in each step may have been recorded less far: they are played as far as
     # all go.
     recorded = min((len(trace) for trace in traces if trace.truncated), default=len(moments))
-    whole = max((t.truncated.of for t in traces if t.truncated), default=len(moments))
+    total = max((t.truncated.of for t in traces if t.truncated), default=len(moments))
     operations = [
         [() if step is None else trace.operations[step] for step in _steps_of(n, moments)]
         for n, trace in enumerate(traces)
     ]
-    kept = affordable(operations, min(steps, recorded))
+    length = affordable(operations, min(steps, recorded))
     left_out = 0 if first.truncated else first.streamed - len(first.events)
     notes = (
-        cut_in_words(kept, whole, recorded, steps),
+        cut_in_words(length, total, recorded, steps),
         f"{left_out:,} events that do nothing are left out." if left_out else None,
     )
-    counted = [trace for trace in traces if isinstance(trace, CounterTrace)]
+    counters = [trace for trace in traces if isinstance(trace, CounterTrace)]
     clauses = [asdict(clause) for clause in first.clauses]
-    moments = moments[:kept]
+    moments = moments[:length]
     return {
         "schema": SCHEMA,
         "pattern": first.pattern,
@@ -74,7 +74,7 @@ def player_document(traces: Traces, steps: int = DEFAULT_STEPS) -> dict[str, Any
         "types": types_of(clauses, first.events.type),
         "reasons": dict(REASONS),
         "events": _events(first, moments),
-        **({"moments": _columns(counted, moments)} if counted else {}),
+        **({"moments": _columns(counters, moments)} if counters else {}),
         "traces": [_played(trace, n, moments) for n, trace in enumerate(traces)],
         "cut": " ".join(filter(None, notes)) or None,
     }
@@ -163,20 +163,15 @@ def affordable(traces: Sequence[Sequence[Sequence[Any]]], steps: int) -> int:
 
 
 def types_of(clauses: Sequence[Mapping[str, Any]], types: Sequence[str]) -> list[str]:
-    """Return the types that the pattern names, in its order: they get colours.
-
-    Args:
-        clauses: Of the pattern.
-        types: Those of the events.
-    """
+    """Return the types that the pattern names, in its order: they get colours."""
     present = dict.fromkeys(types)
-    found: dict[str, None] = {}
+    types_by_name: dict[str, None] = {}
     for clause in clauses:
         if clause["kind"] in ("event", "absence"):
             words = set(re.findall(r'"(?:[^"]|"")*"|\w+', clause["text"]))
             quoted = {word[1:-1].replace('""', '"') for word in words if word.startswith('"')}
-            found.update(dict.fromkeys(kind for kind in present if kind in words | quoted))
-    return list(found)
+            types_by_name.update(dict.fromkeys(kind for kind in present if kind in words | quoted))
+    return list(types_by_name)
 
 
 def exact(value: Any) -> Any:
@@ -184,20 +179,20 @@ def exact(value: Any) -> Any:
     return str(value) if isinstance(value, int) and abs(value) > _LARGEST else value
 
 
-def cut_in_words(kept: int, whole: int, recorded: int, asked: int) -> str | None:
+def cut_in_words(length: int, total: int, recorded: int, limit: int) -> str | None:
     """Say what is not shown, and how to see it; None where everything is.
 
     Args:
-        kept: How many steps are shown.
-        whole: How many there are.
+        length: How many steps are shown.
+        total: How many there are.
         recorded: How many of them the traces hold.
-        asked: How many were asked for.
+        limit: How many were asked for.
     """
-    if kept >= whole:
+    if length >= total:
         return None
-    told = f"These are the first {kept:,} of {whole:,} steps."
-    if kept < min(asked, recorded):
-        return f"{told} They hold as many operations as the player can show."
-    if kept < recorded and kept < MOST_STEPS:
-        return f"{told} draw(trace, steps={min(recorded, MOST_STEPS)}) shows more."
-    return f"{told} The totals of the trace count all of them."
+    text = f"These are the first {length:,} of {total:,} steps."
+    if length < min(limit, recorded):
+        return f"{text} They hold as many operations as the player can show."
+    if length < recorded and length < MOST_STEPS:
+        return f"{text} draw(trace, steps={min(recorded, MOST_STEPS)}) shows more."
+    return f"{text} The totals of the trace count all of them."

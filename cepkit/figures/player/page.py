@@ -80,12 +80,8 @@ def page(title: str, body: str) -> str:
 
 
 def embedded(json: str) -> str:
-    """Return JSON as it can stand in a script: no markup, no line breaks of other kinds.
-
-    Args:
-        json: Without spaces between its parts.
-    """
+    """Return JSON as it can stand in a script: no markup, no line breaks of other kinds."""
     # As a property's name in source it would say what the object inherits from.
-    named = re.sub(r'(?<=[{,])"__proto__":', '["__proto__"]:', json)
+    safe = re.sub(r'(?<=[{,])"__proto__":', '["__proto__"]:', json)
     # Halves of surrogate pairs are in no file of UTF-8.
-    return re.sub("[<\u2028\u2029\ud800-\udfff]", lambda c: f"\\u{ord(c[0]):04x}", named)
+    return re.sub("[<\u2028\u2029\ud800-\udfff]", lambda c: f"\\u{ord(c[0]):04x}", safe)

@@ -41,7 +41,7 @@ class Player:
 
     @cached_property
     def document(self) -> str:
-        """What is played, as JSON (`cepkit.player/1`)."""
+        """The document that is played, as JSON (`cepkit.player/1`)."""
         return json.dumps(self._content, ensure_ascii=False, separators=(",", ":"))
 
     @property
@@ -65,8 +65,8 @@ class Player:
         """
         names = ", ".join(trace["name"] for trace in self._content["traces"])
         body = page.fragment(self.document, self._fallback(), step=self._start, page=True)
-        whole = page.page(f"cepkit: {names}", body)
-        return write_text(path, whole, HTML, overwrite=overwrite)
+        html = page.page(f"cepkit: {names}", body)
+        return write_text(path, html, HTML, overwrite=overwrite)
 
     def __repr__(self) -> str:
         return f"{self._headline()}\n{text_table(*self._totals())}"
@@ -97,9 +97,9 @@ class Player:
 
     def _fallback(self) -> str:
         """Return what is seen where no script runs."""
-        told = "It plays where scripts may run: in a trusted notebook, or in a page that it saves."
+        note = "It plays where scripts may run: in a trusted notebook, or in a page that it saves."
         return html_output(
-            f"<p>{html_text(self._headline())} {told}</p>",
+            f"<p>{html_text(self._headline())} {note}</p>",
             html_lines(self._content["pattern"]),
             html_table(*self._totals()),
         )

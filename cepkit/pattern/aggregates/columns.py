@@ -18,20 +18,15 @@ _ROOT = 2.0**31
 def origin_of(column: Column) -> float:
     """Return what deviations are from: the mean of all values; of whole numbers a whole one."""
     values = column.values
-    whole = column.kind == "integer"
-    known = values[~column.missing() if whole else np.isfinite(values)]
+    integer = column.kind == "integer"
+    known = values[~column.missing() if integer else np.isfinite(values)]
     with np.errstate(over="ignore"):
         mean = float(known.mean()) if len(known) else 0.0
-    return round(mean) if whole else mean if math.isfinite(mean) else 0.0
+    return round(mean) if integer else mean if math.isfinite(mean) else 0.0
 
 
 def addends(accumulator: Accumulator, column: Column, origin: float = 0) -> npt.NDArray[Any] | None:
     """Return what is added up of each value, 0 where it is missing: integers, or floats.
-
-    Args:
-        accumulator: One that is added up.
-        column: Numbers.
-        origin: What deviations are from.
 
     Returns:
         None where 64 bits do not hold it.

@@ -16,8 +16,8 @@ from cepkit.pattern.aggregates.contract import AggregateFunction
 
 def _variance(n: Any, deviations: Any, squares: Any) -> Any:
     n, deviations, squares = _wide(n), _wide(deviations), _wide(squares)
-    found = (n * squares - deviations * deviations) / (n * (n - 1))
-    return np.maximum(np.asarray(found, dtype=np.float64), 0.0)  # rounded below it, it is 0
+    variance = (n * squares - deviations * deviations) / (n * (n - 1))
+    return np.maximum(np.asarray(variance, dtype=np.float64), 0.0)  # rounded below it, it is 0
 
 
 def _deviation(n: Any, deviations: Any, squares: Any) -> Any:

@@ -17,25 +17,7 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.pattern.conditions import (
-    Aggregate,
-    AllOf,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Between,
-    Call,
-    Comparison,
-    ComparisonOperator,
-    Complement,
-    Constant,
-    Expression,
-    InList,
-    IsNull,
-    Literal,
-    Negative,
-    children,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions.contract import (
     Function,
@@ -59,7 +41,7 @@ Truth: TypeAlias = Callable[[Sequence[Any]], bool]
 Kinded: TypeAlias = tuple[Value, ValueKind]
 """A value and what it is; "any" where only a user's function knows."""
 
-Read: TypeAlias = Callable[[Attribute | Aggregate], Kinded]
+Read: TypeAlias = Callable[[c.Attribute | c.Aggregate], Kinded]
 """Gives what reads an attribute of a binding, or computes a function of a set."""
 
 
@@ -76,7 +58,7 @@ class History:
     unit: npt.NDArray[np.float64]
 
 
-_COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
+_COMPARE: dict[c.ComparisonOperator, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
     "=": operator.eq,
@@ -86,7 +68,7 @@ _COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
 }
 
 
-def truth(condition: Expression, read: Read) -> Truth:
+def truth(condition: c.Expression, read: Read) -> Truth:
     """Return a function that says of a binding whether `condition` is true.
 
     Args:
@@ -94,57 +76,65 @@ def truth(condition: Expression, read: Read) -> Truth:
         read: Says how attributes and functions of sets are read.
     """
     match condition:
-        case AllOf(items):
+        case c.AllOf(items):
             parts = tuple(truth(item, read) for item in items)
             return lambda b: all(part(b) for part in parts)
-        case AnyOf(items):
+        case c.AnyOf(items):
             parts = tuple(truth(item, read) for item in items)
             return lambda b: any(part(b) for part in parts)
-        case Comparison(sign, left, right):
+        case c.Comparison(sign, left, right):
             return _comparison(sign, value(left, read), value(right, read))
-        case InList(operand, choices, negated):
-            given = value(operand, read)
-            equal: ComparisonOperator = "!=" if negated else "="
-            tests = tuple(_comparison(equal, given, value(one, read)) for one in choices)
+        case c.InList(operand, choices, negated):
+            operand_value = value(operand, read)
+            equal: c.ComparisonOperator = "!=" if negated else "="
+            tests = tuple(_comparison(equal, operand_value, value(one, read)) for one in choices)
             if negated:
                 return lambda b: all(test(b) for test in tests)
             return lambda b: any(test(b) for test in tests)
-        case IsNull(operand, negated):
+        case c.IsNull(operand, negated):
             inner = value(operand, read)[0]
             return lambda b: (inner(b) is None) is not negated
-        case Literal(constant):
+        case c.Literal(constant):
             return lambda _: constant is True
         case (
-            Between()
-            | Complement()
-            | Attribute()
-            | Negative()
-            | Arithmetic()
-            | Call()
-            | Aggregate()
+            c.Between()
+            | c.Complement()
+            | c.Attribute()
+            | c.Negative()
+            | c.Arithmetic()
+            | c.Call()
+            | c.Aggregate()
         ):
             raise AssertionError("not a condition in the form that rewrite.without_not gives")
         case _:
             assert_never(condition)
 
 
-def value(expression: Expression, read: Read) -> Kinded:
+def value(expression: c.Expression, read: Read) -> Kinded:
     """Return a function that gives the value of `expression`, and what it is."""
     match expression:
-        case Literal(constant):
+        case c.Literal(constant):
             return _constant(constant)
-        case Attribute() | Aggregate():
+        case c.Attribute() | c.Aggregate():
             return read(expression)
-        case Negative() | Arithmetic() | Call():
-            return _computed(expression, [value(part, read) for part in children(expression)])
-        case AllOf() | AnyOf() | Complement() | Comparison() | InList() | Between() | IsNull():
+        case c.Negative() | c.Arithmetic() | c.Call():
+            return _computed(expression, [value(part, read) for part in c.children(expression)])
+        case (
+            c.AllOf()
+            | c.AnyOf()
+            | c.Complement()
+            | c.Comparison()
+            | c.InList()
+            | c.Between()
+            | c.IsNull()
+        ):
             raise AssertionError("checks.py lets no condition stand where a value belongs")
         case _:
             assert_never(expression)
 
 
 def _comparison(
-    sign: ComparisonOperator, left: Kinded, right: Kinded
+    sign: c.ComparisonOperator, left: Kinded, right: Kinded
 ) -> Callable[[Sequence[Any]], bool]:
     compare = _COMPARE[sign]
     kinds = (left[1], right[1])
@@ -164,13 +154,13 @@ def _comparison(
     return compared
 
 
-def _computed(node: Negative | Arithmetic | Call, given: Sequence[Kinded]) -> Kinded:
-    kinds = [kind for _, kind in given]
+def _computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Kinded]) -> Kinded:
+    kinds = [kind for _, kind in operands]
     function, result = function_of(node), computed_kind(node, kinds)
     compute = _computation(node, function, kinds, result)
     if isinstance(function.form, Registered):  # it sees missing values, and decides for itself
-        return (lambda b: compute(*(one(b) for one, _ in given))), result
-    match given:
+        return (lambda b: compute(*(one(b) for one, _ in operands))), result
+    match operands:
         case [(inner, _)]:
             return (lambda b: None if (x := inner(b)) is None else compute(x)), result
         case [(left, _), (right, _)]:
@@ -183,14 +173,14 @@ def _computed(node: Negative | Arithmetic | Call, given: Sequence[Kinded]) -> Ki
         case _:
 
             def of_many(b: Sequence[Any]) -> Any:
-                values = [one(b) for one, _ in given]
+                values = [one(b) for one, _ in operands]
                 return None if any(v is None for v in values) else compute(*values)
 
             return of_many, result
 
 
 def _computation(
-    node: Negative | Arithmetic | Call,
+    node: c.Negative | c.Arithmetic | c.Call,
     function: Function,
     kinds: Sequence[ValueKind],
     result: ValueKind,
@@ -204,24 +194,24 @@ def _computation(
                 return lambda x, y: held(exact(x, y))
             return lambda *v: held(function.of(exact, v))
         case OnNumbers(column, plain):
-            made = rounded if result == "duration" else known
+            finish = rounded if result == "duration" else known
 
             def of_two(x: Any, y: Any) -> Any:
                 try:
-                    return made(plain(float(x), float(y)))
+                    return finish(plain(float(x), float(y)))
                 except OverflowError:
                     return overflowing(x, y)
 
             def of_any(*values: Any) -> Any:
                 try:
-                    return made(function.of(plain, [float(one) for one in values]))
+                    return finish(function.of(plain, [float(one) for one in values]))
                 except OverflowError:
                     return overflowing(*values)
 
             def overflowing(*values: Any) -> Any:
                 """Return what NumPy and loops have, an infinity."""
                 with np.errstate(all="ignore"):
-                    return made(float(function.of(column, [*map(np.float64, values)])))
+                    return finish(float(function.of(column, [*map(np.float64, values)])))
 
             return of_two if two else of_any
         case OnTexts(scalar):
@@ -234,11 +224,11 @@ def _computation(
             assert_never(form)
 
 
-def _of_registered(node: Negative | Arithmetic | Call, columns: Sequence[Column]) -> Any:
+def _of_registered(node: c.Negative | c.Arithmetic | c.Call, columns: Sequence[Column]) -> Any:
     """Return what a user's function says, which takes columns: of one row here."""
     answer = computed(node, columns)
-    found = answer.values[0]
-    return bool(found) if answer.kind == "boolean" else known(float(found))
+    result = answer.values[0]
+    return bool(result) if answer.kind == "boolean" else known(float(result))
 
 
 def held(number: int | None) -> int | None:
@@ -268,30 +258,30 @@ def _column(item: Any, kind: ValueKind) -> Column:
             row = np.array([np.nan]) if item is None else item.values
             return Column("array", row[None, :], has_missing=item is None)
         case "integer" | "timestamp" | "duration":
-            whole = np.array([MISSING_INTEGER if item is None else item], dtype=np.int64)
-            return Column(kind, whole, has_missing=item is None)
+            integers = np.array([MISSING_INTEGER if item is None else item], dtype=np.int64)
+            return Column(kind, integers, has_missing=item is None)
         case _:
             number = math.nan if item is None else float(item)
             return Column("float", np.array([number]), has_missing=True)
 
 
-def _constant(constant: Constant) -> Kinded:
+def _constant(constant: c.Constant) -> Kinded:
     kind = constant_kind(constant)
-    found: Any = constant
+    value: Any = constant
     match constant:
         case int() if kind == "float":
-            found = float(constant)
+            value = float(constant)
         case float():
-            found = known(constant)
+            value = known(constant)
         case timedelta():
-            found = in_microseconds(constant)
-    return (lambda _: found), kind
+            value = in_microseconds(constant)
+    return (lambda _: value), kind
 
 
 def _as_float(inner: Value) -> Value:
     def as_float(b: Sequence[Any]) -> Any:
-        found = inner(b)
-        return None if found is None else float(found)
+        value = inner(b)
+        return None if value is None else float(value)
 
     return as_float
 
@@ -300,7 +290,7 @@ def _moments(inner: Value) -> Value:
     """Return the time in microseconds that a text says."""
 
     def of_text(b: Sequence[Any]) -> Any:
-        found = inner(b)
-        return None if found is None else moment(found)
+        value = inner(b)
+        return None if value is None else moment(value)
 
     return of_text

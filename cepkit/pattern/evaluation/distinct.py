@@ -18,18 +18,18 @@ Codes = npt.NDArray[np.integer]
 
 
 def of_distinct(
-    compute: Callable[[Sequence[Any]], Any], kind: Kind, given: Sequence[Column]
+    compute: Callable[[Sequence[Any]], Any], kind: Kind, arguments: Sequence[Column]
 ) -> Column:
     """Return what `compute` makes of each row.
 
     Args:
         compute: Takes Python's own values, none of them missing; None: there is no value.
         kind: Of what it gives.
-        given: Columns of one length, or of one row.
+        arguments: Columns of one length, or of one row.
     """
     rows: Codes = np.zeros(1, dtype=np.int64)
     combinations: list[tuple[Any, ...]] = [()]
-    for column in given:
+    for column in arguments:
         codes, values = _coded(column)
         if len(combinations) == 1:
             rows = np.broadcast_to(codes, np.broadcast_shapes(rows.shape, codes.shape))
@@ -51,19 +51,19 @@ def _coded(column: Column) -> tuple[Codes, list[Any]]:
         return np.where(codes < 0, len(texts), codes), [*texts, None]
     present, codes = np.unique(column.values, return_inverse=True)
     missing = Column(column.kind, present).missing()
-    found: list[Any] = present.tolist()
+    values: list[Any] = present.tolist()
     match column.kind:
         case "text":
-            found = [None if code < 0 else texts[code] for code in found]
+            values = [None if code < 0 else texts[code] for code in values]
         case "boolean":
-            found = [value == 1 for value in found]
+            values = [value == 1 for value in values]
         case "float" | "integer" | "timestamp" | "duration" | "null":
             pass
         case "array":
             raise AssertionError("arrays are not taken one by one")
         case _:
             assert_never(column.kind)
-    return codes, [None if gone else value for value, gone in zip(found, missing, strict=True)]
+    return codes, [None if absent else value for value, absent in zip(values, missing, strict=True)]
 
 
 def _column(kind: Kind, results: Sequence[Any], rows: Codes) -> Column:

@@ -13,13 +13,7 @@ from typing import TypeAlias, assert_never, get_args
 
 from cepkit.errors import PatternError
 from cepkit.pattern.aggregates import AGGREGATES
-from cepkit.pattern.conditions import (
-    Aggregate,
-    Between,
-    Comparison,
-    Constant,
-    InList,
-)
+from cepkit.pattern.conditions import Aggregate, Between, Comparison, Constant, InList
 from cepkit.pattern.duration_hints import with_units
 from cepkit.stream.columns import Kind
 
@@ -151,5 +145,5 @@ def classes(kind: ValueKind) -> frozenset[Class]:
             return frozenset((kind,))
 
 
-def _refused(node: Aggregate, given: ValueKind, expected: str) -> PatternError:
-    return PatternError(f"{node.function} of {word(given)}", expected=expected, span=node.span)
+def _refused(node: Aggregate, kind: ValueKind, expected: str) -> PatternError:
+    return PatternError(f"{node.function} of {word(kind)}", expected=expected, span=node.span)

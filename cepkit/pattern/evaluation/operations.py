@@ -12,15 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import PatternError
-from cepkit.pattern.conditions import (
-    Arithmetic,
-    Call,
-    Comparison,
-    ComparisonOperator,
-    Expression,
-    InList,
-    Negative,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.evaluation.distinct import of_distinct
 from cepkit.pattern.evaluation.functions.contract import (
     Function,
@@ -37,7 +29,7 @@ from cepkit.stream.columns import MISSING_INTEGER, Column, Kind
 
 Truth = npt.NDArray[np.bool_]
 
-_COMPARE: dict[ComparisonOperator, Callable[[Any, Any], Any]] = {
+_COMPARE: dict[c.ComparisonOperator, Callable[[Any, Any], Any]] = {
     "<": np.less,
     "<=": np.less_equal,
     "=": np.equal,
@@ -47,11 +39,11 @@ _COMPARE: dict[ComparisonOperator, Callable[[Any, Any], Any]] = {
 }
 
 
-def as_floats(column: Column, place: Expression | None = None) -> npt.NDArray[np.float64]:
+def as_floats(column: Column) -> npt.NDArray[np.float64]:
     """Return the numbers (or truth values) of `column` as floats with NaN for missing.
 
     Raises:
-        PatternError: The column holds texts or arrays; the error points at `place`.
+        PatternError: The column holds texts or arrays.
     """
     match column.kind:
         case "float" | "null":
@@ -62,13 +54,10 @@ def as_floats(column: Column, place: Expression | None = None) -> npt.NDArray[np
                 floats[column.missing()] = np.nan
             return floats
         case _:
-            raise PatternError(
-                f"{word(column.kind)} stands where a number belongs",
-                span=place.span if place is not None else None,
-            )
+            raise PatternError(f"{word(column.kind)} stands where a number belongs")
 
 
-def computed(node: Negative | Arithmetic | Call, given: Sequence[Column]) -> Column:
+def computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Column]) -> Column:
     """Return what a function or an operator gives for each row.
 
     Raises:
@@ -78,35 +67,35 @@ def computed(node: Negative | Arithmetic | Call, given: Sequence[Column]) -> Col
     function = function_of(node)
     form = function.form
     if isinstance(form, Registered):
-        return _call_registered(node, form, given)
-    kinds = [column.kind for column in given]
+        return _call_registered(node, form, operands)
+    kinds = [column.kind for column in operands]
     known = function.kind(kinds)
     if known is None:
         raise refusal(node, kinds)
     kind = column_kind(known)
     if kind == "null":
-        return _nothing(*given)
+        return _nothing(*operands)
     match form:
         case OnNumbers(column):
             whole = function.whole(kinds)
             if whole is not None:
-                return _whole(function, whole, kind, given)
-            numbers = [as_floats(one) for one in given]
+                return _whole(function, whole, kind, operands)
+            numbers = [as_floats(one) for one in operands]
             with np.errstate(all="ignore"):
                 result = function.of(column, numbers)
             return rounded(result) if kind == "duration" else Column(kind, result, has_missing=True)
         case OnTexts(scalar):
-            return of_distinct(lambda values: function.of(scalar, values), kind, given)
+            return of_distinct(lambda values: function.of(scalar, values), kind, operands)
         case OnArrays(column):
-            answer: Column = column(*given, node)
+            answer: Column = column(*operands, node)
             return answer
         case _:
             assert_never(form)
 
 
-def _nothing(*given: Column) -> Column:
+def _nothing(*operands: Column) -> Column:
     """Return what is computed of a column that has no value at all."""
-    size = max(len(column.values) for column in given)
+    size = max(len(column.values) for column in operands)
     return Column("null", np.full(size, np.nan), has_missing=True)
 
 
@@ -118,10 +107,10 @@ def rounded(microseconds: npt.NDArray[np.float64]) -> Column:
     return Column("duration", np.where(gone, MISSING_INTEGER, whole), has_missing=bool(gone.any()))
 
 
-def _whole(function: Function, whole: Whole, kind: Kind, given: Sequence[Column]) -> Column:
-    values = [column.values for column in given]
+def _whole(function: Function, whole: Whole, kind: Kind, operands: Sequence[Column]) -> Column:
+    values = [column.values for column in operands]
     missing: Any = False
-    for column in given:
+    for column in operands:
         if column.has_missing:
             missing = missing | column.missing()
     with np.errstate(all="ignore"):
@@ -135,11 +124,11 @@ def _whole(function: Function, whole: Whole, kind: Kind, given: Sequence[Column]
 
 
 def _call_registered(
-    node: Negative | Arithmetic | Call, form: Registered, given: Sequence[Column]
+    node: c.Negative | c.Arithmetic | c.Call, form: Registered, operands: Sequence[Column]
 ) -> Column:
-    size = max((len(column.values) for column in given), default=1)
+    size = max((len(column.values) for column in operands), default=1)
     arguments: list[npt.NDArray[Any]] = []
-    for column in given:
+    for column in operands:
         if column.kind == "text":
             texts = np.append(column.dictionary, [None])  # code -1 is the last: None
             plain: npt.NDArray[Any] = texts[column.values]
@@ -165,7 +154,7 @@ def _call_registered(
 
 
 def compare(
-    operator: ComparisonOperator, left: Column, right: Column, place: Comparison | InList
+    operator: c.ComparisonOperator, left: Column, right: Column, place: c.Comparison | c.InList
 ) -> Truth:
     """Return for each row whether `left operator right` is true.
 
@@ -205,7 +194,7 @@ def common_codes(left: Column, right: Column) -> tuple[Column, Column]:
     return recoded[0], recoded[1]
 
 
-def as_times(texts: Column, place: Expression | None = None) -> Column:
+def as_times(texts: Column, place: c.Expression | None = None) -> Column:
     """Return the times that texts say.
 
     Raises:

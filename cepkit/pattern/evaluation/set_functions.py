@@ -48,9 +48,9 @@ def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Col
                 exact = _added(np.where(present, members.values, 0), begins)
                 long = np.abs(sums) >= 2.0**63
                 if node.function == "sum":
-                    gone = (counts == 0) | long
-                    whole = np.where(gone, MISSING_INTEGER, exact)
-                    return Column(members.kind, whole, has_missing=bool(gone.any()))
+                    absent = (counts == 0) | long
+                    whole = np.where(absent, MISSING_INTEGER, exact)
+                    return Column(members.kind, whole, has_missing=bool(absent.any()))
                 sums = np.where(long, sums, exact.astype(np.float64))
             with np.errstate(invalid="ignore", divide="ignore"):
                 values = sums / counts if node.function == "avg" else sums
@@ -93,13 +93,13 @@ def _extreme(
     kind: Any = np.finfo(values.dtype) if values.dtype.kind == "f" else np.iinfo(values.dtype)
     neutral = kind.max if least else kind.min
     filled = np.where(present, values, values.dtype.type(neutral))
-    found = (np.minimum if least else np.maximum).reduceat(filled, begins)
-    gone = _added(present.astype(np.int64), begins) == 0
+    extremes = (np.minimum if least else np.maximum).reduceat(filled, begins)
+    absent = _added(present.astype(np.int64), begins) == 0
     match members.kind:
         case "float" | "null":
-            found = np.where(gone, np.nan, found)
+            extremes = np.where(absent, np.nan, extremes)
         case "text":
-            found = np.where(gone, -1, found).astype(values.dtype)
+            extremes = np.where(absent, -1, extremes).astype(values.dtype)
         case _:
-            found = np.where(gone, MISSING_INTEGER, found)
-    return Column(members.kind, found, members.dictionary, bool(gone.any()))
+            extremes = np.where(absent, MISSING_INTEGER, extremes)
+    return Column(members.kind, extremes, members.dictionary, bool(absent.any()))

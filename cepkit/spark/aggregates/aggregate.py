@@ -119,7 +119,7 @@ def aggregate_several(
                 statistics=None if known is None else known.statistics,
                 slice_seconds=slice_seconds,
                 route=route,
-                told=any(each.pass_.reports.told for each in passes),
+                reported=any(each.pass_.reports.reported for each in passes),
             )
         )
     return SeveralSparkAggregates.of(passes, plan)

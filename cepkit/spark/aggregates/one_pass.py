@@ -18,13 +18,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from cepkit.routes.several import Cluster
-from cepkit.spark.aggregates.one_table import QUERY, OneTable, one_table
 from cepkit.spark.aggregates.query import AggregateQuery, route_for, sending_for_aggregates
 from cepkit.spark.aggregates.sinks import AggregatesSink, Aggregation, TotalsSink
 from cepkit.spark.aggregates.totals import ELEMENT
 from cepkit.spark.cells.layout import NO_WINDOW
 from cepkit.spark.passes.delivery import Route
 from cepkit.spark.passes.one_pass import Pass, start_pass
+from cepkit.spark.passes.one_table import QUERY, OneTable, one_table
 from cepkit.spark.passes.scan import Scan
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
@@ -73,7 +73,7 @@ def start(
     statistics: Statistics | None = None,
     slice_seconds: float | None = None,
     route: Route | None = None,
-    told: bool = False,
+    reported: bool = False,
 ) -> AggregationPass:
     """Return a pass over a stream; where nothing says how much there is, a job counts it now.
 
@@ -84,11 +84,11 @@ def start(
         statistics: What is known of the stream.
         slice_seconds: The length of a time slice; None: chosen.
         route: How the events reach the workers; None: chosen.
-        told: Whether the user has been told of rows that are no events.
+        reported: Whether the user has been warned of rows that are no events.
     """
     scan = scan_for(stream, queries, statistics, slice_seconds)
     emit = next(iter(queries.values())).request.emit
-    pass_ = start_pass(scan, route_for(emit, scan.cut, route), told=told)
+    pass_ = start_pass(scan, route_for(emit, scan.cut, route), reported=reported)
     sink, output, between = sink_for(queries, clusters)
     match sink:
         case TotalsSink():

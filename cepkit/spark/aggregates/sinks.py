@@ -16,16 +16,17 @@ import pyarrow as pa
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.detector import Counters, Detector
+from cepkit.columnar.detector import Detector
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
+from cepkit.columnar.slices.counters import Counters
 from cepkit.routes.detected import only_counts
 from cepkit.routes.several import Cluster, aggregate_cluster
-from cepkit.spark.aggregates.one_table import OneTable
 from cepkit.spark.aggregates.request import Request
 from cepkit.spark.aggregates.totals import Totals, as_promised
 from cepkit.spark.cells.dealing import Batches
 from cepkit.spark.passes.one_pass import Cell
+from cepkit.spark.passes.one_table import OneTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +149,10 @@ class TotalsSink:
 
 def _blocks_of(request: Request, cell: Cell) -> Callable[[], Iterator[tuple[Program, Block]]]:
     """Return what finds the matches that the rows of a cell, or its sums, are about."""
-    wanted = _wanted(request.emit, request.compiled.programs, cell)
+    owned = _wanted(request.emit, request.compiled.programs, cell)
 
     def blocks() -> Iterator[tuple[Program, Block]]:
-        for number, block in Detector(request.compiled).matches(cell.events, wanted):
+        for number, block in Detector(request.compiled).matches(cell.events, owned):
             yield request.compiled.programs[number], block
 
     return blocks

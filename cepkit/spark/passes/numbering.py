@@ -61,7 +61,7 @@ class Numbered:
 
 
 @dataclass(frozen=True, slots=True)
-class _Census:
+class _EventCounts:
     """What one pass over the stream counted, by Spark partition where that is asked.
 
     Attributes:
@@ -120,20 +120,20 @@ class _Numbering:
         self._fitting = F.coalesce(source.may_have(scan.sending.types), F.lit(False))
 
     def run(self) -> Numbered:
-        census = self._census(self._rows)
-        if census.dropped:
+        counts = self._count_events(self._rows)
+        if counts.dropped:
             # What is no event has no position either.
             self._rows = self._rows.where(self._is_event)
             if self._by_row:
-                census = replace(self._census(self._rows), dropped=census.dropped)
+                counts = replace(self._count_events(self._rows), dropped=counts.dropped)
         if self._source.schema.arrival is not None:
-            refuse_missing(self._source.schema.arrival, census.missing, census.total)
+            refuse_missing(self._source.schema.arrival, counts.missing, counts.total)
         keys = [f"k{i}" for i in range(len(self._partition_by))]
         rows = self._rows.select(
             *self._carried(), *self._keys(keys), self._fitting.alias("fits"), self._order()
         )
         if "arrival" in self._clocks:
-            rows = self._with_arrival(rows, census)
+            rows = self._with_arrival(rows, counts)
         if "place" in self._clocks:
             order = "arrival" if "arrival" in self._clocks else "came"
             rows = rows.withColumn("place", _position(keys, order, checked=not self._by_row))
@@ -141,10 +141,10 @@ class _Numbering:
         rows = rows.where(reduce(Column.__or__, unknown, F.col("fits")))
         rows = rows.select(*map(self._source.place, self._sent), *self._clocks)
         if self._clock == "place":
-            last, heaviest = census.heaviest, census.heaviest_fitting
+            last, heaviest = counts.heaviest, counts.heaviest_fitting
         else:
-            last, heaviest = census.total, census.heaviest_fitting
-        return Numbered(rows, Extent(census.fitting, 0, max(0, last - 1), heaviest), census.dropped)
+            last, heaviest = counts.total, counts.heaviest_fitting
+        return Numbered(rows, Extent(counts.fitting, 0, max(0, last - 1), heaviest), counts.dropped)
 
     def _carried(self) -> list[Column]:
         """Return the wanted columns, empty where nobody will read them: they may be shuffled."""
@@ -191,7 +191,7 @@ class _Numbering:
         fractions = t.FloatType | t.DoubleType | t.DecimalType | t.TimestampNTZType
         return name is not None and not isinstance(self._source.kind(name), fractions)
 
-    def _census(self, rows: DataFrame) -> _Census:
+    def _count_events(self, rows: DataFrame) -> _EventCounts:
         groups, by_row = [], self._by_row and "arrival" in self._clocks
         if by_row:
             rows = rows.withColumn("id", F.monotonically_increasing_id())
@@ -213,34 +213,34 @@ class _Numbering:
                 hashed = F.bit_xor(F.when(came.isNotNull(), F.xxhash64(came)))
                 counts += [F.min(came).alias("low"), F.max(came).alias("high")]
                 counts.append(hashed.alias("hashed"))
-        return _census_of(rows.groupBy(*groups).agg(*counts).collect())
+        return _sum_counts(rows.groupBy(*groups).agg(*counts).collect())
 
-    def _with_arrival(self, rows: DataFrame, census: _Census) -> DataFrame:
+    def _with_arrival(self, rows: DataFrame, counts: _EventCounts) -> DataFrame:
         if self._by_row:
-            counts = [census.events.get(i, 0) for i in range(max(census.events, default=0) + 1)]
+            events = [counts.events.get(i, 0) for i in range(max(counts.events, default=0) + 1)]
             partition = F.shiftright("came", _POSITION_BITS).cast("int")
             position = F.col("came").bitwiseAND(F.lit((1 << _POSITION_BITS) - 1))
-            number = _looked_up(_before(counts), partition) + position
-            known = position < _looked_up(counts, partition)
+            number = _looked_up(_before(events), partition) + position
+            known = position < _looked_up(events, partition)
             return rows.withColumn("arrival", F.when(known, number))
-        if self._is_consecutive(census):
-            assert census.ends is not None
-            return rows.withColumn("arrival", F.col("came") - F.lit(census.ends[0]))
-        ranges = _range_of(self._bounds(census.total))
+        if self._is_consecutive(counts):
+            assert counts.ends is not None
+            return rows.withColumn("arrival", F.col("came") - F.lit(counts.ends[0]))
+        ranges = _range_of(self._bounds(counts.total))
         counted = self._rows.where(self._is_event).select(self._order())
         sizes = counted.groupBy(ranges.alias("range")).count().collect()
-        events: dict[int, int] = {row[0]: row[1] for row in sizes}
-        counts = [events.get(i, 0) for i in range(max(events, default=0) + 1)]
+        by_range: dict[int, int] = {row[0]: row[1] for row in sizes}
+        in_ranges = [by_range.get(i, 0) for i in range(max(by_range, default=0) + 1)]
         rows = rows.withColumn("range", ranges)
         position = _position(["range"], "came", checked=True)
-        return rows.withColumn("arrival", _looked_up(_before(counts), F.col("range")) + position)
+        return rows.withColumn("arrival", _looked_up(_before(in_ranges), F.col("range")) + position)
 
-    def _is_consecutive(self, census: _Census) -> bool:
-        if census.ends is None or census.ends[1] - census.ends[0] + 1 != census.total:
+    def _is_consecutive(self, counts: _EventCounts) -> bool:
+        if counts.ends is None or counts.ends[1] - counts.ends[0] + 1 != counts.total:
             return False
-        whole = self._rows.sparkSession.range(census.ends[0], census.ends[1] + 1)
-        hashed: int = whole.agg(F.bit_xor(F.xxhash64("id"))).collect()[0][0]
-        return hashed == census.hashed
+        numbered = self._rows.sparkSession.range(counts.ends[0], counts.ends[1] + 1)
+        hashed: int = numbered.agg(F.bit_xor(F.xxhash64("id"))).collect()[0][0]
+        return hashed == counts.hashed
 
     def _bounds(self, total: int) -> list[Column]:
         """Return values between which about as many events lie, from a sample."""
@@ -257,7 +257,7 @@ class _Numbering:
         return [F.lit(text).cast(kind) for text in dict.fromkeys(texts)]
 
 
-def _census_of(counted: Sequence[Any]) -> _Census:
+def _sum_counts(counted: Sequence[Any]) -> _EventCounts:
     events: dict[int, int] = {}
     heaviest: dict[int, int] = {}
     fitting: dict[int, int] = {}
@@ -269,7 +269,7 @@ def _census_of(counted: Sequence[Any]) -> _Census:
         fitting[bucket] = fitting.get(bucket, 0) + row["fitting"]
     lows = [row["low"] for row in rows if row.get("low") is not None]
     highs = [row["high"] for row in rows if row.get("high") is not None]
-    return _Census(
+    return _EventCounts(
         events,
         sum(fitting.values()),
         max(heaviest.values(), default=0),

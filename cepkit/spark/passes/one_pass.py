@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from cepkit.columnar.detector import Counters
 from cepkit.columnar.slices.candidates import Owned
+from cepkit.columnar.slices.plans import Work
 from cepkit.spark.cells.dealing import Batches, Tables
 from cepkit.spark.cells.layout import Layout
 from cepkit.spark.cells.sending import Sending
@@ -47,7 +47,7 @@ class Cell:
 class Sink(Protocol):
     """What a task makes of its cells."""
 
-    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
+    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Work]:
         """Yield rows, and return what the steps of detection did, if there are any."""
 
 
@@ -83,7 +83,7 @@ class Pass:
 
 
 def start_pass(
-    scan: Scan, route: Route | None, *, dropped: Dropped | None = None, told: bool = False
+    scan: Scan, route: Route | None, *, dropped: Dropped | None = None, reported: bool = False
 ) -> Pass:
     """Return a pass; where nothing says how much there is, a job counts the stream now.
 
@@ -91,14 +91,14 @@ def start_pass(
         scan: What is read of the stream.
         route: How the events reach the workers; None: chosen.
         dropped: The rows that are no events, where they are known.
-        told: Whether the user has been told of them.
+        reported: Whether the user has been warned of them.
     """
     delivery = deliver(scan, route)
     known = delivery.dropped if dropped is None else dropped
-    if known is not None and not told:
+    if known is not None and not reported:
         warn_of_dropped(known, *scan.queries)
     context = scan.stream.source.sparkSession.sparkContext
-    reports = Reports(context, delivery.tasks, scan.queries, told=told or bool(known))
+    reports = Reports(context, delivery.tasks, scan.queries, reported=reported or bool(known))
     return Pass(scan, delivery, reports)
 
 
@@ -118,5 +118,5 @@ def run_sink(
                 cell, table = item
                 yield Cell(sending.events(table), layout.owned(cell), layout.halo)
 
-    counters = yield from sink(cells())
-    return TaskReport(counters, dropped)
+    work = yield from sink(cells())
+    return TaskReport(work, dropped)

@@ -72,9 +72,11 @@ class Stepping:
             held = from_bytes(bucket, bytes(events), complete)
         rows = [] if state.hasTimedOut else [row for f in frames for row in _in_order(f)]
         rows.sort()
-        packed_events = (packed for _, _, kind, _, packed in rows if kind == "events" and packed)
+        packed_events = (
+            packed for *_place, kind, _size, packed in rows if kind == "events" and packed
+        )
         new = read_pieces(packed_events, bucket.sending.fields)
-        for _, _, kind, size, packed in rows:
+        for *_place, kind, size, packed in rows:
             # The events themselves are counted only; what else came is told as it is.
             yield _frame(kind, size, None if kind == "events" else packed)
         working = found_rows(bucket.step(held, new, mark * 1_000 + 1))

@@ -15,8 +15,8 @@ from cepkit import memory
 from cepkit.automata import simulation
 from cepkit.automata.lanes import journal, lane
 from cepkit.errors import LimitError, TraceError
+from cepkit.stream.codec import decode
 from cepkit.tracing import CounterTrace, MechanismTrace
-from cepkit.tracing.codec import decode
 from cepkit.tracing.operations import OPERATIONS, Discard, Match, Operation, OperationName, name_of
 from tests.unit.automata.cases import EXAMPLE, LAZY, run, stream
 

@@ -181,10 +181,10 @@ def test_plans_of_equal_cost_are_one_point_with_all_their_alphas():
     assert [way.planner for way in lines] == ["given-order", "dp-order", "dp-tree"]
     assert len(lines[0].spots) == 1
     given_order = spots[lines[0].spots[0]]
-    assert given_order.chosen[0].alphas == "0 to 10"
-    assert sum(len(spot.chosen) for spot in spots) >= sum(len(set(way.spots)) for way in lines)
+    assert given_order.choices[0].alphas == "0 to 10"
+    assert sum(len(spot.choices) for spot in spots) >= sum(len(set(way.spots)) for way in lines)
     for way in lines:
-        assert spots[way.spots[0]].chosen
+        assert spots[way.spots[0]].choices
     best = {(row.log_partial_matches, row.log_latency) for row in weighed.rows if row.best}
     assert sum(spot.best for spot in spots) == len(best)
     text = said(draw(weighed))
@@ -196,7 +196,7 @@ def test_alphas_that_do_not_follow_each_other_are_listed():
     weighed = weigh(FIVE, KNOWN, ["given-order"], [0, 1, 2, 3, 4])
     rows = [replace(row, log_latency=float(row.alpha in (1, 4)), best=True) for row in weighed.rows]
     spots, lines = ways(replace(weighed, rows=tuple(rows)))
-    assert [spot.chosen[0].alphas for spot in spots] == ["0, 2 to 3", "1, 4"]
+    assert [spot.choices[0].alphas for spot in spots] == ["0, 2 to 3", "1, 4"]
     assert lines[0].spots == (0, 1, 0, 1)
 
 

@@ -6,8 +6,6 @@ import pytest
 
 from cepkit.errors import CepkitError
 from cepkit.figures import draw
-from cepkit.figures.charts.stream_keys import key_bars
-from cepkit.figures.charts.stream_times import series
 from cepkit.statistics import KeyCounts, OverTime, Statistics
 from tests.unit.figures.cases import SCRIPT
 
@@ -40,24 +38,20 @@ def texts_of(made):
 
 
 def test_rates_over_time():
-    first, second, third = series(MEASURED)
-    assert (first.variable, first.rates, first.mean) == ("a", (1, 2, 0, 3), 1.5)
-    assert first.begins[0] == 1_700_000_000_000_000
-    assert first.begins[-1] - first.begins[0] == 240_000_000
-    assert (second.drift, second.burst, third.mean) == (0, 0, 0)
     made = draw(MEASURED, of="time")
     # A line and its mean for each variable, each in a panel that touches no other.
     assert len(made.data) == 6
     assert list(made.data[0].y) == [1, 2, 0, 3, 3]
+    moments = list(map(str, made.data[0].x))
+    assert (moments[0], moments[-1]) == ("2023-11-14T22:13:20.000000", "2023-11-14T22:17:20.000000")
+    assert list(made.data[1].y) == [1.5, 1.5]
+    assert "mean 0.0167, drift +0 %, bursts 0" in made.layout.annotations[1].text
     domains = sorted(made.layout[axis].domain for axis in ("yaxis", "yaxis2", "yaxis3"))
     assert all(one[1] < other[0] for one, other in itertools.pairwise(domains))
     assert "drift +67 %" in made.layout.annotations[0].text
 
 
 def test_keys():
-    first, second = key_bars(MEASURED)
-    assert (first.keys[0], first.numbers, first.mean) == ("x", (31, 7, 1, 1), 10)
-    assert second.name == f"{SCRIPT}, m"
     made = draw(MEASURED, of="keys")
     assert [list(trace.x) for trace in made.data[::2]] == [[31, 7, 1, 1], [1, 1]]
     assert list(made.data[1].x) == [10, 10]

@@ -52,7 +52,7 @@ def test_marks_lie_at_their_times_and_close_ones_in_lanes():
         (0, 0.0, 0), (1, 1.0, 1), (2, 60.0, 0),
     ]  # fmt: skip
     assert found.lanes(0) == 2
-    assert found.marks[0].told == ("a: A", "2024-03-04 10:00:00", "price = 1.0")
+    assert found.marks[0].hover == ("a: A", "2024-03-04 10:00:00", "price = 1.0")
 
 
 def test_short_matches_far_apart_begin_at_zero_each():

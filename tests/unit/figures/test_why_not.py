@@ -4,8 +4,8 @@ import plotly.graph_objects as go
 import pytest
 
 import cepkit as ck
-from cepkit.figures.charts.funnel import draw_funnel, stages
-from cepkit.figures.charts.near_misses import draw_near_misses, missed
+from cepkit.figures.charts.funnel import draw_funnel
+from cepkit.figures.charts.near_misses import draw_near_misses
 from cepkit.figures.charts.verdict import layout, placed
 from cepkit.figures.kit.canvas import Circle, Line, Text
 from tests.unit.diagnosis.cases import stream_of
@@ -33,13 +33,19 @@ def overlapping(boxes):
 
 def test_the_funnel_is_drawn_step_by_step():
     why = asked()
-    rows = stages(why.funnel)
-    assert [row.step for row in rows] == ["a", "b", "b", "b", "c", "c", "NOT"]
-    assert rows[2].before is None  # of a scope: all pairs of events
     made = draw_funnel(why.funnel, why.reason)
     assert isinstance(made, go.Figure)
     labels = [note["text"] for note in made.layout.annotations]
-    assert len(labels) == len(rows)
+    assert len(labels) == len(why.funnel)
+    came, events, partial = made.data
+    assert came.x[2] == 0  # of a scope: all pairs of events
+    hovers = {
+        place: text
+        for bars in (events, partial)
+        for place, text in zip(bars.y, bars.hovertext, strict=True)
+    }
+    steps = [hovers[place].split(":")[0] for place in sorted(hovers)]
+    assert steps == ["a", "b", "b", "b", "c", "c", "NOT"]
     assert "by this alone" in labels[3]
     assert made.layout.yaxis.ticktext[3] == "a.price &lt; b.price"
 
@@ -54,9 +60,10 @@ def test_what_lets_nothing_through_stands_out():
 
 def test_near_misses_are_drawn_by_size():
     why = asked()
-    rows = missed(why.near_misses)
-    assert [row.relative for row in rows] == sorted(row.relative for row in rows)
     made = draw_near_misses(why.near_misses)
+    lengths = list(made.data[0].x)
+    assert len(lengths) > 1
+    assert lengths == sorted(lengths)
     texts = " ".join(note["text"] for note in made.layout.annotations)
     assert "5 &lt; 4 fails by 1" in texts
     nothing = ck.why_not(stream_of([(0, "X", 1.0)]), TEXT)
@@ -76,7 +83,7 @@ def test_a_verdict_shows_events_what_is_in_the_way_and_words():
 
 def test_other_candidates_are_shown():
     why = asked(a=0, c=2)
-    roles = {mark.seen.id: mark.role for mark in placed(why)}
+    roles = {mark.event.id: mark.role for mark in placed(why)}
     assert roles[0] == roles[2] == "given"
     assert sorted(roles.values()).count("found") == 1
     assert "other" in roles.values()

@@ -170,12 +170,12 @@ def test_planners_by_name():
 def test_the_least_costs_of_trees_are_those_of_all_splits(variables, looked, waited):
     rng = np.random.default_rng(variables)
     size = 1 << variables
-    kept = rng.uniform(0, 0.4, size) + (rng.uniform(size=size) < 0.1)  # some are too dear
-    kept[0] = kept[-1] = 0.0
+    alive = rng.uniform(0, 0.4, size) + (rng.uniform(size=size) < 0.1)  # some are too dear
+    alive[0] = alive[-1] = 0.0
     nothing = np.zeros(0)
     between, side = rng.normal(-4, 1, (2, size)) if looked else (nothing, nothing)
     last, held = rng.uniform(0, 0.1, (2, size)) if waited else (nothing, nothing)
-    tables = Tables(kept, between, side, last, held)
+    tables = Tables(alive, between, side, last, held)
     known = {}
     expected = [_least(chosen, tables, known) for chosen in range(1, size)]
     for low_bits in range(variables):
@@ -201,6 +201,6 @@ def _least(chosen, tables, cache):
                     cost += tables.last[left] * tables.held[right]
                     cost += tables.last[right] * tables.held[left]
                 found = min(found, cost)
-        found += tables.kept[chosen]
+        found += tables.alive[chosen]
         cache[chosen] = found if found <= 1 else np.inf
     return cache[chosen]

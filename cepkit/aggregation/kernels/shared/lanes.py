@@ -15,9 +15,9 @@ from cepkit.compiling import called, lent
 
 @lent
 def extend(
-    w: Wiring, s: State, node: np.uintp, come: np.uintp, event: int, lo: np.uintp, hi: np.uintp
+    w: Wiring, s: State, node: np.uintp, source: np.uintp, event: int, lo: np.uintp, hi: np.uintp
 ) -> None:
-    """Carry the lanes of a node on from the node before, whose counts begin at `come`."""
+    """Carry the lanes of a node on from the node before, whose counts begin at `source`."""
     nodes, legs, values, reals, x, f, size = (
         w.nodes, w.legs, w.values, w.reals, s.x, s.f, uintp(s.room)
     )  # fmt: skip
@@ -27,18 +27,18 @@ def extend(
         if kind == SUM and before >= 0:
             _add(x, to, known, lo, hi)
         elif kind == SUM:
-            _add_times(x, to, x, come, lo, hi, values[legs[c].values, event])
+            _add_times(x, to, x, source, lo, hi, values[legs[c].values, event])
         elif kind == FLOAT and before >= 0:
             _add(f, to, known, lo, hi)
         elif kind == FLOAT:
-            _add_times(f, to, x, come, lo, hi, reals[legs[c].values, event])
+            _add_times(f, to, x, source, lo, hi, reals[legs[c].values, event])
         elif before >= 0:
             for at in range(lo, hi):
                 x[to + at] = min(x[to + at], x[known + at])
         else:
             least = values[legs[c].values, event]
             for at in range(lo, hi):
-                if x[come + at] != 0:
+                if x[source + at] != 0:
                     x[to + at] = min(x[to + at], least)
 
 
@@ -60,7 +60,7 @@ def start(w: Wiring, s: State, node: np.uintp, place: np.uintp, event: int) -> N
 
 @called
 def clear(kind: int, row: np.uintp, lo: np.uintp, hi: np.uintp, x: Wide, f: Floats) -> None:
-    """Write what there is of no match."""
+    """Set lanes to what they hold of no match."""
     if kind == FLOAT:
         for at in range(row + lo, row + hi):
             f[at] = 0.0
@@ -71,16 +71,18 @@ def clear(kind: int, row: np.uintp, lo: np.uintp, hi: np.uintp, x: Wide, f: Floa
 
 
 @lent
-def _add(rows: npt.NDArray[Any], to: np.uintp, come: np.uintp, lo: np.uintp, hi: np.uintp) -> None:
+def _add(
+    rows: npt.NDArray[Any], to: np.uintp, source: np.uintp, lo: np.uintp, hi: np.uintp
+) -> None:
     for at in range(lo, hi):
-        rows[to + at] += rows[come + at]
+        rows[to + at] += rows[source + at]
 
 
 @lent
 def _add_times(
-    rows: npt.NDArray[Any], to: np.uintp, x: Wide, come: np.uintp, lo: np.uintp, hi: np.uintp,
+    rows: npt.NDArray[Any], to: np.uintp, x: Wide, source: np.uintp, lo: np.uintp, hi: np.uintp,
     value: Any,
 ) -> None:  # fmt: skip
     for at in range(lo, hi):
         # Infinity times no prefixes is nothing.
-        rows[to + at] += value * x[come + at] if x[come + at] != 0 else rows.dtype.type(0)
+        rows[to + at] += value * x[source + at] if x[source + at] != 0 else rows.dtype.type(0)

@@ -16,10 +16,10 @@ from cepkit.compiling import called, lent
 @lent
 def total(rows: npt.NDArray[Any], begin: np.uintp, end: np.uintp) -> Any:
     """Return the sum of a part of a row."""
-    whole = rows.dtype.type(0)
+    result = rows.dtype.type(0)
     for at in range(begin, end):
-        whole += rows[at]
-    return whole
+        result += rows[at]
+    return result
 
 
 @called
@@ -34,7 +34,7 @@ def dot(rows: npt.NDArray[Any], row: np.uintp, lo: np.uintp, hi: np.uintp, befor
         before: The snapshots.
     """
     snaps, wide, slot, kept, mine, oldest = before
-    whole = rows.dtype.type(0) * snaps.dtype.type(0)
+    result = rows.dtype.type(0) * snaps.dtype.type(0)
     for place in range(lo, hi):
         value = rows[row + place]
         if value == 0:
@@ -42,23 +42,23 @@ def dot(rows: npt.NDArray[Any], row: np.uintp, lo: np.uintp, hi: np.uintp, befor
         mark = kept[mine + place]
         skip = max(0, oldest - mark.base)
         if skip < mark.size:
-            whole += value * snaps[uintp(mark.at * wide + slot * mark.size + skip)]
-    return whole
+            result += value * snaps[uintp(mark.at * wide + slot * mark.size + skip)]
+    return result
 
 
 @called
 def dot_reals(f: Floats, row: np.uintp, lo: np.uintp, hi: np.uintp, before: Before) -> float:
-    """As `dot`, of a float lane and the numbers of matches that snapshots have."""
+    """Return the dot product of a float lane and the numbers of matches that snapshots have."""
     snaps, wide, _, kept, mine, oldest = before
-    whole = 0.0
+    result = 0.0
     for place in range(lo, hi):
         mark = kept[mine + place]
         skip = max(0, oldest - mark.base)
         if skip < mark.size:
             saved = snaps[uintp(mark.at * wide + skip)]
             if saved != 0:  # infinity times nothing is nothing
-                whole += f[row + place] * saved
-    return whole
+                result += f[row + place] * saved
+    return result
 
 
 @called
@@ -92,11 +92,11 @@ def least_of(
         skip = max(0, oldest - kept[at].base)
         if skip >= kept[at].size:
             continue
-        come = kept[at].at * wide + skip
-        if slot == 0 and snaps[come] != 0:
+        base = kept[at].at * wide + skip
+        if slot == 0 and snaps[base] != 0:
             least = min(least, x[row + place])
         elif slot > 0 and x[counted + place] != 0:
-            least = min(least, snaps[come + slot * kept[at].size])
+            least = min(least, snaps[base + slot * kept[at].size])
     return least
 
 
@@ -119,7 +119,7 @@ def live_matches(w: Wiring, s: State, q: np.uintp) -> int:
 
 @called
 def write_lanes(
-    w: Wiring, s: State, to: Rows, q: np.uintp, node: int, event: int, found: int, moment: int,
+    w: Wiring, s: State, to: Rows, q: np.uintp, node: int, event: int, matches: int, moment: int,
     expiry: bool,
 ) -> None:  # fmt: skip
     """Write what the lanes of a sequence hold of its matches, or of those that an event completes.
@@ -131,7 +131,7 @@ def write_lanes(
         q: The sequence.
         node: How far the matches' last piece has come; -1: to its next START.
         event: The event that completes them; -1: they are complete.
-        found: How many there are.
+        matches: How many there are.
         moment: Which moment of the sequence it is.
         expiry: Whether it is a moment of expiry.
     """
@@ -147,8 +147,8 @@ def write_lanes(
     counted = uintp(max(0, node)) * size
     for source in range(queries[q].sources, queries[q + one].sources):
         kind, slot = sources[source].kind, sources[source].slot
-        come = sources[source].row if event < 0 else sources[source].before
-        row = uintp(max(0, come)) * size
+        base = sources[source].row if event < 0 else sources[source].before
+        row = uintp(max(0, base)) * size
         at = moment + (sources[source].left if expiry else sources[source].out)
         counts = Before(snaps, s.wide, 0, kept, mine, oldest)
         before = Before(snaps, s.wide, max(0, slot), kept, mine, oldest)
@@ -159,8 +159,8 @@ def write_lanes(
                 whole = saved_at(reals_before, hi, 0.0)
             elif slot >= 0:
                 whole = dot(x, counted, lo, hi, reals_before)
-            elif come < 0:
-                whole = reals[sources[source].values, event] * found if found != 0 else 0.0
+            elif base < 0:
+                whole = reals[sources[source].values, event] * matches if matches != 0 else 0.0
             elif link < 0:
                 whole = total(f, row + lo, row + hi)
             else:
@@ -172,8 +172,8 @@ def write_lanes(
                 whole_number = saved_at(before, hi, 0)
             elif slot >= 0:
                 whole_number = dot(x, counted, lo, hi, before)
-            elif come < 0:
-                whole_number = values[sources[source].values, event] * found
+            elif base < 0:
+                whole_number = values[sources[source].values, event] * matches
             elif link < 0:
                 whole_number = total(x, row + lo, row + hi)
             else:
@@ -183,8 +183,8 @@ def write_lanes(
             least = NOBODY
             if slot >= 0 and node < 0:
                 least = saved_at(before, hi, NOBODY)
-            elif slot < 0 and come < 0:
-                least = values[sources[source].values, event] if found != 0 else NOBODY
+            elif slot < 0 and base < 0:
+                least = values[sources[source].values, event] if matches != 0 else NOBODY
             elif link < 0:
                 for place in range(row + lo, row + hi):
                     least = min(least, x[place])

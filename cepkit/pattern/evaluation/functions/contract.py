@@ -124,50 +124,53 @@ class Function:
         """Whether it may be true or false."""
         return any(gives == "boolean" for _, gives in self.signatures)
 
-    def arity_error(self, given: int) -> str | None:
+    def arity_error(self, count: int) -> str | None:
         """Return how many arguments there should be, None where so many are right."""
-        sizes = sorted({len(taken) for taken, _ in self.signatures})
-        if not sizes or given in sizes or (self.folded and given > sizes[-1]):
+        sizes = sorted({len(kinds) for kinds, _ in self.signatures})
+        if not sizes or count in sizes or (self.folded and count > sizes[-1]):
             return None
-        wanted = " or ".join(map(str, [*sizes, *(["more"] if self.folded else [])]))
-        return f"{wanted} argument{'' if wanted == '1' else 's'}"
+        sizes_text = " or ".join(map(str, [*sizes, *(["more"] if self.folded else [])]))
+        return f"{sizes_text} argument{'' if sizes_text == '1' else 's'}"
 
-    def kind(self, given: Sequence[ValueKind]) -> ValueKind | None:
+    def kind(self, kinds: Sequence[ValueKind]) -> ValueKind | None:
         """Return what it gives for values of some kinds, None where it does not take them."""
-        return "any" if isinstance(self.form, Registered) else _result_kind(self, tuple(given))
+        return "any" if isinstance(self.form, Registered) else _result_kind(self, tuple(kinds))
 
-    def whole(self, given: Sequence[ValueKind]) -> Whole | None:
+    def whole(self, kinds: Sequence[ValueKind]) -> Whole | None:
         """Return how it is computed with integers, where values of these kinds are such."""
-        return _whole_of(self, tuple(given))
+        return _whole_of(self, tuple(kinds))
 
-    def of(self, compute: Callable[..., Any], given: Sequence[Any]) -> Any:
+    def of(self, compute: Callable[..., Any], values: Sequence[Any]) -> Any:
         """Return what `compute` makes of the arguments, two by two where it is folded."""
-        return reduce(compute, given) if self.folded else compute(*given)
+        return reduce(compute, values) if self.folded else compute(*values)
 
 
 @cache
-def _result_kind(function: Function, given: tuple[ValueKind, ...]) -> ValueKind | None:
+def _result_kind(function: Function, kinds: tuple[ValueKind, ...]) -> ValueKind | None:
     results = set()
-    for taken, gives in function.signatures:
-        wanted = (*taken, *[taken[-1]] * (len(given) - len(taken) if function.folded else 0))
-        if len(wanted) == len(given) and all(
-            one in classes(kind) for one, kind in zip(wanted, given, strict=True)
+    for parameters, gives in function.signatures:
+        expected = (
+            *parameters,
+            *[parameters[-1]] * (len(kinds) - len(parameters) if function.folded else 0),
+        )
+        if len(expected) == len(kinds) and all(
+            one in classes(kind) for one, kind in zip(expected, kinds, strict=True)
         ):
             results.add(gives)
     if not results:
         return None
-    if "null" in given:
+    if "null" in kinds:
         return "null"
     if len(results) > 1:
         return "any"
     (only,) = results
     if only != "number":
         return only
-    whole = function.whole(given) is not None
-    return "integer" if whole and {*given} == {"integer"} else "float"
+    whole = function.whole(kinds) is not None
+    return "integer" if whole and {*kinds} == {"integer"} else "float"
 
 
 @cache
-def _whole_of(function: Function, given: tuple[ValueKind, ...]) -> Whole | None:
+def _whole_of(function: Function, kinds: tuple[ValueKind, ...]) -> Whole | None:
     whole = function.form.whole if isinstance(function.form, OnNumbers) else None
-    return whole if all(kind in WHOLE for kind in given) else None
+    return whole if all(kind in WHOLE for kind in kinds) else None

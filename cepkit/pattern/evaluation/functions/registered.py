@@ -88,53 +88,53 @@ def function_of(node: Negative | Arithmetic | Call) -> Function:
             assert_never(node)
 
 
-def computed_kind(node: Negative | Arithmetic | Call, given: Sequence[ValueKind]) -> ValueKind:
+def computed_kind(node: Negative | Arithmetic | Call, kinds: Sequence[ValueKind]) -> ValueKind:
     """Return what a node gives, computed of values of some kinds.
 
     Raises:
         PatternError: They do not go together; the error points at the place.
     """
-    kind = function_of(node).kind(given)
+    kind = function_of(node).kind(kinds)
     if kind is None:
-        raise refusal(node, given)
+        raise refusal(node, kinds)
     return kind
 
 
-def refusal(node: Negative | Arithmetic | Call, given: Sequence[ValueKind]) -> PatternError:
+def refusal(node: Negative | Arithmetic | Call, kinds: Sequence[ValueKind]) -> PatternError:
     """Return the error of a node that does not take values of these kinds."""
     function = function_of(node)
     match node:
         case Negative():
-            found, hint = f"minus is applied to {word(given[0])}", None
+            problem, hint = f"minus is applied to {word(kinds[0])}", None
         case Arithmetic(operator):
-            found = f"'{operator}' is applied to {' and '.join(map(word, given))}"
-            hint = _arithmetic_hint(node, function, given)
+            problem = f"'{operator}' is applied to {' and '.join(map(word, kinds))}"
+            hint = _arithmetic_hint(node, function, kinds)
         case Call(name):
-            found = f"{name} of {' and '.join(dict.fromkeys(map(word, given)))}"
-            hint = _call_hint(node, function, given)
+            problem = f"{name} of {' and '.join(dict.fromkeys(map(word, kinds)))}"
+            hint = _call_hint(node, function, kinds)
         case _:
             assert_never(node)
-    return PatternError(found, expected=function.takes, hint=hint, span=node.span)
+    return PatternError(problem, expected=function.takes, hint=hint, span=node.span)
 
 
 def _arithmetic_hint(
-    node: Arithmetic, function: Function, given: Sequence[ValueKind]
+    node: Arithmetic, function: Function, kinds: Sequence[ValueKind]
 ) -> str | None:
-    if node.operator == "+" and {*given} == {"timestamp"}:
+    if node.operator == "+" and {*kinds} == {"timestamp"}:
         return "two times have a difference: b.ts - a.ts"
     # Would it do if the number, or the text, were a duration?
-    meant = [
-        {"duration"} if kind in ("integer", "float", "text") else classes(kind) for kind in given
+    alternatives = [
+        {"duration"} if kind in ("integer", "float", "text") else classes(kind) for kind in kinds
     ]
-    known = {taken for taken, _ in function.signatures}
-    fits = any(pair in known for pair in product(*meant))
-    return with_units(node) if fits and {"timestamp", "duration"} & {*given} else None
+    known = {parameters for parameters, _ in function.signatures}
+    fits = any(pair in known for pair in product(*alternatives))
+    return with_units(node) if fits and {"timestamp", "duration"} & {*kinds} else None
 
 
-def _call_hint(node: Call, function: Function, given: Sequence[ValueKind]) -> str | None:
-    taken = {one for each, _ in function.signatures for one in each}
-    if "number" in taken and "duration" not in taken and {"timestamp", "duration"} & {*given}:
+def _call_hint(node: Call, function: Function, kinds: Sequence[ValueKind]) -> str | None:
+    accepted = {one for each, _ in function.signatures for one in each}
+    if "number" in accepted and "duration" not in accepted and {"timestamp", "duration"} & {*kinds}:
         return "a duration divided by a duration is a number: (b.ts - a.ts) / 1 second"
-    if set(map(word, given)) == {"a duration", "a number"}:
+    if set(map(word, kinds)) == {"a duration", "a number"}:
         return with_units(node)
     return None

@@ -22,9 +22,9 @@ def of_texts(
 ) -> Function:
     """Return a function of texts alone."""
     text: Class = "text"
-    taken = (text,) * len(arguments.removesuffix(", ...").split(", "))
-    words = "texts" if folded else _WORDS[len(taken)]
-    return Function(name, arguments, words, ((taken, gives),), OnTexts(scalar), folded=folded)
+    parameters = (text,) * len(arguments.removesuffix(", ...").split(", "))
+    words = "texts" if folded else _WORDS[len(parameters)]
+    return Function(name, arguments, words, ((parameters, gives),), OnTexts(scalar), folded=folded)
 
 
 def _substring(text: str, start: float, count: float = math.inf) -> str | None:

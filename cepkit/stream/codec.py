@@ -207,8 +207,8 @@ def _row(kind: Any, *, name: str | None = None) -> _Form:
         check(data, list)
         values = [*data, None] if may_lack and len(data) == size - 1 else data
         if len(values) != size:
-            wanted = f"{name} and {len(parts)} values" if name else f"a list of {size}"
-            raise ShapeError(shown(data), wanted)
+            expected = f"{name} and {len(parts)} values" if name else f"a list of {size}"
+            raise ShapeError(shown(data), expected)
         return kind(*(part.read(one) for part, one in zip(parts, values[begin:], strict=True)))
 
     def write(value: Any) -> list[Any]:

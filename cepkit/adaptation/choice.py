@@ -1,0 +1,82 @@
+"""How a plan is to follow a stream, from what a user writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+from cepkit.adaptation.causal import Causal
+from cepkit.adaptation.decisions import DECISIONS, Decision
+from cepkit.adaptation.loop import Adaptation
+from cepkit.adaptation.slices import PerSlice
+from cepkit.columnar.compile.query import Sets
+from cepkit.columnar.slices.plans import SlicePlans
+from cepkit.errors import PlanError, UnsupportedError
+from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
+from cepkit.statistics.model import Statistics
+
+Adapt: TypeAlias = str | Decision | Adaptation
+"""``"static"``, ``"slices"``, ``"auto"``, a decision function or its name, or an `Adaptation`."""
+
+_BY_SLICES = ("slices", "auto")
+
+
+def slice_plans(
+    adapt: Adapt,
+    query: Query,
+    plan: Plan,
+    sets: Sets,
+    measure: Callable[[], Statistics],
+    place: str = "local",
+) -> SlicePlans | None:
+    """Return what says under which plan each slice is run; None: all under one.
+
+    Args:
+        adapt: What the user wrote.
+        query: What is looked for. Under strategies of which the result does not depend on the
+            order of the work there is one plan.
+        plan: The plan of the whole stream.
+        sets: Which sets of Kleene variables make matches.
+        measure: Gives the statistics of the whole stream, where the plan has none.
+        place: Where it is run: see `Stream.place`.
+
+    Raises:
+        UnsupportedError: What needs an order of slices, where there is none.
+        PlanError: There is no such way.
+    """
+    adaptation = checked(adapt)
+    if adaptation is None or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+        return None
+    if plan.statistics is None:
+        plan = replace(plan, statistics=measure())
+    if isinstance(adaptation, Adaptation):
+        if place == "spark":
+            raise UnsupportedError(
+                f"the decision function '{DECISIONS.pick(adaptation.decision).name}' on Spark:"
+                " it follows slices one after the other",
+                hint="adapt='slices' plans each slice by itself, in any order",
+            )
+        return Causal(adaptation, query, plan, sets)
+    return PerSlice(query, plan, sets, always=adaptation == "slices")
+
+
+def checked(adapt: Adapt) -> Adaptation | str | None:
+    """Return an `Adaptation`, "slices" or "auto"; None for a static plan.
+
+    Raises:
+        PlanError: It is none of these.
+    """
+    if isinstance(adapt, Adaptation):
+        return adapt
+    if adapt == "static":
+        return None
+    if isinstance(adapt, str):
+        if adapt in _BY_SLICES:
+            return adapt
+        if adapt not in DECISIONS:
+            names = ("static", *_BY_SLICES, *(name for name in DECISIONS if name != "static"))
+            raise PlanError.unknown(f"there is no adapt='{adapt}'", adapt, names)
+    return Adaptation(DECISIONS.pick(adapt))

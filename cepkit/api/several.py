@@ -1,0 +1,103 @@
+"""Matches of several patterns: checked, planned together, found in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cepkit.api.arguments import Pattern, checked, measured, measured_together
+from cepkit.api.checks import named, telling
+from cepkit.errors import PlanError
+from cepkit.pattern.checks import check_asks_for_matches
+from cepkit.pattern.query import Query
+from cepkit.plan.checks import as_plan
+from cepkit.plan.nodes import Plan
+from cepkit.sharing.choose import share_plans as shared
+from cepkit.sharing.parts import Share
+from cepkit.sharing.shared_plan import SharedPlan
+from cepkit.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from cepkit.columnar.compile.query import Sets
+    from cepkit.columnar.results.several import SeveralMatches
+    from cepkit.spark.matches.several import SeveralSparkMatches
+
+
+def detect_several(
+    stream: Stream,
+    patterns: Mapping[str, Pattern] | Sequence[Pattern],
+    plan: Any,
+    share: Share,
+    *,
+    limit: int | None,
+    sets: Sets,
+    slice_seconds: float | None,
+    slice_events: int | None,
+) -> SeveralMatches | SeveralSparkMatches:
+    """Return the matches of several patterns; see `detect`."""
+    queries = detectable_queries(stream, patterns)
+    plans = _plans(stream, queries, plan, share)
+    if isinstance(plans, SharedPlan):
+        queries = dict(zip(plans.names, queries.values(), strict=True))
+    measure = partial(measured, stream, seed=0)
+    if stream.place == "spark":
+        from cepkit.spark.matches.several import SeveralSparkMatches
+
+        return SeveralSparkMatches(
+            stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none",
+            slice_seconds=slice_seconds, slice_events=slice_events,
+        )  # fmt: skip
+    from cepkit.columnar.results.several import SeveralMatches
+
+    return SeveralMatches(
+        stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none"
+    )
+
+
+def detectable_queries(
+    stream: Stream, patterns: Mapping[str, Pattern] | Sequence[Pattern]
+) -> dict[str, Query]:
+    """Return the queries by their names.
+
+    Raises:
+        PatternError: There is none, or one is none; the message says which.
+        UnsupportedError: One cannot be detected.
+    """
+    queries = {}
+    for name, pattern in named(patterns).items():
+        with telling(f"query {name}"):
+            query = checked(stream, pattern)
+            check_asks_for_matches(query)
+        queries[name] = query
+    return queries
+
+
+def _plans(
+    stream: Stream, queries: Mapping[str, Query], plan: Any, share: Share
+) -> SharedPlan | list[Plan]:
+    """Return a plan for each query.
+
+    Raises:
+        PlanError: What is given is not one for each.
+    """
+    if plan is None:
+        return shared(queries, measured_together(stream, [*queries.values()]), share)
+    if isinstance(plan, SharedPlan):
+        if plan.queries != tuple(queries.values()):
+            raise PlanError(
+                f"a shared plan of {len(plan.queries)} other patterns",
+                expected="share_plans of the same patterns, in the same order",
+            )
+        return plan
+    given = [plan.get(name) for name in queries] if isinstance(plan, Mapping) else plan
+    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != len(queries):
+        raise PlanError(
+            f"a plan for {len(queries)} queries that is a {type(plan).__name__}",
+            expected="a list with a plan for each, or what share_plans returns",
+        )
+    plans = []
+    for (name, query), one in zip(queries.items(), given, strict=True):
+        with telling(f"query {name}"):
+            plans.append(as_plan(one, query))
+    return plans

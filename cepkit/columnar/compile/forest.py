@@ -1,0 +1,247 @@
+"""What several programs begin with: the steps that are the same, whatever variables are called.
+
+Programs that begin with the same steps are one path of a tree as far as they do. Such a path is a
+program of its own, of the longest window of those that share it; what each of them makes of its
+rows begins with the rows that fit its own window and its own candidates.
+
+Source: *Sharing among patterns* (MULTI, US 2022/0091909 A1), whose multi-pattern NFA is a tree of
+orders; there a shared state has the least window of its patterns, which loses matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from cepkit.columnar.compile.program import Absence, Bound, Member, Program, Step
+from cepkit.pattern.canonical import canonical_conditions
+from cepkit.pattern.conditions import Comparison, Expression
+
+LEAST = 2
+"""Steps that are worth sharing: the first alone only names its candidates."""
+
+MOST_WIDER = 4
+"""How many times as long as a program's own window that of shared steps may be: what they bind in
+between is thrown away again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A program that goes on by itself.
+
+    Attributes:
+        number: Which.
+    """
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Steps that several programs begin with.
+
+    Attributes:
+        program: These steps alone, of the longest window.
+        lead: The first program that begins with them.
+        members: All that do.
+        children: What goes on from here.
+    """
+
+    program: Program
+    lead: int
+    members: tuple[int, ...]
+    children: tuple[Node, ...]
+
+    @property
+    def length(self) -> int:
+        """How many steps there are."""
+        return len(self.program.steps)
+
+
+Node: TypeAlias = "Leaf | Prefix"
+
+
+def forest_of(
+    programs: Sequence[Program], pools: Sequence[Hashable] | None = None, *, whole: bool = False
+) -> tuple[Node, ...]:
+    """Return what programs begin with in common.
+
+    Args:
+        programs: The programs.
+        pools: For each program what tells it from those that it is not to share with; None: those
+            share whose windows are not too different.
+        whole: Whether a program may be nothing but what others begin with; the counters of its last
+            step then do not tell its matches.
+    """
+    if len(programs) == 1:
+        return (Leaf(0),)
+    keys: list[Sequence[Hashable]] = [
+        each if whole or program.sets else each[: len(program.steps) - 1]
+        for program in programs
+        for each in [_keys(program)]
+    ]
+    if pools is not None:
+        keys = [[(pool, key) for key in each] for pool, each in zip(pools, keys, strict=True)]
+    return tuple(_nodes(programs, keys, range(len(programs)), 0, pools is not None))
+
+
+def _nodes(
+    programs: Sequence[Program],
+    keys: Sequence[Sequence[Hashable]],
+    members: Sequence[int],
+    length: int,
+    any_window: bool,
+) -> Iterator[Node]:
+    """Yield what programs that have their first steps in common have beyond these."""
+    groups: dict[Hashable, list[int]] = {}
+    for number in members:
+        # A program without further steps goes on by itself.
+        ended = length >= len(keys[number])
+        key = ("end", number) if ended else keys[number][length]
+        groups.setdefault(key, []).append(number)
+    for group in groups.values():
+        for alike in [group] if any_window else _of_like_windows(programs, group):
+            if len(alike) == 1:
+                yield Leaf(alike[0])
+                continue
+            end = length + 1
+            while len({(*keys[n], None)[end] for n in alike}) == 1 and end < len(keys[alike[0]]):
+                end += 1
+            children = tuple(_nodes(programs, keys, alike, end, any_window))
+            if end < LEAST:
+                yield from children
+            else:
+                widest = max(alike, key=lambda n: (programs[n].window or 0, -n))
+                program = _beginning(programs[widest], end, _owner(programs, alike, end))
+                yield Prefix(program, min(alike), tuple(alike), children)
+
+
+def _of_like_windows(programs: Sequence[Program], group: Sequence[int]) -> list[list[int]]:
+    """Return the programs apart where windows differ too much, each in the order of numbers."""
+    parts: list[list[int]] = []
+    for number in sorted(group, key=lambda n: -(programs[n].window or 0)):
+        window = programs[number].window or 0
+        if parts and (programs[parts[-1][0]].window or 0) <= MOST_WIDER * window:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return sorted(sorted(part) for part in parts)
+
+
+def _owner(programs: Sequence[Program], members: Sequence[int], length: int) -> int | None:
+    """Return the one step whose event decides in all programs to which slice a match belongs."""
+    places = set()
+    for number in members:
+        owners = programs[number].owners
+        bound = programs[number].bound[:length]
+        places.add(bound.index(owners[0]) if len(owners) == 1 and owners[0] in bound else None)
+    return places.pop() if len(places) == 1 else None
+
+
+def _beginning(program: Program, length: int, owner: int | None) -> Program:
+    """Return the first steps of a program as a program."""
+    bound = program.bound[:length]
+    absences = tuple(absence for absence in program.absences if absence.after < length)
+    variables = {*bound, *(absence.step.variable for absence in absences)}
+    used = {number for absence in absences for number in absence.step.classes}
+    classes = []
+    for number, members in enumerate(program.classes):
+        own = frozenset(member for member in members if member[0] in variables)
+        is_used = len(own) > 1 and (number < program.linked or number in used)
+        classes.append(own if is_used else frozenset())
+    return replace(
+        program,
+        variables=bound,
+        steps=program.steps[:length],
+        sets=(),
+        on_sets=(),
+        overlapping=(),
+        absences=absences,
+        otherwise=(),
+        classes=tuple(classes),
+        owners=() if owner is None else (bound[owner],),
+        looks_ahead=bool(absences),
+        followed=False,
+        constants=(),
+    )
+
+
+def _keys(program: Program) -> list[Hashable]:
+    """Return for each step what it must have in common with one of another program to be the same.
+
+    Empty where steps depend on the rest of the pattern: on events side by side, or subtrees.
+    """
+    if program.chain or program.side_by_side or (program.window is not None and program.window < 0):
+        return []
+    names: dict[str, str] = {}
+    keys: list[Hashable] = []
+    for number, step in enumerate(program.steps):
+        if not isinstance(step, Step):
+            return []
+        absences = [absence for absence in program.absences if absence.after == number]
+        # The ends of sets may lie beyond what a slice owns.
+        if step.variable in program.ends or any(a.conditions or a.apart for a in absences):
+            return keys
+        names[step.variable] = f"_{number}"
+        keys.append(
+            (
+                _step_key(program, step, names),
+                tuple((clock, length) for length, clock in program.windows if clock != "time"),
+                program.window is None,
+                program.partition_by if "place" in program.clocks else (),
+                frozenset(_absence_key(program, absence, names) for absence in absences),
+            )
+        )
+    return keys
+
+
+def _step_key(program: Program, step: Step, names: Mapping[str, str]) -> Hashable:
+    return (
+        step.event.types,
+        _conditions(step, names),
+        _classes(program, range(program.linked), names),
+        frozenset((names[b.variable], b.clock, b.delta > 0) for b in step.lower),
+        frozenset((names[b.variable], b.clock, b.delta > 0) for b in step.upper),
+        frozenset(names[v] for v in step.distinct_from),
+        frozenset((names[v], apart) for v, apart in step.follows),
+        frozenset((names[v], apart) for v, apart in step.precedes),
+    )
+
+
+def _absence_key(program: Program, absence: Absence, names: Mapping[str, str]) -> Hashable:
+    """Return what an absence says; where it looks as far as the window goes, that counts too."""
+    step = absence.step
+    names = {**names, step.variable: "_absent"}
+
+    def bounds(limits: Sequence[Bound]) -> Hashable:
+        return frozenset((names[b.variable], b.clock, b.delta) for b in limits)
+
+    return (
+        step.event.types,
+        _conditions(step, names),
+        _classes(program, step.classes, names),
+        bounds(step.lower),
+        bounds(step.upper),
+        frozenset(names[v] for v in step.distinct_from),
+    )
+
+
+def _conditions(step: Step, names: Mapping[str, str]) -> tuple[Expression, ...]:
+    bands = (Comparison(band.operator, band.own, band.other) for band in step.bands)
+    return canonical_conditions((*step.filters, *bands, *step.residuals), names)
+
+
+def _classes(program: Program, numbers: Sequence[int], names: Mapping[str, str]) -> Hashable:
+    """Return what is equal among the variables that have names."""
+    known: set[Hashable] = set()
+    for number in numbers:
+        members = [member for member in program.classes[number] if member[0] in names]
+        if len(members) > 1:
+            known.add(frozenset(_member(program, member, names) for member in members))
+    return frozenset(known)
+
+
+def _member(program: Program, member: Member, names: Mapping[str, str]) -> Hashable:
+    variable, attribute = member
+    return names[variable], program.partition_by if attribute is None else attribute

@@ -1,0 +1,227 @@
+"""Several programs on one slice: what they begin with in common is run once.
+
+The branches of a query, and all branches of several queries, are run depth first through the tree
+of their common steps (`compile/forest.py`). Some rows of a node go to each of its children in turn,
+so that nothing is written down: memory is that of the longest path.
+
+Rows of a node may be more than a child can use: it may have a smaller window, own less of the
+slice, or look fewer candidates up. They are brought to its own candidates, and what is none of
+these is left out.
+Cost: binding each distinct kind of candidates once; a look-up for each row handed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepkit.columnar.compile.forest import Leaf, Node, Prefix
+from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.columnar.join.step import Ints, Partials
+from cepkit.columnar.kernels.loops import take
+from cepkit.columnar.kleene.limits import SetChoice
+from cepkit.columnar.run import Run
+from cepkit.columnar.slices.binding import BoundProgram, bind
+from cepkit.columnar.slices.blocks import Block
+from cepkit.columnar.slices.bound import BoundStep, Subtree
+from cepkit.columnar.slices.candidates import Candidates, Owned, Scan
+from cepkit.columnar.slices.counters import StepCounters
+from cepkit.stream.columns import EventColumns
+
+
+def matches_of(
+    query: CompiledQuery,
+    columns: EventColumns,
+    owned: Owned,
+    counters: Sequence[Sequence[StepCounters]],
+    choice: SetChoice = "every",
+) -> Iterator[tuple[int, Block]]:
+    """Yield the number of a program and some of its matches in a slice.
+
+    Args:
+        query: What to run.
+        columns: The events of the slice.
+        owned: The matches that are wanted.
+        counters: For each program those of its steps; the work is added to them, that of common
+            steps to those of the first program that has them.
+        choice: Which sets of each Kleene variable are wanted.
+    """
+    walk = _Walk(query, columns, owned, counters, choice)
+    for node in query.forest:
+        yield from walk.begin(node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Handover:
+    """How rows of a node become rows of a child.
+
+    Attributes:
+        names: The child's variable for each of the node's.
+        places: For each of the child's variables whose candidates are others the child's candidate
+            for each of the node's; -1: none.
+        window: The child's window in microseconds where it is less than the node's.
+        ts: The times of the child's candidates.
+    """
+
+    names: Mapping[str, str]
+    places: Mapping[str, Ints]
+    window: int | None
+    candidates: Mapping[str, Candidates]
+
+    def rows(self, partials: Partials, size: int) -> tuple[Partials, int]:
+        """Return the rows that are the child's."""
+        rows = {self.names[v]: at for v, at in partials.items()}
+        held = None
+        for variable, places in self.places.items():
+            rows[variable] = take(places, rows[variable])
+            inside = rows[variable] >= 0
+            held = inside if held is None else held & inside
+        rows, size = _those(rows, size, held)
+        if self.window is not None and size:
+            ts = [self.candidates[v].ts[at] for v, at in rows.items()]
+            span = np.maximum.reduce(ts) - np.minimum.reduce(ts)
+            rows, size = _those(rows, size, span <= self.window)
+        return rows, size
+
+
+def _those(
+    rows: dict[str, Ints], size: int, held: np.ndarray[tuple[int], np.dtype[np.bool_]] | None
+) -> tuple[dict[str, Ints], int]:
+    if held is None or held.all():
+        return rows, size
+    at = np.flatnonzero(held)
+    return {v: column[at] for v, column in rows.items()}, len(at)
+
+
+@dataclass(frozen=True, slots=True)
+class _Onward:
+    """What goes on with the rows of a node.
+
+    Attributes:
+        handover: How they become rows of it.
+        run: It, bound.
+        length: How many steps it has in common with its own children; 0: it has none.
+        number: The program, where it has no children.
+        children: What goes on with its rows.
+    """
+
+    handover: _Handover
+    run: Run
+    length: int
+    number: int
+    children: Sequence[_Onward] = ()
+
+
+class _Walk:
+    """One pass through the tree of a query's programs, on one slice."""
+
+    def __init__(
+        self,
+        query: CompiledQuery,
+        columns: EventColumns,
+        owned: Owned,
+        counters: Sequence[Sequence[StepCounters]],
+        choice: SetChoice,
+    ) -> None:
+        self._columns = columns
+        self._owned = owned
+        self._counters = counters
+        self._scan = Scan()
+        self._bound = [bind(program, columns, owned, self._scan) for program in query.programs]
+        self._able = [_can_match(bound) for bound in self._bound]
+        self._runs = [
+            Run(bound, counted, choice)
+            for bound, counted in zip(self._bound, counters, strict=True)
+        ]
+
+    def begin(self, node: Node) -> Iterator[tuple[int, Block]]:
+        """Yield the matches of a node that nothing is common to before."""
+        if isinstance(node, Prefix):
+            able = [number for number in node.members if self._able[number]]
+            if len(able) > 1:
+                bound, run = self._prefix(node, 0)
+                children = self._onward(node, bound)
+                for rows, size in run.begun():
+                    yield from self._hand_over(children, node.length, rows, size)
+                return
+        for number in (node.number,) if isinstance(node, Leaf) else node.members:
+            for block in self._runs[number].blocks():
+                yield number, block
+
+    def _hand_over(
+        self, children: Sequence[_Onward], length: int, rows: Partials, size: int
+    ) -> Iterator[tuple[int, Block]]:
+        """Yield the matches that the children of a node make of some of its rows."""
+        for child in children:
+            own, count = child.handover.rows(rows, size)
+            if not count:
+                continue
+            if child.children:
+                for longer, number in child.run.longer(length, own, count):
+                    yield from self._hand_over(child.children, child.length, longer, number)
+            else:
+                for block in child.run.continued(length, own, count):
+                    yield child.number, block
+
+    def _onward(self, parent: Prefix, bound: BoundProgram) -> list[_Onward]:
+        """Return what goes on with the rows of a node, as far as it can have matches."""
+        onward = []
+        for node in parent.children:
+            members = (node.number,) if isinstance(node, Leaf) else node.members
+            able = [number for number in members if self._able[number]]
+            if isinstance(node, Prefix) and len(able) > 1:
+                own, run = self._prefix(node, parent.length)
+                children = self._onward(node, own)
+                onward.append(_Onward(_handover(bound, own), run, node.length, -1, children))
+                continue
+            for number in able:
+                handover = _handover(bound, self._bound[number])
+                onward.append(_Onward(handover, self._runs[number], 0, number))
+        return onward
+
+    def _prefix(self, node: Prefix, begin: int) -> tuple[BoundProgram, Run]:
+        """Return common steps bound, and note whose counters have their work from `begin` on."""
+        owned = self._owned
+        if not (node.program.owners and owned.clock == "time"):
+            owned = Owned(None, owned.until, owned.clock)
+        bound = bind(node.program, self._columns, owned, self._scan)
+        for number in node.members:
+            if number != node.lead:
+                for counted in self._counters[number][begin : node.length]:
+                    counted.shared_with = node.lead + 1
+        return bound, Run(bound, self._counters[node.lead][: node.length])
+
+
+def _can_match(bound: BoundProgram) -> bool:
+    """Whether there may be matches: no step is without candidates."""
+    return bound.possible and all(_has_candidates(step) for step in bound.steps)
+
+
+def _has_candidates(step: BoundStep | Subtree) -> bool:
+    if isinstance(step, BoundStep):
+        return len(step.candidates) > 0
+    return all(map(_has_candidates, step.steps))
+
+
+def _handover(node: BoundProgram, child: BoundProgram) -> _Handover:
+    """Return how rows of a node become rows of a program that goes on with them."""
+    names = dict(zip(node.program.bound, child.program.bound, strict=False))
+    places = {}
+    for variable, own in names.items():
+        rows, others = node.candidates[variable].rows, child.candidates[own].rows
+        if rows is not others and not np.array_equal(rows, others):
+            places[own] = _places(rows, others)
+    longest, window = node.program.window, child.program.window
+    shorter = window is not None and longest is not None and window < longest
+    return _Handover(names, places, window if shorter else None, child.candidates)
+
+
+def _places(rows: Ints, among: Ints) -> Ints:
+    """Return the place of each row among others, -1 where it is none of them."""
+    if not len(among):
+        return np.full(len(rows), -1, dtype=np.int32)
+    order = np.argsort(among, kind="stable").astype(np.int32)
+    at = order[np.minimum(np.searchsorted(among, rows, sorter=order), len(among) - 1)]
+    return np.where(among[at] == rows, at, np.int32(-1)).astype(np.int32, copy=False)

@@ -1,0 +1,520 @@
+"""The matches of several queries in a local stream, found in one pass over it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self, TypeVar, overload
+
+import pandas as pd
+import pyarrow as pa
+
+from cepkit.arguments import check_range, typed
+from cepkit.columnar.compile.forest import Node, Prefix
+from cepkit.columnar.compile.query import Sets, compile_query
+from cepkit.columnar.detector import Detector
+from cepkit.columnar.results import expected
+from cepkit.columnar.results.frames import frame_of
+from cepkit.columnar.results.matches import Matches, report
+from cepkit.columnar.results.rows import Rows
+from cepkit.columnar.slices.blocks import Block
+from cepkit.columnar.slices.counters import Counters, StepCounters
+from cepkit.columnar.workload import Group, grouped
+from cepkit.errors import PatternError, PlanError, StatisticsError
+from cepkit.memory import Expected, Room
+from cepkit.pattern.builder import as_query
+from cepkit.pattern.checks import check_asks_for_matches, check_attributes
+from cepkit.pattern.names import name_text
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
+from cepkit.printing import Printed, html_output
+from cepkit.sharing.shared_plan import SharedPlan
+from cepkit.statistics.model import Statistics
+from cepkit.statistics.tables import html_table, text_table, whole
+from cepkit.stream.stream import Stream
+
+PATTERN = "pattern"
+"""The column that names the query of a match."""
+
+
+Result = TypeVar("Result")
+
+
+class SeveralResults(Sequence[Result]):
+    """The matches of several queries, each under its name or number.
+
+    Nothing is found before it is asked for. `counts`, `explain` and `together` are one pass over
+    the stream for all queries; what is asked of one of them, as `several["a"].count()`, is found
+    for it alone.
+
+    Attributes:
+        stream: Where they are found.
+        names: The name of each query.
+        queries: The queries.
+        plan: What they share; None where each was given a plan of its own.
+        plans: How each is evaluated.
+        limit: The most matches of each, None for all.
+        groups: The queries that are run as one.
+
+    Args:
+        measure: Returns the statistics of a query that is added.
+        sets: Which sets of Kleene variables make matches.
+        share: Whether queries share what they begin with.
+        options: What else is asked of each, as `detect` takes it.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        queries: Mapping[str, Query],
+        plans: SharedPlan | Sequence[Plan],
+        measure: Callable[[Query], Statistics],
+        *,
+        limit: int | None = None,
+        sets: Sets = "every",
+        share: bool = True,
+        **options: Any,
+    ) -> None:
+        self.stream = stream
+        self.names = tuple(queries)
+        self.queries = tuple(queries.values())
+        self.plan = plans if isinstance(plans, SharedPlan) else None
+        self.plans = plans.plans if isinstance(plans, SharedPlan) else tuple(plans)
+        self.limit = limit
+        self.sets = sets
+        self.options = options
+        self._share = share
+        self._measure = measure
+        compiled = [
+            compile_query(query, plan, sets)
+            for query, plan in zip(self.queries, self.plans, strict=True)
+        ]
+        pools = None if self.plan is None else self.plan.pools
+        self.groups = grouped(compiled, share=share, pools=pools)
+        self._counted: tuple[Sequence[int], Sequence[Counters]] | None = None
+        self._results: dict[int, Result] = {}
+
+    @abstractmethod
+    def _find(self, number: int) -> Result:
+        """Return the matches of one query."""
+
+    @abstractmethod
+    def _count(self) -> tuple[Sequence[int], Sequence[Counters]]:
+        """Return the number of matches of each query, and the counters of each group."""
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @overload
+    def __getitem__(self, index: int | str) -> Result: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Result]: ...
+
+    def __getitem__(self, index: int | str | slice) -> Result | Sequence[Result]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(len(self))[index]]
+        if isinstance(index, str):
+            if index not in self.names:
+                raise PatternError.unknown(f"no query is called '{index}'", index, self.names)
+            index = self.names.index(index)
+        number = range(len(self))[index]
+        if number not in self._results:
+            self._results[number] = self._find(number)
+        return self._results[number]
+
+    def add(self, pattern: str | Query | Any, name: str | None = None) -> Self:
+        """Return the matches of one query more; the plans of the others stay as they are.
+
+        Args:
+            pattern: The query, its text, or what the builder makes.
+            name: Of the query; None for a number that is free.
+
+        Raises:
+            PatternError: It is no query, or reads a column that the stream does not have.
+            PlanError: There is a query of that name.
+            UnsupportedError: It asks for aggregates.
+        """
+        query = as_query(pattern)
+        check_attributes(query, self.stream.column_names)
+        check_asks_for_matches(query)
+        if self.plan is None:
+            raise PlanError(
+                "a query added where each has a plan of its own",
+                hint="detect(stream, [...]) without `plan` plans them together",
+            )
+        known = self.plan.statistics
+        try:
+            known.of(query)
+        except StatisticsError:
+            known = replace(known, others=(*known.others, self._measure(query)))
+        return self._with(self.plan.add(query, name, known))
+
+    def remove(self, name: str) -> Self:
+        """Return the matches of the other queries, under the plans that they have.
+
+        Raises:
+            PlanError: There is no query of that name, or no other.
+        """
+        if self.plan is not None:
+            return self._with(self.plan.remove(name))
+        if name not in self.names:
+            raise PlanError.unknown(f"there is no query '{name}'", name, self.names)
+        if len(self) == 1:
+            raise PlanError(f"'{name}' is the only query", expected="one that stays")
+        rest = [plan for own, plan in zip(self.names, self.plans, strict=True) if own != name]
+        queries = zip(self.names, self.queries, strict=True)
+        return self._of({own: query for own, query in queries if own != name}, rest)
+
+    def _with(self, plan: SharedPlan) -> Self:
+        return self._of(dict(zip(plan.names, plan.queries, strict=True)), plan)
+
+    def _of(self, queries: Mapping[str, Query], plans: SharedPlan | Sequence[Plan]) -> Self:
+        return type(self)(
+            self.stream,
+            queries,
+            plans,
+            self._measure,
+            limit=self.limit,
+            sets=self.sets,
+            share=self._share,
+            **self.options,
+        )
+
+    def counts(self) -> pd.Series[int]:
+        """Return the number of matches of each query, by its name.
+
+        Raises:
+            LimitError: There are more sets to be tried for that than can be.
+        """
+        if self._counted is None:
+            self._counted = self._count()
+        most = self.limit
+        numbers = [n if most is None else min(n, most) for n in self._counted[0]]
+        return pd.Series(numbers, index=pd.Index(self.names, name=PATTERN), name="matches")
+
+    @typed
+    def explain(self, *, anew: bool = False) -> SharedExplanation:
+        """Return what each step did, those that several queries share once.
+
+        Args:
+            anew: Make another run in any case.
+        """
+        if anew or self._counted is None:
+            self._counted = self._count()
+        rows: list[SharedStep] = []
+        for group, counters in zip(self.groups, self._counted[1], strict=True):
+            for node in group.query.forest:
+                rows += _steps(node, group, counters, self.names, 0)
+        return SharedExplanation(tuple(rows), len(self))
+
+    def __repr__(self) -> str:
+        return f"{self.title}\n{text_table(_HEAD, self._rows(), left=3)}"
+
+    def _repr_html_(self) -> str:
+        return html_output(html_table(_HEAD, self._rows(), self.title, left=3))
+
+    @property
+    def title(self) -> str:
+        """What this is, in a few words."""
+        return f"Matches of {len(self)} {'query' if len(self) == 1 else 'queries'}"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        shared = _shared_with(self.groups)
+        return [
+            (
+                name,
+                "; ".join(map(str, plan.branches)),
+                ", ".join(self.names[q] for q in sorted(shared[number])) or "-",
+                "-" if self._counted is None else whole(self._counted[0][number]),
+            )
+            for number, (name, plan) in enumerate(zip(self.names, self.plans, strict=True))
+        ]
+
+
+_HEAD = ("query", "plan", "shares steps with", "matches")
+
+
+def _shared_with(groups: Sequence[Group]) -> dict[int, set[int]]:
+    """Return for each query those that it has steps in common with."""
+    shared: dict[int, set[int]] = {q: set() for group in groups for q in group.of}
+    for group in groups:
+        waiting = [node for node in group.query.forest if isinstance(node, Prefix)]
+        while waiting:
+            node = waiting.pop()
+            queries = {group.of[number] for number in node.members}
+            for q in queries:
+                shared[q] |= queries - {q}
+            waiting += [child for child in node.children if isinstance(child, Prefix)]
+    return shared
+
+
+class SeveralMatches(SeveralResults[Matches]):
+    """The matches of several queries in a local stream, each under its name or number."""
+
+    def __init__(
+        self, stream: Stream, queries: Mapping[str, Query], *args: Any, **options: Any
+    ) -> None:
+        super().__init__(stream, queries, *args, **options)
+        read = {name for group in self.groups for name in group.query.attributes}
+        columns = stream.columns(sorted(read))
+        # Rows are taken from it for each query.
+        self._columns = replace(columns, source=columns.source.combine_chunks())
+        report(columns, *self.queries)
+
+    @property
+    def _slice_rows(self) -> int | None:
+        return self.options.get("slice_rows")
+
+    def _find(self, number: int) -> Matches:
+        return Matches(
+            self.stream,
+            self.queries[number],
+            self.plans[number],
+            limit=self.limit,
+            sets=self.sets,
+            slice_rows=self._slice_rows,
+            columns=self._columns,
+        )
+
+    def _count(self) -> tuple[Sequence[int], Sequence[Counters]]:
+        sizes = [0] * len(self)
+        counters = []
+        for group in self.groups:
+            detector = Detector(group.query, slice_rows=self._slice_rows)
+            for program, block in detector.count(self._columns):
+                sizes[group.of[program]] += block.size
+            counters.append(detector.counters)
+        return sizes, counters
+
+    @cached_property
+    def together(self) -> MatchesTogether:
+        """The matches of all queries, with the name of the query in the column `pattern`."""
+        return MatchesTogether(self)
+
+    def blocks(self, *, limited: bool) -> Iterator[tuple[int, tuple[str, ...], Block]]:
+        """Yield the number of a query, the variables that are bound, and some of its matches."""
+        for group in self.groups:
+            detector = Detector(group.query, slice_rows=self._slice_rows)
+            for program, block in detector.matches(self._columns, limited=limited):
+                yield group.of[program], group.query.programs[program].variables, block
+
+
+class MatchesTogether(Rows):
+    """The matches of several queries as one table.
+
+    There is a column for each variable of any query, null where the query of a match has none of
+    that name; a list of events where it is a Kleene variable of any of them.
+
+    Args:
+        several: The queries.
+    """
+
+    def __init__(self, several: SeveralMatches) -> None:
+        self._several = several
+        source = several.stream.source
+        self._file = source if isinstance(source, Path) else None
+        merged: dict[str, pa.Field] = {}
+        ends: list[pa.Field] = []
+        for matches in several:
+            *fields, start, end = matches.schema
+            ends = [start, end]
+            for field in fields:
+                known = merged.get(field.name)
+                if known is None or pa.types.is_list(field.type):
+                    merged[field.name] = field
+        names = pa.dictionary(pa.int32(), pa.string())
+        self._schema = pa.schema([pa.field(PATTERN, names), *merged.values(), *ends])
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns: `pattern`, one for each variable, `match_start` and `match_end`."""
+        return self._schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the matches as record batches, in no particular order.
+
+        Raises:
+            LimitError: There are more sets to choose than could be written, and no `limit`.
+        """
+        several = self._several
+        names = pa.array(several.names, pa.string())
+        left: dict[int, int | None] = dict.fromkeys(range(len(several)), several.limit)
+        writers = [matches.writer() for matches in several]
+        for q, bound, block in several.blocks(limited=several.limit is not None):
+            if left[q] == 0:
+                continue
+            for batch in writers[q].batches(block, bound):
+                most = left[q]
+                part = batch if most is None else batch.slice(0, most)
+                if most is not None:
+                    left[q] = most - len(part)
+                if len(part):
+                    yield self._with_name(part, q, names)
+            if all(most == 0 for most in left.values()):
+                return
+
+    def count(self) -> int:
+        """Return the number of matches of all queries."""
+        return int(self._several.counts().sum())
+
+    @typed
+    def head(self, n: int = 5) -> pd.DataFrame:
+        """Return some `n` matches, those that are found first."""
+        check_range("n", n, 0)
+        return frame_of(self._first(n), self.schema, self._room("a DataFrame"))
+
+    def _first(self, n: int) -> Iterator[pa.RecordBatch]:
+        for batch in self.batches():
+            if n <= 0:
+                return
+            yield batch.slice(0, n)
+            n -= len(batch)
+
+    def _with_name(self, batch: pa.RecordBatch, q: int, names: pa.Array) -> pa.RecordBatch:
+        """Return matches of one query with the columns of all."""
+        codes = pa.array([q] * len(batch), pa.int32())
+        columns = [pa.DictionaryArray.from_arrays(codes, names)]
+        for field in list(self._schema)[1:]:
+            place = batch.schema.get_field_index(field.name)
+            if place < 0:
+                columns.append(pa.nulls(len(batch), field.type))
+            elif pa.types.is_list(field.type) and not pa.types.is_list(batch.column(place).type):
+                columns.append(_alone(batch.column(place), field.type))
+            else:
+                columns.append(batch.column(place))
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _room(self, form: str) -> Room:
+        return Room("matches", form, expected.INSTEAD, self._expected)
+
+    def _expected(self) -> Expected | None:
+        forecasts = [matches.forecast() for matches in self._several]
+        known = [forecast for forecast in forecasts if forecast is not None]
+        if len(known) < len(forecasts):
+            return None
+        rows = sum(forecast.rows for forecast in known)
+        doubt = max(forecast.doubt for forecast in known)
+        return Expected(rows, doubt, f"{whole(round(rows))} matches are expected")
+
+    def __repr__(self) -> str:
+        return f"{self._several.title} together: to_pandas(), to_arrow(), write_parquet(path)"
+
+
+def _alone(events: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return events as lists of one, null where there is none."""
+    there = events.is_valid().to_numpy(zero_copy_only=False)
+    starts = [0, *there.cumsum().tolist()]
+    offsets = pa.array(starts, pa.int32())
+    lists = pa.ListArray.from_arrays(offsets, events.drop_null(), type=kind)
+    return pa.ListArray.from_buffers(
+        kind,
+        len(events),
+        [pa.array(there.tolist()).buffers()[1], lists.buffers()[1]],
+        children=[lists.values],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SharedStep:
+    """One step of one query, or of several that have it in common.
+
+    Attributes:
+        queries: The names of those that have it.
+        step: The variable that it binds, as the first of these calls it.
+        depth: How many steps there are before it.
+        candidates: Pairs of a partial match and an event that were looked at.
+        survivors: Partial matches that came out.
+        removed: Partial matches that an event under NOT ruled out; not among the survivors.
+        seconds: Time spent in the step.
+    """
+
+    queries: tuple[str, ...]
+    step: str
+    depth: int
+    candidates: int
+    survivors: int
+    removed: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SharedExplanation(Printed):
+    """What the steps of several queries did; prints as a table, has an HTML repr and a pandas twin.
+
+    Attributes:
+        steps: Each after those that it goes on from.
+        queries: How many queries there are.
+    """
+
+    steps: tuple[SharedStep, ...]
+    queries: int
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row for each step; `queries` are tuples of names."""
+        names = SharedStep.__slots__
+        return pd.DataFrame([{name: getattr(s, name) for name in names} for s in self.steps])
+
+    def __str__(self) -> str:
+        return f"{self._title()}\n{text_table(_STEP_HEAD, self._rows('  '), left=2)}"
+
+    def _repr_html_(self) -> str:
+        rows = self._rows("\N{NO-BREAK SPACE}" * 2)
+        return html_output(html_table(_STEP_HEAD, rows, self._title(), left=2))
+
+    def _title(self) -> str:
+        common = sum(len(step.queries) > 1 for step in self.steps)
+        return f"{self.queries} queries, {len(self.steps)} steps, {common} of them shared"
+
+    def _rows(self, indent: str) -> list[tuple[str, ...]]:
+        return [
+            (
+                indent * step.depth + step.step,
+                _some(step.queries),
+                whole(step.candidates),
+                whole(step.survivors),
+                whole(step.removed) if step.removed else "",
+                f"{step.seconds:.3f}",
+            )
+            for step in self.steps
+        ]
+
+
+_STEP_HEAD = ("step", "queries", "candidates", "survivors", "removed by NOT", "seconds")
+
+
+def _some(names: Sequence[str], most: int = 4) -> str:
+    """Return some names, and how many more there are."""
+    text = ", ".join(map(name_text, names[:most]))
+    return text if len(names) <= most else f"{text} and {len(names) - most} more"
+
+
+def _steps(
+    node: Node, group: Group, counters: Counters, names: Sequence[str], begin: int
+) -> Iterator[SharedStep]:
+    """Yield the steps of a node and of what goes on from it."""
+    if isinstance(node, Prefix):
+        members, lead, end = node.members, node.lead, node.length
+    else:
+        members, lead, end = (node.number,), node.number, len(counters[node.number])
+    queries = tuple(dict.fromkeys(names[group.of[number]] for number in members))
+    for depth, counted in enumerate(counters[lead][begin:end], begin):
+        yield _step(counted, queries, depth)
+    if isinstance(node, Prefix):
+        for child in node.children:
+            yield from _steps(child, group, counters, names, end)
+
+
+def _step(counted: StepCounters, queries: tuple[str, ...], depth: int) -> SharedStep:
+    return SharedStep(
+        queries,
+        counted.variable,
+        depth,
+        counted.candidates,
+        counted.survivors,
+        counted.removed,
+        counted.seconds,
+    )

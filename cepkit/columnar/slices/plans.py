@@ -1,0 +1,118 @@
+"""A plan for each slice: what says under which plan a slice is run, and what is kept of that.
+
+A slice finds its matches from events alone, so it may run under any plan, whatever ran before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.columnar.slices.counters import Counters, StepCounters, counters_for
+from cepkit.plan.nodes import BranchPlan
+from cepkit.stream.columns import EventColumns
+
+Branches: TypeAlias = tuple[BranchPlan, ...]
+"""The plan of a query: one for each of its branches."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SlicePlan:
+    """The plan of one slice.
+
+    Attributes:
+        query: The query, compiled under it; None: it is what the detector runs anyway.
+        branches: The plan.
+        rates: The rates of the variables by which it was chosen.
+        why: Why it was planned anew, in words; "": by these rates.
+    """
+
+    query: CompiledQuery | None
+    branches: Branches
+    rates: Mapping[str, float]
+    why: str = ""
+
+
+class SlicePlans(Protocol):
+    """What says under which plan each slice of a stream is run."""
+
+    def least_rows(self, columns: EventColumns) -> int:
+        """Return how many events slices of this stream, or of this part of it, have at least."""
+        ...
+
+    def __call__(self, columns: EventColumns, first: int, end: int) -> SlicePlan:
+        """Return the plan of the slice that owns these rows; the same whenever it is asked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SliceRun:
+    """What one slice did.
+
+    Attributes:
+        first: The time of its first event, in microseconds.
+        last: That of its last one.
+        events: How many it owns.
+        branches: The plan that it ran.
+        rates: The rates by which that was chosen.
+        why: Why it was planned anew; see `SlicePlan`.
+        candidates: Pairs of a partial match and an event that it looked at.
+        partial_matches: What came out of its steps, matches included.
+    """
+
+    first: int
+    last: int
+    events: int
+    branches: Branches
+    rates: Mapping[str, float]
+    why: str
+    candidates: int
+    partial_matches: int
+
+
+@dataclass(slots=True)
+class SliceWork:
+    """The work of a run whose slices have plans of their own.
+
+    Attributes:
+        counters: For each plan those of its steps.
+        slices: What each slice did, in the order in which they were run.
+    """
+
+    counters: dict[Branches, Counters] = field(default_factory=dict)
+    slices: list[SliceRun] = field(default_factory=list)
+
+    def of(self, branches: Branches, query: CompiledQuery) -> Counters:
+        """Return the counters of a plan, at zero where it has not run yet."""
+        if branches not in self.counters:
+            self.counters[branches] = counters_for(query.programs)
+        return self.counters[branches]
+
+    def add(self, other: SliceWork) -> None:
+        """Add the work of other slices."""
+        for branches, counters in other.counters.items():
+            if branches not in self.counters:
+                self.counters[branches] = tuple(
+                    tuple(StepCounters(step.variable) for step in steps) for steps in counters
+                )
+            for steps, more in zip(self.counters[branches], counters, strict=True):
+                for step, counted in zip(steps, more, strict=True):
+                    step.add(counted)
+        self.slices += other.slices
+
+    @property
+    def matches(self) -> int:
+        """How many matches were found."""
+        return sum(steps[-1].survivors for each in self.counters.values() for steps in each)
+
+
+Work: TypeAlias = Counters | SliceWork
+"""What a run did: of one plan, or of the plans of its slices."""
+
+
+def total(counters: Counters) -> tuple[int, int]:
+    """Return the candidates and the partial matches of all steps."""
+    steps = [step for branch in counters for step in branch]
+    return sum(s.candidates for s in steps), sum(s.survivors for s in steps)

@@ -1,0 +1,75 @@
+"""Several queries as few: those whose slices are cut alike are run as one.
+
+Queries that are run together share what their programs begin with (`compile/forest.py`), and what
+they look up in a slice. Under skip-till-next-match an event is taken by one query without regard to
+the others: such a query runs by itself, over the same columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from cepkit.columnar.compile.forest import Leaf, forest_of
+from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.columnar.slices.cutting import cutting_clock
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Queries that are run as one.
+
+    Attributes:
+        query: The programs of all of them.
+        of: For each program the number of its query.
+    """
+
+    query: CompiledQuery
+    of: tuple[int, ...]
+
+    def programs_of(self, query: int) -> Iterator[int]:
+        """Yield the numbers of the programs of a query."""
+        return (number for number, one in enumerate(self.of) if one == query)
+
+
+def grouped(
+    queries: Sequence[CompiledQuery],
+    *,
+    share: bool = True,
+    pools: Sequence[Sequence[int]] | None = None,
+) -> tuple[Group, ...]:
+    """Return queries in as few groups as can be.
+
+    Args:
+        queries: The queries, all with the same choice of sets.
+        share: Whether they share what they begin with; what they look up they do in any case.
+        pools: For each query and branch with which others it may share, as a shared plan says.
+    """
+    alike: dict[Hashable, list[int]] = {}
+    for number, query in enumerate(queries):
+        alike.setdefault(_cut(query, number), []).append(number)
+    groups = []
+    for members in alike.values():
+        programs = tuple(program for q in members for program in queries[q].programs)
+        branches = tuple(branch for q in members for branch in queries[q].branches)
+        of = tuple(q for q in members for _ in queries[q].programs)
+        if len(members) == 1:
+            groups.append(Group(queries[members[0]], of))
+            continue
+        own = None if pools is None else [pool for q in members for pool in pools[q]]
+        leaves = tuple(map(Leaf, range(len(programs))))
+        forest = forest_of(programs, own, whole=True) if share else leaves
+        first = queries[members[0]]
+        query = replace(first, branches=branches, programs=programs, forest=forest)
+        groups.append(Group(query, of))
+    return tuple(groups)
+
+
+def _cut(query: CompiledQuery, number: int) -> Hashable:
+    """Return what queries must have in common to be cut into the same slices."""
+    if query.in_turn:
+        return number
+    clock, window = cutting_clock(query.programs)
+    clocks = frozenset(clock for program in query.programs for clock in program.clocks)
+    partition = query.programs[0].partition_by if "place" in clocks else ()
+    return clock, window is None, clocks, partition

@@ -1,0 +1,34 @@
+"""Several patterns at once: what they have in common, and plans that share it.
+
+After *Real-Time Multi-Pattern Detection over Event Streams* (MULTI), a published patent
+application, US 2022/0091909 A1: multi-pattern graphs, prefix-shared orders (MPT), shared trees
+(MPM) and local search over them. Ours are the greedy merge, which is the default, best responses,
+integer prices, the price of handing rows over, and windows that share apart. With `share="none"`
+nothing of it is used: every pattern has its own plan.
+"""
+
+from cepkit.sharing import printer as printer  # registers how shared plans print
+from cepkit.sharing.choose import SHARES, share_plans
+from cepkit.sharing.compare import ComparedSharing, SharingComparison, compare_shared_plans
+from cepkit.sharing.graph import CommonPattern, PatternGraph, pattern_graph
+from cepkit.sharing.searches import SEARCHES, SharingObserved, SharingObserver, SharingSearch
+from cepkit.sharing.shared_plan import NodeUser, SharedNode, SharedPlan
+
+__all__ = [
+    "SEARCHES",
+    "SHARES",
+    "CommonPattern",
+    "ComparedSharing",
+    "NodeUser",
+    "PatternGraph",
+    "SharedNode",
+    "SharedPlan",
+    "SharingComparison",
+    "SharingObserved",
+    "SharingObserver",
+    "SharingSearch",
+    "compare_shared_plans",
+    "pattern_graph",
+    "printer",
+    "share_plans",
+]

@@ -1,0 +1,100 @@
+"""A shared plan for several queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cepkit.costs.contract import CostModel
+from cepkit.costs.work import WORK
+from cepkit.errors import PlanError
+from cepkit.pattern.query import Query
+from cepkit.sharing.names import named
+from cepkit.sharing.parts import WORTH, Part, Share, alone_costs, known_statistics, prepared_part
+from cepkit.sharing.plan_graph import Mode, PlanGraph
+from cepkit.sharing.searches import SEARCHES, SharingObserver, SharingSearch
+from cepkit.sharing.shared_plan import SharedPlan, assembled
+from cepkit.sharing.start import own_plans
+from cepkit.statistics.model import Statistics
+
+SHARES: tuple[Share, ...] = ("auto", "none", "prefix", "tree")
+_LEAST_FOR_TREES = 4
+_WANTED: tuple[tuple[Mode, bool], ...] = (("order", False), ("tree", True))
+
+
+def share_plans(
+    queries: Sequence[Query] | Mapping[str, Query],
+    statistics: Statistics,
+    share: Share = "auto",
+    search: str | SharingSearch = "greedy-merge",
+    cost: CostModel = WORK,
+    observe: SharingObserver | None = None,
+) -> SharedPlan:
+    """Return a plan for each of several queries, made to share what they have in common.
+
+    Args:
+        queries: The queries, by name or with their numbers as names.
+        statistics: What is known of the stream, of all of them.
+        share: What plans may share. "prefix": orders that begin alike; "tree": subtrees;
+            "none": nothing, each has its best order; "auto": prefixes, and subtrees where these
+            promise to halve the work.
+        search: A name of the shelf, or a search with settings of its own.
+        cost: The cost model: one of work or of partial matches.
+        observe: Called with where the search stands.
+
+    Raises:
+        PatternError: There is no query.
+        PlanError: There is no such search, or no such way of sharing.
+        StatisticsError: The statistics lack an event or a condition of a query.
+        LimitError: The search is exact, and there are too many queries for it.
+    """
+    if share not in SHARES:
+        raise PlanError.unknown(f"share='{share}'", share, SHARES)
+    picked = SEARCHES.pick(search)
+    names, listed = named(queries)
+    known = known_statistics(listed, statistics)
+    whole = SharedPlan(
+        names, listed, (), (), (), 0.0, 0.0, share, "none" if share == "none" else picked.name,
+        cost, statistics,
+    )  # fmt: skip
+    return assembled(whole, _parts(listed, known, share, picked, cost, observe))
+
+
+def _parts(
+    queries: Sequence[Query],
+    known: Sequence[Statistics],
+    share: Share,
+    search: SharingSearch,
+    cost: CostModel,
+    observe: SharingObserver | None,
+) -> list[Part]:
+    def searched(part: Part) -> Part:
+        part.choices = dict(search.search(part.prepared, observe))
+        return part
+
+    if share == "tree":
+        return [searched(prepared_part(queries, known, cost, "tree"))]
+    orders = prepared_part(queries, known, cost, "order")
+    if share == "none":
+        orders.choices = own_plans(orders.prepared, shared=False)
+        return [orders]
+    sizes = (sharer.size for sharer in orders.prepared.workload.sharers)
+    if share == "prefix" or max(sizes) < _LEAST_FOR_TREES:
+        return [searched(orders)]
+    trees = prepared_part(queries, known, cost, "tree")
+    pays = [
+        tree * WORTH < order
+        for tree, order in zip(alone_costs(trees), alone_costs(orders), strict=True)
+    ]
+    parts = [
+        searched(prepared_part(queries, known, cost, mode, numbers))
+        for mode, wanted in _WANTED
+        if (numbers := [i for i, pay in enumerate(pays) if pay is wanted])
+    ]
+    total = sum(PlanGraph(part.prepared, part.choices).cost for part in parts)
+    # Sharing takes some tenths off: what is dearer before is not searched.
+    begun = PlanGraph(trees.prepared, own_plans(trees.prepared)).cost
+    if all(pays) or begun >= total:
+        return parts
+    searched(trees)
+    pay = PlanGraph(trees.prepared, trees.choices).cost * WORTH < total
+    return [trees] if pay else parts

@@ -1,0 +1,136 @@
+"""The queries of a shared plan by the kind of their plans: orders, or trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, cast
+
+from cepkit.costs.contract import CostModel
+from cepkit.errors import CepkitError
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, TreePlan
+from cepkit.plan.nodes import Tree as NamedTree
+from cepkit.sharing.local import Tree
+from cepkit.sharing.plan_graph import Choice, Mode, PlanGraph, Planned, Prepared
+from cepkit.sharing.responses import respond
+from cepkit.sharing.start import alone, own_plans
+from cepkit.sharing.workload import Places, Sharer, Workload
+from cepkit.statistics.model import Statistics
+
+Share: TypeAlias = Literal["auto", "none", "prefix", "tree"]
+
+WORTH = 2
+"""A tree writes down what its subtrees find; it must promise to divide the work by so much."""
+
+
+@dataclass(slots=True)
+class Part:
+    """Queries whose plans are of one kind.
+
+    Attributes:
+        queries: Their numbers.
+        prepared: Them alone, with their prices.
+        choices: The plans of their branches, by the numbers of the sharers of `prepared`.
+    """
+
+    queries: tuple[int, ...]
+    prepared: Prepared
+    choices: dict[int, Choice] = field(default_factory=dict)
+
+    @property
+    def sharers(self) -> Iterator[tuple[Sharer, int, int]]:
+        """The branches with the number of the query, and that of the branch in it."""
+        before = -1
+        branch = 0
+        for sharer in self.prepared.workload.sharers:
+            branch = branch + 1 if sharer.query == before else 0
+            before = sharer.query
+            yield sharer, self.queries[sharer.query], branch
+
+    def respond(self, query: int, *, share: bool) -> None:
+        """Give the branches of a query that has no plan their cheapest ones beside all others."""
+        graph = PlanGraph(self.prepared, self.choices)
+        own = own_plans(self.prepared, shared=share)
+        for sharer, number, _ in self.sharers:
+            if number == query:
+                graph.put(sharer.number, own[sharer.number])
+                if share:
+                    respond(graph, sharer.number)
+        self.choices = dict(graph.choices)
+
+
+def known_statistics(queries: Sequence[Query], statistics: Statistics) -> list[Statistics]:
+    """Return the statistics of each query; an error says which one they do not know."""
+    known = []
+    for number, query in enumerate(queries, 1):
+        try:
+            known.append(statistics.of(query))
+        except CepkitError as error:
+            error.about = f"pattern {number} of {len(queries)}"
+            raise
+    return known
+
+
+def prepared_part(
+    queries: Sequence[Query],
+    statistics: Sequence[Statistics],
+    cost: CostModel,
+    mode: Mode,
+    numbers: Sequence[int] | None = None,
+) -> Part:
+    """Return some of the queries, all by default, as a part without plans."""
+    chosen = tuple(range(len(queries)) if numbers is None else numbers)
+    workload = Workload.of([queries[i] for i in chosen], [statistics[i] for i in chosen])
+    return Part(chosen, Prepared(workload, cost, mode))
+
+
+def alone_costs(part: Part) -> list[int]:
+    """Return for each query of a part what its best plan costs by itself."""
+    prepared = part.prepared
+    costs = [0] * len(part.queries)
+    for sharer in prepared.workload.sharers:
+        graph = PlanGraph(prepared, {sharer.number: Choice(prepared.best(sharer), alone(sharer))})
+        costs[sharer.query] += graph.cost
+    return costs
+
+
+def places_of(plan: BranchPlan, sharer: Sharer) -> Planned:
+    """Return the plan of a branch over places."""
+    at = {variable: place for place, variable in enumerate(sharer.said.variables)}
+
+    def tree(node: NamedTree) -> Tree:
+        return at[node] if isinstance(node, str) else (tree(node.left), tree(node.right))
+
+    if isinstance(plan, OrderPlan):
+        return tuple(at[variable] for variable in plan.order)
+    return tree(plan.root)
+
+
+def branch_plan(plan: Planned, sharer: Sharer, mode: Mode) -> BranchPlan:
+    """Return a plan over places by the names of a branch; a single variable is on the right."""
+    names = sharer.said.variables
+
+    def tree(node: Tree) -> NamedTree:
+        if isinstance(node, int):
+            return names[node]
+        left, right = sorted(node, key=lambda side: isinstance(side, int))
+        return Pair(tree(left), tree(right))
+
+    if mode == "order":
+        return OrderPlan(tuple(names[place] for place in cast("Places", plan)))
+    return TreePlan(tree(cast("Tree", plan)))
+
+
+def mode_of(query: Query, statistics: Statistics, cost: CostModel, share: Share) -> Mode:
+    """Return the kind of plan that a query gets: a tree where that divides its work by `WORTH`."""
+    if share != "auto":
+        return "tree" if share == "tree" else "order"
+    if max(len(branch.variables) for branch in normal_form(query)) < 4:
+        return "order"
+    order, tree = (
+        sum(alone_costs(prepared_part([query], [statistics], cost, mode)))
+        for mode in ("order", "tree")
+    )
+    return "tree" if tree * WORTH < order else "order"

@@ -1,0 +1,380 @@
+"""The plans of several branches as one graph, in which equal nodes are there once.
+
+In a graph of orders (MPT) a node is a whole path of steps, in one of trees (MPM) a tree without
+left and right. A node's window is the largest of those who use it; those with a smaller one filter
+its rows by their span. To add or to remove a plan of n variables changes n nodes and what is handed
+between them, and returns the difference of cost: exact, as prices are integers.
+
+    cost = sum over nodes of step(node at its window)
+         + rows of a node, handed to each user but the first, and filtered for smaller windows
+
+Branches share inside a pool only. `COMMON` is for all; that of a window for those who have just
+this window, since a row of a large window may cost those with a small one more than it saves; that
+of one branch is not shared.
+
+Source: MPT and MPM of MULTI; integers, pools and the price of handing over are ours.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Literal, TypeAlias, cast
+
+from cepkit.costs.contract import CostModel
+from cepkit.pattern.canonical import MOST_ARRANGEMENTS
+from cepkit.sharing.local import Local, Tree, mask_of, nodes_of, renamed
+from cepkit.sharing.prices import HAND_OVER, SPAN_FILTER, Prices
+from cepkit.sharing.workload import Form, Places, Sharer, Workload
+
+Mode: TypeAlias = Literal["order", "tree"]
+
+Planned: TypeAlias = "Places | Tree"
+"""The places of a branch in an order, or a tree over them: which of the two, a mode says."""
+
+COMMON = 0
+"""The pool in which all windows share."""
+
+_HANDED, _FILTERED = int(HAND_OVER), int(SPAN_FILTER)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How one branch is planned.
+
+    Attributes:
+        plan: Its variables in an order, or a tree over them.
+        pool: With whom it may share.
+    """
+
+    plan: Planned
+    pool: int = COMMON
+
+    @property
+    def order(self) -> Places:
+        """The plan, of which it is known that it is an order."""
+        return cast("Places", self.plan)
+
+    @property
+    def tree(self) -> Tree:
+        """The plan, of which it is known that it is a tree."""
+        return cast("Tree", self.plan)
+
+
+Changes: TypeAlias = Mapping[int, Choice]
+"""New choices of sharers, by their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A node as a branch sees it.
+
+    Attributes:
+        node: Its number.
+        left: The variables of what it is made of; empty for a leaf.
+        right: The others.
+        sources: The nodes that it is made of.
+    """
+
+    node: int
+    left: int
+    right: int
+    sources: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Held:
+    """A node that is in use: by whom, and at what price.
+
+    Attributes:
+        windows: The windows of its users, and how many have each.
+        window: The largest of them.
+        ends: The windows of those whose plan ends here.
+        takers: The windows of the nodes that are made of it.
+        several: Whether it has several variables, so that there are rows to hand over.
+        cost: What it costs at present.
+    """
+
+    several: bool
+    windows: Counter[int] = field(default_factory=Counter)
+    window: int = -1
+    ends: Counter[int] = field(default_factory=Counter)
+    takers: Counter[int] = field(default_factory=Counter)
+    cost: int = 0
+
+
+class Prepared:
+    """A workload with its prices: what all graphs and searches over it share.
+
+    Args:
+        workload: The branches.
+        cost: The cost model.
+        mode: Orders or trees.
+
+    Attributes:
+        trees: The trees of each sub-pattern in each pool that have been looked at, by their nodes;
+            their leaves are places of the form.
+    """
+
+    def __init__(self, workload: Workload, cost: CostModel, mode: Mode) -> None:
+        self.workload = workload
+        self.cost = cost
+        self.mode = mode
+        self._prices: dict[tuple[int, int], Prices] = {}
+        self._locals: dict[int, Local] = {}
+        self._nodes: dict[object, int] = {}
+        self._paths: dict[tuple[int, Choice], tuple[Made, ...]] = {}
+        self._tree_forms: dict[tuple[int, int, Tree], tuple[int, tuple[Places, ...]]] = {}
+        self._said: dict[tuple[int, Places], object] = {}
+        self.trees: dict[tuple[Form, int], dict[int, Tree]] = {}
+        self._step_prices: dict[tuple[int, int], int] = {}
+        self._row_prices: dict[tuple[int, int], int] = {}
+
+    def prices(self, sharer: Sharer, window: int | None = None) -> Prices:
+        """Return the prices of a branch at a window; None for its own."""
+        key = sharer.number, sharer.window if window is None else window
+        if key not in self._prices:
+            self._prices[key] = Prices(sharer, key[1], self.cost)
+        return self._prices[key]
+
+    def local(self, sharer: Sharer) -> Local:
+        """Return the local planner of a branch."""
+        if sharer.number not in self._locals:
+            self._locals[sharer.number] = Local(sharer.size, self.prices(sharer))
+        return self._locals[sharer.number]
+
+    def best(self, sharer: Sharer) -> Planned:
+        """Return the best plan of a branch by itself."""
+        local = self.local(sharer)
+        return local.order if self.mode == "order" else local.tree
+
+    def step_price(self, sharer: Sharer, made: Made, window: int) -> int:
+        """Return what a node costs at a window: the same for all who use it."""
+        key = made.node, window
+        known = self._step_prices.get(key)
+        if known is None:
+            known = self.prices(sharer, window).step(made.left, made.right)
+            self._step_prices[key] = known
+        return known
+
+    def row_price(self, sharer: Sharer, made: Made, window: int) -> int:
+        """Return what it costs to touch each row of a node once."""
+        key = made.node, window
+        known = self._row_prices.get(key)
+        if known is None:
+            known = self.prices(sharer, window).rows(made.left | made.right)
+            self._row_prices[key] = known
+        return known
+
+    def path(self, sharer: Sharer, choice: Choice) -> tuple[Made, ...]:
+        """Return the nodes of a plan; what a node is made of comes before it."""
+        key = sharer.number, choice
+        known = self._paths.get(key)
+        if known is None:
+            if self.mode == "order":
+                nodes = self._prefixes(sharer, choice.order, choice.pool)
+            else:
+                nodes = self._subtrees(sharer, choice.tree, choice.pool)
+            known = self._paths[key] = tuple(nodes)
+        return known
+
+    def _prefixes(self, sharer: Sharer, order: Places, pool: int) -> Iterator[Made]:
+        at: int | None = None
+        bound = 0
+        for length, place in enumerate(order, 1):
+            node = self._number(self.prefix_key(at, sharer, pool, order[:length]))
+            yield Made(node, bound, 1 << place, () if at is None else (at,))
+            at, bound = node, bound | 1 << place
+
+    def prefix_key(
+        self, parent: int | None, sharer: Sharer, pool: int, prefix: Places
+    ) -> tuple[object, ...]:
+        """Return what tells a node of an order from others: its parent and its last step."""
+        said = self._said.get((sharer.number, prefix))
+        if said is None:
+            *bound, new = prefix
+            mask = sum(1 << place for place in bound)
+            said = (
+                sharer.events[new],
+                tuple(sharer.pairs[place][new] for place in bound),
+                _new_texts(sharer, (mask, 1 << new), prefix),
+            )
+            self._said[sharer.number, prefix] = said
+        return ((sharer.family, pool) if parent is None else parent, said)
+
+    def known(self, key: object) -> int | None:
+        """Return the number of a node, None where it never was in use."""
+        return self._nodes.get(key)
+
+    def _number(self, key: object) -> int:
+        return self._nodes.setdefault(key, len(self._nodes))
+
+    def arrangements(self, sharer: Sharer, choice: Choice) -> list[Places]:
+        """Return for each node of a path its variables, in an order that is one for all users."""
+        if self.mode == "order":
+            return [choice.order[: i + 1] for i in range(sharer.size)]
+        return [self.tree_form(sharer, tree, choice.pool)[1][0] for tree in nodes_of(choice.tree)]
+
+    def _subtrees(self, sharer: Sharer, tree: Tree, pool: int) -> Iterator[Made]:
+        for each in nodes_of(tree):
+            node, _ = self.tree_form(sharer, each, pool)
+            if isinstance(each, int):
+                yield Made(node, 0, 1 << each, ())
+            else:
+                sources = tuple(self.tree_form(sharer, side, pool)[0] for side in each)
+                yield Made(node, mask_of(each[0]), mask_of(each[1]), sources)
+
+    def tree_form(self, sharer: Sharer, tree: Tree, pool: int) -> tuple[int, tuple[Places, ...]]:
+        """Return the number of the node of a tree, and its leaves in the orders that are alike."""
+        key = sharer.number, pool, tree
+        known = self._tree_forms.get(key)
+        if known is None:
+            known = self._tree_forms[key] = self._tree_form(sharer, tree, pool)
+        return known
+
+    def _tree_form(self, sharer: Sharer, tree: Tree, pool: int) -> tuple[int, tuple[Places, ...]]:
+        if isinstance(tree, int):
+            said = _new_texts(sharer, (0, 1 << tree), (tree,))
+            number = self._number((sharer.family, pool, sharer.events[tree], said))
+            return number, ((tree,),)
+        sides = [(*self.tree_form(sharer, side, pool), mask_of(side)) for side in tree]
+        sides.sort(key=lambda side: side[0])
+        ways = [sides, sides[::-1]] if sides[0][0] == sides[1][0] else [sides]
+        least: tuple[object, ...] | None = None
+        alike: list[Places] = []
+        for (_, firsts, one), (_, seconds, other) in ways:
+            for first, second in product(firsts, seconds):
+                said = (
+                    tuple(sharer.pairs[x][y] for x in first for y in second),
+                    _new_texts(sharer, (one, other), first + second),
+                )
+                if least is None or said < least:
+                    least, alike = said, []
+                if said == least and len(alike) < MOST_ARRANGEMENTS:
+                    alike.append(first + second)
+        number = self._number((sides[0][0], sides[1][0], least))
+        form, places = sharer.form(mask_of(tree))
+        at = {place: i for i, place in enumerate(places)}
+        self.trees.setdefault((form, pool), {}).setdefault(number, renamed(tree, at))
+        return number, tuple(alike)
+
+
+def _new_texts(sharer: Sharer, sides: tuple[int, int], arrangement: Places) -> tuple[object, ...]:
+    """Return what is said of three or more variables that becomes known where two sets meet."""
+    left, right = sides
+    if not sharer.said.wider:
+        return ()
+    at = {sharer.said.variables[place]: i for i, place in enumerate(arrangement)}
+    return tuple(
+        sorted(
+            item.text(sharer.said.branch, at)
+            for among, item in sharer.said.wider
+            if among & ~(left | right) == 0 and among & ~left and among & ~right
+        )
+    )
+
+
+class PlanGraph:
+    """The plans of some branches with equal nodes once, and what they cost together.
+
+    Args:
+        prepared: The workload and its prices.
+        choices: Plans to begin with.
+    """
+
+    def __init__(self, prepared: Prepared, choices: Changes | None = None) -> None:
+        self.prepared = prepared
+        self.choices: dict[int, Choice] = {}
+        self.held: dict[int, Held] = {}
+        self.cost = 0
+        for number, choice in (choices or {}).items():
+            self.put(number, choice)
+
+    def put(self, number: int, choice: Choice) -> int:
+        """Add the plan of a branch; return the difference of cost."""
+        sharer = self.prepared.workload.sharers[number]
+        path = self.prepared.path(sharer, choice)
+        window, before = sharer.window, 0
+        for made in path:
+            held = self.held.get(made.node)
+            if held is None:
+                held = self.held[made.node] = Held(bool(made.left))
+            before += held.cost
+            held.cost = 0
+            held.windows[window] += 1
+            if window > held.window:
+                self._widen(made, held, window)
+        self.held[path[-1].node].ends[window] += 1
+        self.choices[number] = choice
+        difference = self._cost_of(sharer, path) - before
+        self.cost += difference
+        return difference
+
+    def take(self, number: int) -> int:
+        """Remove the plan of a branch; return the difference of cost."""
+        sharer = self.prepared.workload.sharers[number]
+        path = self.prepared.path(sharer, self.choices.pop(number))
+        window, before = sharer.window, 0
+        _less(self.held[path[-1].node].ends, window)
+        for made in path:
+            held = self.held[made.node]
+            before += held.cost
+            held.cost = 0
+            _less(held.windows, window)
+            if window not in held.windows:
+                self._widen(made, held, max(held.windows, default=-1))
+        left = [made for made in path if self.held[made.node].windows]
+        difference = self._cost_of(sharer, left) - before
+        for made in path:
+            if made.node in self.held and not self.held[made.node].windows:
+                del self.held[made.node]
+        self.cost += difference
+        return difference
+
+    def _widen(self, made: Made, held: Held, window: int) -> None:
+        """Give a node another window, -1 for none, and tell those that it is made of."""
+        for source in made.sources:
+            takers = self.held[source].takers
+            if held.window >= 0:
+                _less(takers, held.window)
+            if window >= 0:
+                takers[window] += 1
+        held.window = window
+
+    def _cost_of(self, sharer: Sharer, path: Iterable[Made]) -> int:
+        prepared, total = self.prepared, 0
+        for made in path:
+            held = self.held[made.node]
+            if held.cost:  # a node that stands twice in one plan
+                continue
+            held.cost = prepared.step_price(sharer, made, held.window)
+            if held.several:
+                users = held.takers.total() + held.ends.total()
+                own = held.takers[held.window] + held.ends[held.window]
+                touched = handed(users - 1, users - own)
+                if touched:
+                    held.cost += touched * prepared.row_price(sharer, made, held.window)
+            total += held.cost
+        return total
+
+    def swap(self, changes: Changes) -> dict[int, Choice]:
+        """Replace plans; return what was there before."""
+        before = {number: self.choices[number] for number in changes}
+        for number in changes:
+            self.take(number)
+        for number, choice in changes.items():
+            self.put(number, choice)
+        return before
+
+
+def handed(times: int, filtered: int) -> int:
+    """Return how often a row is touched that is handed on so many times, and filtered."""
+    return _HANDED * times + _FILTERED * filtered
+
+
+def _less(counter: Counter[int], key: int) -> None:
+    counter[key] -= 1
+    if not counter[key]:
+        del counter[key]

@@ -1,0 +1,114 @@
+"""What steps of plans cost, for one branch at one window, in whole numbers.
+
+Prices are integers, in units of 2^-64, so that sums do not depend on the order of the addends: a
+difference of costs is exact, and equal choices tie. By partial matches a step costs what is alive
+in a window. By work it costs what is looked at and written for each second of the stream, so that
+windows of different length compare; then rows that are handed to a second user, or filtered by
+their span for a smaller window, cost as well. O(2^n) numbers for n variables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import assert_never
+
+from cepkit.costs.contract import CostModel
+from cepkit.costs.expectation import window_seconds
+from cepkit.costs.set_functions import SetFunction
+from cepkit.errors import PlanError
+from cepkit.pattern.policies import CountWindow, TimeWindow, Window
+from cepkit.sharing.workload import Sharer
+
+SCALE = 1 << 64
+"""Units of one."""
+
+HAND_OVER = 1.0
+"""What handing a row to one more user costs, in candidates."""
+
+SPAN_FILTER = 1.0
+"""What it costs to look whether a row fits a smaller window, in candidates."""
+
+_MOST_TABLED = 14
+"""Variables of which the numbers of all sets are computed at once."""
+
+
+class Prices:
+    """The prices of a branch at one window.
+
+    Args:
+        sharer: The branch.
+        window: The window in units of its clock.
+        cost: The cost model; its `waiting` must be nothing.
+    """
+
+    def __init__(self, sharer: Sharer, window: int, cost: CostModel) -> None:
+        branch = replace(sharer.said.branch, window=window_of(sharer, window))
+        ready = cost.on(branch, sharer.statistics)
+        if ready.waiting is not None or ready.alive is None:
+            raise PlanError(
+                f"plans of several patterns cannot be shared by the cost '{cost.name}'",
+                expected="a cost of work alone: partial-matches or work",
+            )
+        self._works = ready.pairs is not None
+        self._shift = math.log(window_seconds(branch, sharer.statistics)) if self._works else 0.0
+        self._kept = _lookup(ready.alive)
+        self._weight = ready.alive.weight
+        if ready.pairs is not None:
+            self._between, self._side = _lookup(ready.pairs.between), _lookup(ready.pairs.side)
+        self._steps: dict[tuple[int, int], int] = {}
+
+    def step(self, left: int, right: int) -> int:
+        """Return what joining two sets costs; of a single variable the left one is empty."""
+        key = (left, right) if left < right else (right, left)
+        known = self._steps.get(key)
+        if known is None:
+            both = left | right
+            known = fixed(self._kept(both) - self._shift)
+            if self._works:
+                sides = self._side(left) + self._side(right)
+                known += fixed(self._between(both) + sides - self._shift)
+            self._steps[key] = known
+        return known
+
+    def rows(self, mask: int) -> int:
+        """Return what it costs to touch each partial match of a set once."""
+        return fixed(self._kept(mask) - self._weight - self._shift) if self._works else 0
+
+    def alive(self, mask: int) -> float:
+        """Return the logarithm of the partial matches of a set that are alive in a window."""
+        return self._kept(mask) - self._weight
+
+
+def fixed(logarithm: float) -> int:
+    """Return a price of its logarithm, rounded, so that what should be equal is."""
+    if logarithm == -math.inf:
+        return 0
+    value = math.exp(min(round(logarithm, 11), 700.0))
+    return int(value) << 64 if value > 1e15 else int(value * SCALE)
+
+
+def number_of(price: int) -> float:
+    """Return a price as a number."""
+    return price / SCALE
+
+
+def window_of(sharer: Sharer, length: int) -> Window | None:
+    """Return a window of the kind of a branch's own."""
+    match sharer.said.branch.window:
+        case TimeWindow():
+            return TimeWindow(length)
+        case CountWindow():
+            return CountWindow(length)
+        case None:
+            return None
+        case _:
+            assert_never(sharer.said.branch.window)
+
+
+def _lookup(function: SetFunction) -> Callable[[int], float]:
+    if len(function.members) > _MOST_TABLED:
+        return function
+    table: list[float] = function.table().tolist()
+    return table.__getitem__

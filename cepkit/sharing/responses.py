@@ -1,0 +1,143 @@
+"""The best response: the cheapest plan of one branch beside the plans of all others.
+
+An order goes along nodes that are there, at no cost but that of a larger window, and leaves them
+once: from there on it is the best order of the rest. So every node that the branch can reach is
+looked at once. A tree is made by dynamic programming over sets in which trees that are there cost
+nothing. What is handed over is estimated; who takes a response compares the true costs.
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cepkit.sharing.local import MOST_FOR_TREES, Tree, renamed
+from cepkit.sharing.plan_graph import Choice, Made, PlanGraph, handed
+from cepkit.sharing.start import pools_of
+from cepkit.sharing.workload import Places, Sharer
+
+
+def responses(graph: PlanGraph, sharer: Sharer) -> list[Choice]:
+    """Return for each pool the cheapest plan of a branch that has none in the graph."""
+    if graph.prepared.mode == "order":
+        return [_best_order(graph, sharer, p) for p in pools_of(graph.prepared, sharer)]
+    if sharer.size > MOST_FOR_TREES:
+        return []
+    return [Choice(_best_tree(graph, sharer, p), p) for p in pools_of(graph.prepared, sharer)]
+
+
+def settle(graph: PlanGraph, number: int, old: Choice | None = None) -> None:
+    """Add a branch that has no plan in the graph with its best response, or its old choice."""
+    sharer = graph.prepared.workload.sharers[number]
+    own = Choice(graph.prepared.best(sharer), pools_of(graph.prepared, sharer)[0])
+    best, least = None, 0
+    for choice in dict.fromkeys((own if old is None else old, *responses(graph, sharer))):
+        cost = graph.put(number, choice)
+        graph.take(number)
+        if best is None or cost < least:
+            best, least = choice, cost
+    assert best is not None
+    graph.put(number, best)
+
+
+def respond(graph: PlanGraph, number: int) -> None:
+    """Give a branch its best response if that is cheaper."""
+    old = graph.choices[number]
+    graph.take(number)
+    settle(graph, number, old)
+
+
+def reinsert(graph: PlanGraph, numbers: Sequence[int]) -> None:
+    """Take branches out and put them back, one after the other, if that is cheaper."""
+    before = graph.cost
+    old = {number: graph.choices[number] for number in numbers}
+    for number in numbers:
+        graph.take(number)
+    for number in numbers:
+        settle(graph, number)
+    if graph.cost >= before:
+        graph.swap(old)
+
+
+def _marginal(graph: PlanGraph, sharer: Sharer, made: Made) -> int:
+    """Return what it costs that one more branch uses a node."""
+    window = graph.held[made.node].window
+    if sharer.window <= window:
+        return 0
+    prepared = graph.prepared
+    larger = prepared.step_price(sharer, made, sharer.window)
+    return larger - prepared.step_price(sharer, made, window)
+
+
+def _leaving(graph: PlanGraph, sharer: Sharer, made: Made) -> int:
+    """Return what it costs that one more takes the rows of a node."""
+    if not made.left:
+        return 0
+    window = max(graph.held[made.node].window, sharer.window)
+    users = handed(1, sharer.window < window)
+    return users * graph.prepared.row_price(sharer, made, window)
+
+
+def _best_order(graph: PlanGraph, sharer: Sharer, pool: int) -> Choice:
+    prepared, local = graph.prepared, graph.prepared.local(sharer)
+
+    def reached(
+        parent: int | None, prefix: Places, bound: int, cost: int, leaving: int
+    ) -> Iterator[tuple[int, Places]]:
+        yield cost + leaving + local.cost_after(bound), prefix
+        for place in range(sharer.size):
+            if bound >> place & 1:
+                continue
+            longer = (*prefix, place)
+            node = prepared.known(prepared.prefix_key(parent, sharer, pool, longer))
+            if node in graph.held:
+                assert node is not None
+                made = Made(node, bound, 1 << place, ())
+                more = cost + _marginal(graph, sharer, made)
+                leave = _leaving(graph, sharer, made)
+                yield from reached(node, longer, bound | 1 << place, more, leave)
+
+    _, prefix = min(reached(None, (), 0, 0, 0))
+    return Choice(prefix + local.after(sum(1 << place for place in prefix)), pool)
+
+
+def _best_tree(graph: PlanGraph, sharer: Sharer, pool: int) -> Tree:
+    prepared, step = graph.prepared, graph.prepared.local(sharer).prices.step
+    costs: list[int] = [0]
+    trees: list[Tree] = [-1]
+    for mask in range(1, 1 << sharer.size):
+        known = list(_live(graph, sharer, pool, mask))
+        if not mask & (mask - 1):
+            place = mask.bit_length() - 1
+            node, _ = prepared.tree_form(sharer, place, pool)
+            made = Made(node, 0, mask, ())
+            live = node in graph.held
+            cost = _marginal(graph, sharer, made) if live else step(0, mask)
+            known.append((cost, place))
+        else:
+            own = step_of = -1
+            part = rest = mask & (mask - 1)
+            while part:
+                cost = costs[mask ^ part] + costs[part]
+                if own < 0 or cost < own:
+                    cost += step(mask ^ part, part)
+                    if own < 0 or cost < own:
+                        own, step_of = cost, part
+                part = (part - 1) & rest
+            known.append((own, (trees[mask ^ step_of], trees[step_of])))
+        cost, tree = min(known, key=lambda each: each[0])
+        costs.append(cost)
+        trees.append(tree)
+    return trees[-1]
+
+
+def _live(graph: PlanGraph, sharer: Sharer, pool: int, mask: int) -> Iterator[tuple[int, Tree]]:
+    """Yield trees of a sub-pattern that are there, with what it costs to use them."""
+    if not mask & (mask - 1):
+        return
+    form, places = sharer.form(mask)
+    for node, shape in graph.prepared.trees.get((form, pool), {}).items():
+        if node in graph.held:
+            tree = renamed(shape, places)
+            *_, made = graph.prepared.path(sharer, Choice(tree, pool))
+            yield _marginal(graph, sharer, made) + _leaving(graph, sharer, made), tree

@@ -1,0 +1,100 @@
+"""The contract of searches for shared plans, and where a search stands.
+
+To add one: a file on this shelf with a frozen dataclass that fits `SharingSearch` (its settings and
+its seed are its fields) and its entry in `SEARCHES`; tests/contracts/test_sharing_searches.py takes
+it in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Protocol, TypeAlias
+
+from cepkit.sharing.plan_graph import Changes, PlanGraph, Prepared
+from cepkit.sharing.prices import number_of
+
+
+@dataclass(frozen=True, slots=True)
+class SharingObserved:
+    """Where a search for shared plans stands.
+
+    Attributes:
+        seconds: Since it began.
+        examined: How many changes of plans it has looked at.
+        cost: Of the best plans so far.
+    """
+
+    seconds: float
+    examined: int
+    cost: float
+
+
+SharingObserver: TypeAlias = Callable[[SharingObserved], None]
+"""Called with where a search stands, when there are better plans and at its end."""
+
+
+class SharingSearch(Protocol):
+    """A search for the plans of several branches.
+
+    Equal arguments give equal plans, unless a time limit cuts.
+    """
+
+    @property
+    def name(self) -> str:
+        """How users and tables call it."""
+        ...
+
+    def search(self, prepared: Prepared, observe: SharingObserver | None = None) -> Changes:
+        """Return a choice for each branch of a workload.
+
+        Args:
+            prepared: The workload with its prices.
+            observe: Called with where the search stands.
+
+        Raises:
+            LimitError: The search is exact, and the workload too large for it.
+        """
+        ...
+
+
+class Progressed:
+    """The best plans that a search has seen, its observer and its clock.
+
+    Args:
+        graph: The plans that it begins with.
+        observe: Called when there are better ones.
+        seconds: When it must stop; None for never.
+    """
+
+    def __init__(
+        self, graph: PlanGraph, observe: SharingObserver | None, seconds: float | None = None
+    ) -> None:
+        self.graph = graph
+        self.best: Changes = dict(graph.choices)
+        self.cost = graph.cost
+        self.examined = 0
+        self._observe = observe
+        self._limit = seconds
+        self._begin = perf_counter()
+        self.report()
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the time limit is over."""
+        return self._limit is not None and perf_counter() - self._begin >= self._limit
+
+    def offer(self) -> bool:
+        """Remember the plans of the graph if they are better than the best so far."""
+        if self.graph.cost >= self.cost:
+            return False
+        self.best, self.cost = dict(self.graph.choices), self.graph.cost
+        self.report()
+        return True
+
+    def report(self) -> None:
+        """Tell the observer where the search stands."""
+        if self._observe is not None:
+            seconds = perf_counter() - self._begin
+            self._observe(SharingObserved(seconds, self.examined, number_of(self.cost)))

@@ -1,0 +1,91 @@
+"""Greedy merge: every common sub-pattern, largest first, to all of its holders at once.
+
+All who have a sub-pattern get its best plan, as prefix or subtree; then each goes back to its old
+plan, if that is cheaper. What gained is kept. Between rounds each branch takes its best response
+beside all others, and the few users of a node are taken out and put back in another order. It ends
+when nothing of it gains. It finds what pairwise moves miss: a sub-pattern that pays only for many.
+O(rounds * holders of all sub-patterns * length).
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+
+from cepkit.sharing.merging import common_forms, merges
+from cepkit.sharing.plan_graph import Changes, PlanGraph, Prepared
+from cepkit.sharing.responses import reinsert, respond
+from cepkit.sharing.searches.contract import Progressed, SharingObserver
+from cepkit.sharing.start import own_plans
+
+_FEW = 3
+"""Branches that are put back in every order."""
+_FEW_BRANCHES, _SMALL = 6, 4
+"""Of so few branches, sub-patterns of so few variables are given in all their plans."""
+
+
+@dataclass(frozen=True, slots=True)
+class GreedyMerge:
+    """Common sub-patterns to all holders at once, while that gains."""
+
+    name: str = "greedy-merge"
+
+    def search(self, prepared: Prepared, observe: SharingObserver | None = None) -> Changes:
+        """Return the plans (see `contract.SharingSearch`)."""
+        graph = PlanGraph(prepared, own_plans(prepared))
+        state = Progressed(graph, observe)
+        forms = common_forms(prepared)
+        ranked = [sharer.number for sharer in prepared.workload.ranked]
+        while True:
+            before = graph.cost
+            for number in ranked:
+                respond(graph, number)
+            for form in forms:
+                all_ways = len(ranked) <= _FEW_BRANCHES and len(form[1]) <= _SMALL
+                for changes in merges(graph, form, all_ways=all_ways):
+                    state.examined += 1
+                    _try(graph, changes, ranked if len(ranked) <= _FEW_BRANCHES else ())
+            for few in _coalitions(graph, ranked):
+                for order in permutations(few):
+                    state.examined += 1
+                    reinsert(graph, order)
+            if not state.offer() and graph.cost == before:
+                return state.best
+
+
+def _coalitions(graph: PlanGraph, ranked: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the users of nodes that have few; of few branches all pairs and threes."""
+    if len(ranked) <= _FEW_BRANCHES:
+        return [few for size in (2, _FEW) for few in combinations(ranked, size)]
+    users: dict[int, list[int]] = {}
+    for number in ranked:
+        sharer = graph.prepared.workload.sharers[number]
+        for made in graph.prepared.path(sharer, graph.choices[number]):
+            users.setdefault(made.node, []).append(number)
+    several = (tuple(dict.fromkeys(each)) for each in users.values() if 1 < len(each) <= _FEW)
+    return list(dict.fromkeys(several))
+
+
+def _try(graph: PlanGraph, changes: Changes, others: Iterable[int]) -> None:
+    """Change plans; let each branch go back to its old one, and all if nothing is gained.
+
+    Args:
+        graph: The plans of all.
+        changes: The new ones.
+        others: Branches that may answer before it is known whether anything is gained.
+    """
+    before, all_old = graph.cost, dict(graph.choices)
+    old = graph.swap(changes)
+    for number in others:
+        if number not in changes:
+            respond(graph, number)
+    for number, choice in old.items():
+        now = graph.cost
+        new = graph.choices[number]
+        graph.swap({number: choice})
+        if graph.cost >= now:
+            graph.swap({number: new})
+    if graph.cost >= before:
+        graph.swap({n: choice for n, choice in all_old.items() if graph.choices[n] != choice})

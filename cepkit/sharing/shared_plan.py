@@ -1,0 +1,326 @@
+"""The plans of several patterns with what they share, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cepkit.costs.contract import CostModel
+from cepkit.errors import PlanError
+from cepkit.pattern.builder import as_query
+from cepkit.pattern.durations import window_text
+from cepkit.pattern.policies import Window
+from cepkit.pattern.query import Query
+from cepkit.plan.logarithms import from_log
+from cepkit.plan.nodes import BranchPlan, Plan, TreePlan
+from cepkit.planners.choose import cost_plan
+from cepkit.printing import WithPrinter
+from cepkit.sharing.names import free_name
+from cepkit.sharing.parts import (
+    Part,
+    Share,
+    alone_costs,
+    branch_plan,
+    mode_of,
+    places_of,
+    prepared_part,
+)
+from cepkit.sharing.plan_graph import Choice, Made, Mode, PlanGraph
+from cepkit.sharing.prices import number_of, window_of
+from cepkit.sharing.start import alone
+from cepkit.sharing.texts import sub_pattern_text
+from cepkit.sharing.workload import Places, Sharer
+from cepkit.statistics.model import Statistics
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUser:
+    """Who uses a node, and by which names.
+
+    Attributes:
+        name: Of the pattern.
+        branch: The number of the branch in the pattern's normal form, from 0.
+        variables: Those of the branch, in the order of the node's events.
+    """
+
+    name: str
+    branch: int
+    variables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedNode:
+    """A node of a shared plan: the partial matches of a sub-pattern, found once.
+
+    Attributes:
+        pattern: The sub-pattern, its events called by their types.
+        window: The largest window of its users; those with a smaller one filter its rows.
+        users: All branches whose plans have it; one that has it twice stands there twice.
+        sources: The numbers of the nodes that it is made of: of an order the prefix before it, of a
+            tree the two sides; none for a single event.
+        alive: The partial matches that are expected to be alive in a window.
+        cost: Its part of the cost of the whole, handing over included.
+        ends: The patterns whose matches it finds.
+    """
+
+    pattern: str
+    window: Window | None
+    users: tuple[NodeUser, ...]
+    sources: tuple[int, ...]
+    alive: float
+    cost: float
+    ends: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The patterns that use it, each once."""
+        return tuple(dict.fromkeys(user.name for user in self.users))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SharedPlan(WithPrinter):
+    """A plan for each of several patterns, and the nodes that they share.
+
+    Attributes:
+        names: Of the patterns.
+        queries: The patterns.
+        plans: A plan for each, as `choose_plan` gives them: an engine can run each by itself.
+        pools: For each branch of each plan a number. Equal nodes are one where these are equal too:
+            a node whose users have different windows takes the largest, which may cost those with a
+            small one more than they save.
+        nodes: What a node is made of stands before it.
+        cost: Of all together; by `work` for each second of the stream, by `partial-matches` of
+            what is alive.
+        alone: The same with each pattern's best plan by itself.
+        share: What was asked to be shared: "auto", "none", "prefix" or "tree".
+        search: The name of the search that found it.
+        cost_model: The name of what it was planned by.
+        statistics: What is known of the stream, of all patterns.
+    """
+
+    names: tuple[str, ...]
+    queries: tuple[Query, ...]
+    plans: tuple[Plan, ...]
+    pools: tuple[tuple[int, ...], ...]
+    nodes: tuple[SharedNode, ...]
+    cost: float
+    alone: float
+    share: Share
+    search: str
+    cost_model: CostModel
+    statistics: Statistics
+
+    @property
+    def shared(self) -> tuple[SharedNode, ...]:
+        """The nodes that several plans have."""
+        return tuple(node for node in self.nodes if len(node.users) > 1)
+
+    def plan(self, name: str) -> Plan:
+        """Return the plan of one pattern.
+
+        Raises:
+            PlanError: There is none of that name.
+        """
+        return self.plans[self._number(name)]
+
+    def _number(self, name: str) -> int:
+        if name not in self.names:
+            raise PlanError.unknown(f"there is no pattern '{name}'", name, self.names)
+        return self.names.index(name)
+
+    def add(
+        self,
+        pattern: str | Query | Any,
+        name: str | None = None,
+        statistics: Statistics | None = None,
+    ) -> SharedPlan:
+        """Return the plan with one more pattern; those of the others stay.
+
+        The new one takes the cheapest plan beside them.
+
+        Args:
+            pattern: The query, its text, or what the builder makes.
+            name: Of the pattern; None for a number that is free.
+            statistics: Of all patterns; None where those at hand know its events and conditions.
+
+        Raises:
+            PatternError: It is none.
+            PlanError: There is a pattern of that name.
+            StatisticsError: The statistics do not know it.
+        """
+        query = as_query(pattern)
+        taken = free_name(self.names, name)
+        known = self.statistics if statistics is None else statistics
+        number = len(self.names)
+        mode = mode_of(query, known.of(query), self.cost_model, self.share)
+        grown = replace(
+            self,
+            names=(*self.names, taken),
+            queries=(*self.queries, query),
+            statistics=known,
+        )
+        parts = _parts_of(grown, (*map(_mode_of, self.plans), mode))
+        for part in parts:
+            if number in part.queries:
+                part.respond(number, share=self.share != "none")
+        return assembled(grown, parts)
+
+    def remove(self, name: str) -> SharedPlan:
+        """Return the plan without one pattern; those of the others stay.
+
+        Raises:
+            PlanError: There is none of that name, or no other.
+        """
+        number = self._number(name)
+        if len(self.names) == 1:
+            raise PlanError(f"'{name}' is the only pattern", expected="one that stays")
+        rest = replace(
+            self,
+            names=_without(self.names, number),
+            queries=_without(self.queries, number),
+            plans=_without(self.plans, number),
+            pools=_without(self.pools, number),
+        )
+        return assembled(rest, _parts_of(rest, tuple(map(_mode_of, rest.plans))))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row for each node.
+
+        Columns: node, pattern, window, patterns (names), users, sources, alive, cost, ends.
+        """
+        import pandas as pd
+
+        return pd.DataFrame.from_records(
+            [
+                (
+                    number,
+                    node.pattern,
+                    "" if node.window is None else window_text(node.window),
+                    list(node.names),
+                    len(node.users),
+                    list(node.sources),
+                    node.alive,
+                    node.cost,
+                    list(node.ends),
+                )
+                for number, node in enumerate(self.nodes)
+            ],
+            columns=[
+                "node",
+                "pattern",
+                "window",
+                "patterns",
+                "users",
+                "sources",
+                "alive",
+                "cost",
+                "ends",
+            ],
+        )
+
+
+def _parts_of(whole: SharedPlan, modes: Sequence[Mode]) -> list[Part]:
+    """Return the plans at hand by their kinds, with room for queries that have none yet."""
+    known = [whole.statistics.of(query) for query in whole.queries]
+    parts = []
+    for mode in sorted({*modes}):
+        numbers = [i for i, each in enumerate(modes) if each == mode]
+        part = prepared_part(whole.queries, known, whole.cost_model, mode, numbers)
+        for sharer, query, branch in part.sharers:
+            if query < len(whole.plans):
+                pool = whole.pools[query][branch]
+                part.choices[sharer.number] = Choice(
+                    places_of(whole.plans[query].branches[branch], sharer),
+                    alone(sharer) if pool < 0 else pool,
+                )
+        parts.append(part)
+    return parts
+
+
+def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
+    """Return a shared plan with the plans of its parts, its nodes and its costs.
+
+    Args:
+        whole: What stays: the queries, their names and so on; of plans those that do not change.
+        parts: The plans of all queries.
+    """
+    branches: list[list[BranchPlan]] = [[] for _ in whole.queries]
+    pools: list[list[int]] = [[] for _ in whole.queries]
+    nodes: list[SharedNode] = []
+    cost = by_itself = 0
+    for part in parts:
+        prepared = part.prepared
+        graph = PlanGraph(prepared, part.choices)
+        cost += graph.cost
+        by_itself += sum(alone_costs(part))
+        nodes += _nodes_of(part, graph, whole.names, len(nodes))
+        for sharer, query, _ in part.sharers:
+            choice = part.choices[sharer.number]
+            branches[query].append(branch_plan(choice.plan, sharer, prepared.mode))
+            pools[query].append(choice.pool if choice.pool >= 0 else -1 - query)
+    plans = []
+    for number, each in enumerate(branches):
+        plan = Plan(tuple(each), whole.search)
+        old = whole.plans[number] if number < len(whole.plans) else None
+        if old is None or old.branches != plan.branches:
+            known = whole.statistics.of(whole.queries[number])
+            old = cost_plan(plan, whole.queries[number], known, whole.cost_model)
+        plans.append(old)
+    return replace(
+        whole,
+        plans=tuple(plans),
+        pools=tuple(map(tuple, pools)),
+        nodes=tuple(nodes),
+        cost=number_of(cost),
+        alone=number_of(by_itself),
+    )
+
+
+def _nodes_of(part: Part, graph: PlanGraph, names: Sequence[str], first: int) -> list[SharedNode]:
+    """Return the nodes of a part, numbered from `first`."""
+    prepared = part.prepared
+    numbers: dict[int, int] = {}
+    makers: list[tuple[Sharer, Made, Places]] = []
+    users: dict[int, list[NodeUser]] = {}
+    ends: dict[int, list[str]] = {}
+    for sharer, query, branch in part.sharers:
+        choice = graph.choices[sharer.number]
+        path = prepared.path(sharer, choice)
+        for made, places in zip(path, prepared.arrangements(sharer, choice), strict=True):
+            if made.node not in numbers:
+                numbers[made.node] = first + len(numbers)
+                makers.append((sharer, made, places))
+            variables = tuple(sharer.said.variables[place] for place in places)
+            users.setdefault(made.node, []).append(NodeUser(names[query], branch, variables))
+        ends.setdefault(path[-1].node, []).append(names[query])
+    nodes = []
+    for sharer, made, places in makers:
+        held = graph.held[made.node]
+        prices = prepared.prices(sharer, held.window)
+        nodes.append(
+            SharedNode(
+                sub_pattern_text(sharer, places),
+                window_of(sharer, held.window),
+                tuple(users[made.node]),
+                tuple(numbers[source] for source in made.sources),
+                from_log(prices.alive(made.left | made.right)),
+                number_of(held.cost),
+                tuple(ends.get(made.node, ())),
+            )
+        )
+    return nodes
+
+
+_T = TypeVar("_T")
+
+
+def _without(items: tuple[_T, ...], number: int) -> tuple[_T, ...]:
+    return items[:number] + items[number + 1 :]
+
+
+def _mode_of(plan: Plan) -> Mode:
+    return "tree" if any(isinstance(b, TreePlan) for b in plan.branches) else "order"

@@ -1,0 +1,207 @@
+"""The branches of several queries, made comparable: numbers for what they say, and what they share.
+
+A sub-pattern is a set of variables of one branch with all that is said of these alone. Its form is
+a tuple of numbers that is equal for equal sub-patterns: the variables are sorted by their events,
+then by what is said of their pairs, and permuted where they still look alike. Variables are places,
+bits of masks; a branch's places are sorted by event too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, groupby, permutations, product
+from math import factorial, prod
+from typing import TypeAlias, TypeVar
+
+from cepkit.pattern.canonical import MOST_ARRANGEMENTS
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.query import Query
+from cepkit.sharing.description import Description, EventKey, Family, PairKey, described
+from cepkit.statistics.model import Statistics
+
+Form: TypeAlias = tuple[Family, tuple[int, ...], tuple[int, ...], tuple[tuple[str, ...], ...]]
+"""A sub-pattern: family, events, pairs, and texts of what is wider."""
+
+Places: TypeAlias = tuple[int, ...]
+"""Variables of a branch, in the order of a form, of a plan or the like."""
+
+MOST_SUBSETS = 512
+"""Sub-patterns of one branch that are looked at: all of nine variables, of more the small ones."""
+
+
+_NOTHING = Statistics({})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sharer:
+    """A branch of a query that may share with others.
+
+    Attributes:
+        number: Among all sharers.
+        query: The number of its query.
+        said: What the branch says.
+        statistics: By the names of its variables.
+        family: What two must have in common to share anything.
+        events: A number for each place; equal for equal events.
+        pairs: For two places a number; equal where the same is said of both.
+    """
+
+    number: int
+    query: int
+    said: Description
+    statistics: Statistics
+    family: Family
+    events: tuple[int, ...]
+    pairs: tuple[tuple[int, ...], ...]
+    _forms: dict[int, tuple[Form, Places]] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """The number of variables."""
+        return len(self.events)
+
+    @property
+    def full(self) -> int:
+        """The set of all variables."""
+        return (1 << len(self.events)) - 1
+
+    @property
+    def window(self) -> int:
+        """The window in units of its clock; 0 for none."""
+        return self.said.window
+
+    def wider_texts(self, mask: int, arrangement: Places) -> tuple[tuple[str, ...], ...]:
+        """Return what is said of three or more variables of a set, in an arrangement of them."""
+        if not self.said.wider:
+            return ()
+        at = {self.said.variables[place]: i for i, place in enumerate(arrangement)}
+        return tuple(
+            sorted(
+                item.text(self.said.branch, at)
+                for among, item in self.said.wider
+                if among & mask == among
+            )
+        )
+
+    def form(self, mask: int) -> tuple[Form, Places]:
+        """Return the form of a sub-pattern, and the places in its order."""
+        known = self._forms.get(mask)
+        if known is None:
+            known = self._forms[mask] = self._form(mask)
+        return known
+
+    def _form(self, mask: int) -> tuple[Form, Places]:
+        places = [i for i in range(self.size) if mask >> i & 1]
+        events = tuple(self.events[i] for i in places)
+        arrangements: Iterable[Places] = [tuple(places)]
+        if len({*events}) < len(events):
+            arrangements = self._arrangements(places)
+        forms = ((self._said(mask, each), each) for each in arrangements)
+        (pairs, wider), arrangement = min(forms)
+        return (self.family, events, pairs, wider), arrangement
+
+    def _said(
+        self, mask: int, arrangement: Places
+    ) -> tuple[tuple[int, ...], tuple[tuple[str, ...], ...]]:
+        pairs = self.pairs
+        said = tuple(pairs[x][y] for i, x in enumerate(arrangement) for y in arrangement[i + 1 :])
+        return said, self.wider_texts(mask, arrangement)
+
+    def _arrangements(self, places: Sequence[int]) -> Iterable[Places]:
+        def colour(x: int) -> tuple[int, list[tuple[int, int]]]:
+            others = sorted((self.events[y], self.pairs[x][y]) for y in places if y != x)
+            return self.events[x], others
+
+        groups = [list(group) for _, group in groupby(sorted(places, key=colour), key=colour)]
+        if prod(factorial(len(group)) for group in groups) > MOST_ARRANGEMENTS:
+            return [tuple(chain.from_iterable(groups))]
+        return (tuple(chain.from_iterable(each)) for each in product(*map(permutations, groups)))
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """The branches of several queries; O(n^2) numbers for n variables of each.
+
+    Attributes:
+        queries: The queries.
+        sharers: Their branches, query by query.
+    """
+
+    queries: tuple[Query, ...]
+    sharers: tuple[Sharer, ...]
+
+    @classmethod
+    def of(
+        cls, queries: Sequence[Query], statistics: Sequence[Statistics] | None = None
+    ) -> Workload:
+        """Return queries as a workload.
+
+        Args:
+            queries: The queries.
+            statistics: Of each by its names; None where nothing is to be planned.
+        """
+        given = [_NOTHING] * len(queries) if statistics is None else statistics
+        branches = [
+            (number, said, known)
+            for number, (query, known) in enumerate(zip(queries, given, strict=True))
+            for said in map(described, normal_form(query))
+        ]
+        # Numbers follow the texts, so that they depend neither on names nor on the order of a list.
+        events = _numbered({key for _, said, _ in branches for key in said.events})
+        pairs = _numbered({key for _, said, _ in branches for key in said.pairs.values()})
+        sharers = []
+        for number, (query_number, said, known) in enumerate(branches):
+            size = range(len(said.events))
+            clock, keys, strategy = said.family
+            sharers.append(
+                Sharer(
+                    number,
+                    query_number,
+                    said,
+                    known,
+                    (clock, keys, strategy if said.shares else f"{strategy} {number}"),
+                    tuple(events[key] for key in said.events),
+                    tuple(
+                        tuple(-1 if i == j else pairs[said.pairs[i, j]] for j in size) for i in size
+                    ),
+                )
+            )
+        return cls(tuple(queries), tuple(sharers))
+
+    @cached_property
+    def ranked(self) -> tuple[Sharer, ...]:
+        """The sharers in an order that does not depend on that of the list."""
+        return tuple(sorted(self.sharers, key=lambda s: (s.form(s.full)[0], s.window, s.number)))
+
+    @cached_property
+    def holders(self) -> dict[Form, list[tuple[Sharer, Places]]]:
+        """The sub-patterns that two branches have in common, or one has twice, and who has them."""
+        holders: dict[Form, list[tuple[Sharer, Places]]] = {}
+        for sharer in self.ranked:
+            if sharer.said.shares:
+                for mask in subsets(sharer.size):
+                    form, places = sharer.form(mask)
+                    holders.setdefault(form, []).append((sharer, places))
+        return {form: each for form, each in holders.items() if len(each) > 1}
+
+
+def subsets(size: int) -> Iterable[int]:
+    """Return the sets of places that are looked at: all of a few, the smaller ones of many."""
+    masks = range(1, 1 << min(size, 20))
+    if 1 << size <= MOST_SUBSETS:
+        return masks
+    few: list[int] = []
+    layer = {1 << place for place in range(size)}
+    while layer and len(few) + len(layer) <= MOST_SUBSETS:
+        few += sorted(layer)
+        layer = {mask | 1 << place for mask in layer for place in range(size)} - layer
+    return [*few, (1 << size) - 1]
+
+
+_Key = TypeVar("_Key", EventKey, PairKey)
+
+
+def _numbered(keys: set[_Key]) -> dict[_Key, int]:
+    return {key: number for number, key in enumerate(sorted(keys))}
