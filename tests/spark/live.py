@@ -106,6 +106,8 @@ def counts(progress: list[Any]) -> dict[str, int]:
     for one in progress:
         observed = one.observedMetrics.get("cepkit")
         for kind, number in (observed.asDict() if observed else {}).items():
+            if kind == "plans":
+                continue
             total[kind] = total.get(kind, 0) + number
     return {kind: number for kind, number in total.items() if number}
 
