@@ -78,6 +78,20 @@ def test_an_event_from_the_future_makes_no_other_late(live):
     assert len(live.result()) == 1
 
 
+def test_duplicates_are_dropped_before_by_spark(live):
+    for begin in (0, 1_000):
+        part = make_events(2_000, disorder=1).slice(begin, 1_000)
+        live.put(pa.concat_tables([part, part]))
+    frame = live.events(lateness="1 second").source
+    once = frame.withWatermark("ts", "1 second").dropDuplicatesWithinWatermark(["id"])
+    stream = ck.events(once, time="ts", type="type", lateness="1 second")
+    live.run(ck.detect(stream, PATTERNS["SEQ"]))
+    table = make_events(2_000, disorder=1)
+    found = identities(live.result())
+    assert found
+    assert found == in_batch(table, PATTERNS["SEQ"], sealed(table, 1))
+
+
 def test_rows_that_are_no_events_are_counted(live):
     live.put(_events((0, "A"), (None, "A"), (None, "X"), (1, None), (1, "B"), (2, "C")))
     live.put(_events((10, "X")))
