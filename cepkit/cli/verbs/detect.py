@@ -12,6 +12,7 @@ from cepkit.cli import options as opt
 from cepkit.cli.inputs import open_stream, profiled, read_pattern, read_statistics
 from cepkit.cli.output import check_targets, number_as_data, plan_as_data, write, write_json
 from cepkit.cli.rows import first_rows, match_table
+from cepkit.cli.streaming import detect_in_folder, streaming_options
 from cepkit.cli.terminal import quiet_streams, run_with_progress, say, seconds
 from cepkit.columnar.kleene.limits import MOST_SETS
 from cepkit.pattern.evaluation.functions import USAGE
@@ -66,11 +67,15 @@ def options(command: argparse.ArgumentParser) -> None:
         help="print expected and actual work of each step, over the whole stream",
     )
     opt.json_option(output, "the number and the plan (and with --explain the steps)")
+    streaming_options(command)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Find the matches of a pattern: into a file, or the first ones onto the terminal."""
     query = read_pattern(arguments)
+    if arguments.stream:
+        detect_in_folder(arguments, query, _order(arguments, query))
+        return
     target = check_targets(arguments)
     stream = open_stream(arguments)
     ck.check_detectable(stream, query)
@@ -128,7 +133,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _plan(arguments: argparse.Namespace, query: Query, stream: Stream) -> Plan | None:
     """Return the plan that the command line says, None to leave it to detection."""
     if arguments.plan:
-        return as_plan([name.strip() for name in arguments.plan.split(",")], query)
+        return _order(arguments, query)
     planner = arguments.planner
     if planner:
         PLANNERS.pick(planner)  # refuses a wrong name before minutes of profiling
@@ -143,3 +148,10 @@ def _plan(arguments: argparse.Namespace, query: Query, stream: Stream) -> Plan |
     if planner:
         return ck.choose_plan(query, statistics, planner)
     return ck.compare_plans(query, statistics).best
+
+
+def _order(arguments: argparse.Namespace, query: Query) -> Plan | None:
+    """Return the plan of --plan, None where there is none."""
+    if not arguments.plan:
+        return None
+    return as_plan([name.strip() for name in arguments.plan.split(",")], query)
