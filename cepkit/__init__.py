@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from cepkit.api import check_detectable as check_detectable
     from cepkit.api import choose_plan as choose_plan
     from cepkit.api import compare_plans as compare_plans
+    from cepkit.api import compare_shared_plans as compare_shared_plans
     from cepkit.api import detect as detect
     from cepkit.api import draw as draw
     from cepkit.api import events as events
     from cepkit.api import parse as parse
+    from cepkit.api import pattern_graph as pattern_graph
     from cepkit.api import profile as profile
     from cepkit.api import register_function as register_function
     from cepkit.api import sample_clicks as sample_clicks
@@ -51,10 +53,12 @@ _HOMES = {
         "check_detectable",
         "choose_plan",
         "compare_plans",
+        "compare_shared_plans",
         "detect",
         "draw",
         "events",
         "parse",
+        "pattern_graph",
         "profile",
         "register_function",
         "sample_clicks",

@@ -66,13 +66,13 @@ class CacheFolder:
         """Return why this folder is not used, or None."""
         for folder in (self.path, *self.path.parents):
             try:
-                found = folder.stat()
+                status = folder.stat()
             except FileNotFoundError:
                 pass
             except OSError as error:
                 return f"{folder}: {error.strerror}"
             else:
-                refusal = _refusal(found, above=folder != self.path)
+                refusal = _refusal(status, above=folder != self.path)
                 if refusal is not None:
                     return f"{folder} {refusal}"
             if folder == self.top:
@@ -94,22 +94,22 @@ def user_folder(name: str) -> CacheFolder | None:
     return CacheFolder(base / "cepkit" / name, top=base) if base.is_absolute() else None
 
 
-def _refusal(found: os.stat_result, *, above: bool = False) -> str | None:
+def _refusal(status: os.stat_result, *, above: bool = False) -> str | None:
     """Return why a file or a folder is not trusted, or None.
 
     Args:
-        found: What the system knows of it.
+        status: What the system knows of it.
         above: Whether it is a folder above the one that is used. There a group may write, for many
             users are the only one of theirs, and everybody where files can be replaced by their
             owners alone, as in the folder for temporary files.
     """
     if not hasattr(os, "geteuid"):  # Windows: what lies in a profile is its user's
         return None
-    if found.st_uid not in (0, os.geteuid()):
+    if status.st_uid not in (0, os.geteuid()):
         return "belongs to another user"
-    if above and found.st_mode & stat.S_ISVTX:
+    if above and status.st_mode & stat.S_ISVTX:
         return None
-    return "can be written by others" if found.st_mode & (0o002 if above else 0o022) else None
+    return "can be written by others" if status.st_mode & (0o002 if above else 0o022) else None
 
 
 _warned: bytearray | mmap = bytearray(1)

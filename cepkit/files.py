@@ -189,7 +189,7 @@ def write_text(
 
 
 class _Part(io.FileIO):
-    """A file that is being written: what fails is told of the file that it is going to be."""
+    """A file that is being written; errors name the file that it is going to be."""
 
     def __init__(self, path: Path, target: Path) -> None:
         super().__init__(path, "x")
@@ -205,9 +205,9 @@ def _check_ending(target: Path, kinds: tuple[Kind, ...]) -> None:
     ending = target.suffix
     if ending.casefold() in {known for kind in kinds for known in kind.endings}:
         return
-    found = f"'{ending}' files" if ending else f"'{target.name}', a name without an ending"
+    problem = f"'{ending}' files" if ending else f"'{target.name}', a name without an ending"
     right = ", ".join(f"{kind.name} files end in '{kind.endings[0]}'" for kind in kinds)
-    raise FileError(f"cannot write {found}: {right}")
+    raise FileError(f"cannot write {problem}: {right}")
 
 
 def _check_old(target: Path, name: str, *, overwrite: bool, option: str, folders: bool) -> None:

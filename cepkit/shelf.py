@@ -12,7 +12,7 @@ from cepkit.errors import PlanError
 
 
 class Named(Protocol):
-    """What can stand on a shelf."""
+    """An alternative that can stand on a shelf: it has a name."""
 
     @property
     def name(self) -> str:
@@ -24,7 +24,7 @@ Item = TypeVar("Item", bound=Named)
 
 
 class Shelf(Mapping[str, Item]):
-    """What there is of one kind, by name, in the order of the entries.
+    """The alternatives of one kind by name, in the order of the entries.
 
     Args:
         kind: What stands here, as ``"planner"``.

@@ -5,7 +5,8 @@ What goes in
     `register_function` adds to the language; `sample_stocks` and `sample_clicks` are made up.
 Before anything runs
     `profile` measures a stream; `choose_plan` plans by what was measured, `share_plans` several
-    patterns together; `compare_plans`, `weigh_plans` and `what_if` set plans side by side.
+    patterns together; `compare_plans`, `compare_shared_plans`, `weigh_plans` and `what_if` set
+    plans side by side; `pattern_graph` says what patterns have in common.
 Matches
     `detect` finds them; `check_detectable` refuses, at no cost, what it cannot do.
 Aggregates of matches
@@ -28,6 +29,8 @@ from cepkit.api.inputs import sample_clicks as sample_clicks
 from cepkit.api.inputs import sample_stocks as sample_stocks
 from cepkit.api.planning import choose_plan as choose_plan
 from cepkit.api.planning import compare_plans as compare_plans
+from cepkit.api.planning import compare_shared_plans as compare_shared_plans
+from cepkit.api.planning import pattern_graph as pattern_graph
 from cepkit.api.planning import profile as profile
 from cepkit.api.planning import share_plans as share_plans
 from cepkit.api.planning import weigh_plans as weigh_plans

@@ -127,7 +127,7 @@ def aggregate(
     check_stream(stream)
     several = isinstance(pattern, list | tuple)
     patterns = list(pattern) if isinstance(pattern, list | tuple) else [pattern]
-    queries, asked = [], []
+    queries, by_query = [], []
     for number, each in enumerate(patterns, 1):
         with telling(f"query {number} of {len(patterns)}" if several else None):
             query = checked(stream, each)
@@ -135,23 +135,23 @@ def aggregate(
             check_names(query.group_by, tuple(columns))
             way_of(query, method)
         queries.append(query)
-        asked.append(columns)
+        by_query.append(columns)
     if stream.place == "spark":
         from cepkit.spark.aggregates import aggregate as on_spark
 
         plans = _plans_on_spark(stream, queries, method)
         if several:
             return on_spark.aggregate_several(
-                stream, queries, asked, method, emit, sharing,
+                stream, queries, by_query, method, emit, sharing,
                 plans=plans, slice_seconds=slice_seconds,
             )  # fmt: skip
         return on_spark.aggregate(
-            stream, queries[0], asked[0], method, emit,
+            stream, queries[0], by_query[0], method, emit,
             plan=plans.get(0), slice_seconds=slice_seconds,
         )  # fmt: skip
     if several:
-        return aggregate_several(stream, queries, asked, method, emit, sharing)
-    return aggregate_locally(stream, queries[0], asked[0], method, emit)
+        return aggregate_several(stream, queries, by_query, method, emit, sharing)
+    return aggregate_locally(stream, queries[0], by_query[0], method, emit)
 
 
 def _plans_on_spark(stream: Stream, queries: Sequence[Query], method: str) -> dict[int, Plan]:

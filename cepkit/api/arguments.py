@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from cepkit.errors import StatisticsError, StreamError
@@ -10,6 +12,7 @@ from cepkit.pattern.checks import check_attributes
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.statistics.model import Statistics
+from cepkit.statistics.together import alike, together
 from cepkit.stream.stream import Stream
 
 Pattern: TypeAlias = str | Query | Any
@@ -78,6 +81,16 @@ def measured(stream: Stream, query: Query, seed: int, *, details: bool = False) 
 
     columns = stream.columns(attributes_read(query))
     return estimate(columns, query, seed=seed, details=details)
+
+
+def measured_together(
+    stream: Stream, queries: Sequence[Query], seed: int = 0, *, details: bool = False
+) -> Statistics:
+    """Return the statistics of several queries, those of one window and partition in one pass."""
+    first, *others = (
+        measured(stream, query, seed, details=details) for query in map(together, alike(queries))
+    )
+    return replace(first, others=tuple(others))
 
 
 def order_matters(query: Query) -> bool:

@@ -37,7 +37,7 @@ def check_list(pattern: object) -> None:
 
 
 def named(patterns: object) -> dict[str, Any]:
-    """Return several patterns by their names; those of a list are called "1", "2" and so on.
+    """Return several patterns by their names; those of a list are "pattern 1" and so on.
 
     Raises:
         PatternError: There is none, or a name is no text.
@@ -46,7 +46,7 @@ def named(patterns: object) -> dict[str, Any]:
     if isinstance(patterns, Mapping):
         by_name = dict(patterns)
     else:
-        by_name = {f"{number}": one for number, one in enumerate(patterns, 1)}  # type: ignore[arg-type, var-annotated]
+        by_name = {f"pattern {number}": one for number, one in enumerate(patterns, 1)}  # type: ignore[arg-type, var-annotated]
     for name in by_name:
         if not isinstance(name, str) or not name:
             raise PatternError(f"a query is called {shown(name)}", expected="a text as its name")

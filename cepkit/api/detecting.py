@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from cepkit.api.arguments import Pattern, checked, measured, order_matters
 from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
+from cepkit.pattern.checks import check_asks_for_matches
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from cepkit.columnar.results.several import SeveralMatches
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.spark.matches.result import SparkMatches
+    from cepkit.spark.matches.several import SeveralSparkMatches
+    from cepkit.spark.streaming.result import StreamMatches
 
 
 @overload
@@ -34,7 +37,7 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     slice_seconds: float | None = None,
     slice_events: int | None = None,
-) -> SeveralMatches: ...
+) -> SeveralMatches | SeveralSparkMatches: ...
 
 
 @overload
@@ -48,7 +51,8 @@ def detect(
     slice_seconds: float | None = None,
     slice_events: int | None = None,
     adapt: str | Decision | Adaptation | None = None,
-) -> Matches | SparkMatches: ...
+    buckets: int | None = None,
+) -> Matches | SparkMatches | StreamMatches: ...
 
 
 @typed
@@ -63,7 +67,8 @@ def detect(
     slice_seconds: float | None = None,
     slice_events: int | None = None,
     adapt: str | Decision | Adaptation | None = None,
-) -> Matches | SeveralMatches | SparkMatches:
+    buckets: int | None = None,
+) -> Matches | SeveralMatches | SparkMatches | SeveralSparkMatches | StreamMatches:
     """Find all matches of a pattern, or of several.
 
     Nothing is computed before it is asked for.
@@ -74,7 +79,8 @@ def detect(
             found in one pass, and what they begin with in common is found once.
         plan: From `choose_plan`; or the order of the variables, as ["c", "b", "a"]; None to
             profile the stream and take the cheapest plan. Of several queries a list of plans, or
-            what `share_plans` returns.
+            what `share_plans` returns. What a streaming DataFrame will bring nobody can profile:
+            None is then the order of the pattern.
         share: What several queries may have in common: "prefix" the steps that they begin with,
             "tree" the subtrees of their plans as well, "none" nothing but the scan of the stream;
             "auto" what is cheapest. The matches are the same.
@@ -92,10 +98,14 @@ def detect(
             `Adaptation`: each slice has a plan by those before it, as micro-batches would. None
             is "auto", and "static" where a plan is given. The matches are the same. `.plans` says
             which plan was in force when, and why.
+        buckets: Of a streaming DataFrame, into how many buckets the keys of the pattern are hashed,
+            each of which one task evaluates; None: 16. A checkpoint keeps to the number.
 
     Returns:
         From Spark a Spark DataFrame, otherwise `Matches`; both with a struct column for each
-        variable, `match_start` and `match_end`, in no particular order, and `explain()`. Of several
+        variable, `match_start` and `match_end`, in no particular order, and `explain()`. Of a
+        streaming DataFrame a streaming one with the same columns: each match comes once, in append
+        mode, when no event can come any more that is part of it or breaks it. Of several
         queries a sequence of such results, which also has `counts()`, `explain()` and `together`,
         the matches of all of them from one pass, with the name of the query.
 
@@ -118,6 +128,10 @@ def detect(
     if slice_events is not None and slice_events < 1:
         raise StreamError(f"slices of {slice_events} events", expected="1 or more")
     if several:
+        if stream.lateness is not None:
+            raise UnsupportedError(
+                "several patterns over a streaming DataFrame", hint="detect them one by one"
+            )
         from cepkit.api.several import detect_several
 
         if adapt not in (None, "static"):
@@ -126,8 +140,23 @@ def detect(
                 hint="detect them one by one, or leave `adapt` out",
             )
         patterns: Any = pattern
-        return detect_several(stream, patterns, plan, share, limit=limit, sets=sets)
+        return detect_several(
+            stream, patterns, plan, share, limit=limit, sets=sets,
+            slice_seconds=slice_seconds, slice_events=slice_events,
+        )  # fmt: skip
     assert query is not None
+    if stream.lateness is not None:
+        _check_live_options(limit, slice_seconds, slice_events)
+        if adapt not in (None, "static"):
+            raise UnsupportedError(
+                "plans that follow a streaming DataFrame",
+                hint="leave `adapt` out; of a stream that is all there plans may follow it",
+            )
+        from cepkit.spark.streaming.detect import detect as detect_on_stream
+
+        return detect_on_stream(stream, query, as_plan(plan, query), sets=sets, buckets=buckets)
+    if buckets is not None:
+        raise StreamError("buckets of a stream that is all there", expected="a streaming DataFrame")
     if adapt is None:
         adapt = "auto" if plan is None else "static"
     if plan is None and order_matters(query):
@@ -157,6 +186,26 @@ def detect(
     return Matches(stream, query, plan_to_run, limit=limit, sets=sets, plans=plans)
 
 
+def _check_live_options(
+    limit: int | None, slice_seconds: float | None, slice_events: int | None
+) -> None:
+    """Refuse what makes no sense where events never end.
+
+    Raises:
+        UnsupportedError: It is asked for.
+    """
+    if limit is not None:
+        raise UnsupportedError(
+            f"limit={limit} over a streaming DataFrame, which has no end",
+            hint="stop the query when you have enough",
+        )
+    if slice_seconds is not None or slice_events is not None:
+        raise UnsupportedError(
+            "slices of a streaming DataFrame",
+            hint="each micro-batch is one: .trigger(processingTime=...) says how long",
+        )
+
+
 @typed
 def check_detectable(stream: Stream, pattern: Pattern) -> None:
     """Refuse, by name, what `detect` cannot do yet; it costs nothing.
@@ -175,9 +224,5 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
 def detectable(stream: Stream, pattern: Pattern) -> Query:
     """Return the query that a pattern is, checked once; raises as `check_detectable`."""
     query = checked(stream, pattern)
-    if query.aggregates:
-        raise UnsupportedError(
-            "AGG asks for aggregates, not for matches",
-            hint="`aggregate` gives them; to detect, leave AGG out",
-        )
+    check_asks_for_matches(query)
     return query

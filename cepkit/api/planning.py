@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from cepkit.api.arguments import Pattern, checked, measured, statistics_given
+from cepkit.api.arguments import Pattern, checked, measured_together, statistics_given
 from cepkit.api.checks import check_list, telling
 from cepkit.api.detecting import detectable
 from cepkit.arguments import check_range, typed
@@ -22,16 +22,22 @@ from cepkit.planners import what_if as asking
 from cepkit.planners.tradeoff import ALPHAS
 from cepkit.progress import Progress
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.together import alike, together
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
     from cepkit.columnar.results.matches import Matches
+    from cepkit.pattern.query import Query
     from cepkit.plan.nodes import Plan
     from cepkit.planners.compare import PlanComparison
     from cepkit.planners.tradeoff import Tradeoff
     from cepkit.planners.what_if import WhatIf
-    from cepkit.sharing import SharedPlan, SharingObserver, SharingSearch
+    from cepkit.sharing import (
+        PatternGraph,
+        SharedPlan,
+        SharingComparison,
+        SharingObserver,
+        SharingSearch,
+    )
     from cepkit.sharing.parts import Share
 
 
@@ -72,15 +78,12 @@ def profile(
     if not queries:
         raise PatternError("no pattern to measure", expected="a list of one or more")
     check_range("seed", seed, 0)
-    query, *others = map(together, alike(queries))
-    statistics = measured(stream, query, seed, details=True)
-    statistics = replace(
-        statistics, others=tuple(measured(stream, q, seed, details=True) for q in others)
-    )
+    statistics = measured_together(stream, queries, seed, details=True)
     warn_of_dropped(statistics.dropped, *queries)
     for part in (statistics, *statistics.others):
         assert part.query is not None
         warn_of_absent(part.never_occurring, (), part.query)
+    query = queries[0]
     if several or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         return statistics  # what is expected of all matches says little of those that are taken
     return replace(statistics, forecast=choosing.choose_plan(query, statistics, "greedy").forecast)
@@ -199,19 +202,80 @@ def share_plans(
     """
     from cepkit.sharing.choose import share_plans as shared
 
-    named = isinstance(patterns, Mapping)
-    listed = list(patterns.values()) if isinstance(patterns, Mapping) else list(patterns)
+    given = _several(patterns, statistics)
+    return shared(given, statistics, share, search, COSTS.pick(cost), observe)
+
+
+@typed
+def compare_shared_plans(
+    patterns: list[Any] | tuple[Any, ...] | Mapping[str, Any],
+    statistics: Statistics,
+    searches: Sequence[str | SharingSearch] | None = None,
+    *,
+    share: Literal["auto", "prefix", "tree"] = "auto",
+    cost: str | CostModel = "work",
+    progress: Progress = "auto",
+) -> SharingComparison:
+    """Return what several searches find for the plans of several patterns, as a table.
+
+    It tells the two parts of the gain apart: reordering, and sharing.
+
+    Args:
+        patterns: Queries or their texts, in a list, or in a dict by name.
+        statistics: From `profile` of all of them, or made by hand.
+        searches: Names of `cepkit.sharing.SEARCHES`, or searches of one's own; None for all.
+        share: "prefix" for orders, "tree" for trees, "auto" for both.
+        cost: The cost model, as for `share_plans`.
+        progress: "auto" for a bar where it takes more than two seconds; True, or False.
+
+    Raises:
+        PatternError: There is no pattern, or one that means nothing; the error says which.
+        PlanError: A search or cost model that does not exist.
+        LimitError: Every one of the searches refused.
+    """
+    from cepkit.sharing.compare import compare_shared_plans as compared
+
+    given = _several(patterns, statistics)
+    return compared(given, statistics, searches, share, COSTS.pick(cost), progress=progress)
+
+
+@typed
+def pattern_graph(
+    patterns: list[Any] | tuple[Any, ...] | Mapping[str, Any],
+) -> PatternGraph:
+    """Return what several patterns have in common: all maximal sub-patterns of each two.
+
+    Args:
+        patterns: Queries or their texts, in a list, or in a dict by name.
+
+    Raises:
+        PatternError: There is no pattern, or one that means nothing; the error says which.
+    """
+    from cepkit.sharing.graph import pattern_graph as graph_of
+
+    return graph_of(_queries(patterns))
+
+
+def _queries(patterns: Sequence[Any] | Mapping[str, Any]) -> list[Query] | dict[str, Query]:
+    """Return patterns as queries; an error says which of them it is about."""
+    listed = [*patterns.values()] if isinstance(patterns, Mapping) else [*patterns]
     queries = []
     for number, each in enumerate(listed, 1):
         with telling(f"pattern {number} of {len(listed)}"):
             queries.append(as_query(each))
+    return dict(zip(patterns, queries, strict=True)) if isinstance(patterns, Mapping) else queries
+
+
+def _several(
+    patterns: Sequence[Any] | Mapping[str, Any], statistics: Statistics
+) -> list[Query] | dict[str, Query]:
+    """Return patterns as queries; refuse what are no statistics."""
     if not isinstance(statistics, Statistics):
         raise StatisticsError(
             f"a {type(statistics).__name__} where statistics belong",
             hint="cepkit.profile(stream, [pattern, another]) measures them",
         )
-    given = dict(zip(patterns, queries, strict=True)) if named else queries
-    return shared(given, statistics, share, search, COSTS.pick(cost), observe)
+    return _queries(patterns)
 
 
 @typed

@@ -3,42 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cepkit.api.arguments import Pattern, checked, measured, order_matters
+from cepkit.api.arguments import Pattern, checked, measured, measured_together
 from cepkit.api.checks import named, telling
-from cepkit.errors import PlanError, UnsupportedError
+from cepkit.errors import PlanError
+from cepkit.pattern.checks import check_asks_for_matches
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
-from cepkit.planners import choose as choosing
+from cepkit.sharing.choose import share_plans as shared
+from cepkit.sharing.parts import Share
+from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
     from cepkit.columnar.compile.query import Sets
     from cepkit.columnar.results.several import SeveralMatches
+    from cepkit.spark.matches.several import SeveralSparkMatches
 
 
 def detect_several(
     stream: Stream,
     patterns: Mapping[str, Pattern] | Sequence[Pattern],
     plan: Any,
-    share: str,
+    share: Share,
     *,
     limit: int | None,
     sets: Sets,
-) -> SeveralMatches:
+    slice_seconds: float | None,
+    slice_events: int | None,
+) -> SeveralMatches | SeveralSparkMatches:
     """Return the matches of several patterns; see `detect`."""
     queries = detectable_queries(stream, patterns)
+    plans = _plans(stream, queries, plan, share)
+    if isinstance(plans, SharedPlan):
+        queries = dict(zip(plans.names, queries.values(), strict=True))
+    measure = partial(measured, stream, seed=0)
     if stream.place == "spark":
-        raise UnsupportedError(
-            "several patterns over a Spark DataFrame",
-            hint="detect them one by one, or collect the stream",
-        )
-    plans = _plans(stream, queries, plan)
+        from cepkit.spark.matches.several import SeveralSparkMatches
+
+        return SeveralSparkMatches(
+            stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none",
+            slice_seconds=slice_seconds, slice_events=slice_events,
+        )  # fmt: skip
     from cepkit.columnar.results.several import SeveralMatches
 
-    return SeveralMatches(stream, queries, plans, limit=limit, sets=sets, share=share != "none")
+    return SeveralMatches(
+        stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none"
+    )
 
 
 def detectable_queries(
@@ -54,31 +68,29 @@ def detectable_queries(
     for name, pattern in named(patterns).items():
         with telling(f"query {name}"):
             query = checked(stream, pattern)
-            if query.aggregates:
-                raise UnsupportedError(
-                    "AGG asks for aggregates, not for matches",
-                    hint="`aggregate` gives them; to detect, leave AGG out",
-                )
+            check_asks_for_matches(query)
         queries[name] = query
     return queries
 
 
-def _plans(stream: Stream, queries: Mapping[str, Query], plan: Any) -> list[Plan]:
+def _plans(
+    stream: Stream, queries: Mapping[str, Query], plan: Any, share: Share
+) -> SharedPlan | list[Plan]:
     """Return a plan for each query.
 
     Raises:
         PlanError: What is given is not one for each.
     """
     if plan is None:
-        return [
-            choosing.plan_to_run(query, measured(stream, query, seed=0))
-            if order_matters(query)
-            else as_plan(None, query)
-            for query in queries.values()
-        ]
-    given = plan
-    if isinstance(plan, Mapping):
-        given = [plan.get(name) for name in queries]
+        return shared(queries, measured_together(stream, [*queries.values()]), share)
+    if isinstance(plan, SharedPlan):
+        if plan.queries != tuple(queries.values()):
+            raise PlanError(
+                f"a shared plan of {len(plan.queries)} other patterns",
+                expected="share_plans of the same patterns, in the same order",
+            )
+        return plan
+    given = [plan.get(name) for name in queries] if isinstance(plan, Mapping) else plan
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != len(queries):
         raise PlanError(
             f"a plan for {len(queries)} queries that is a {type(plan).__name__}",

@@ -112,9 +112,8 @@ def _drop_common_date(cells: list[list[str]]) -> None:
     for row in cells:
         day = row[0][:11]
         if len(day) == 11 and day[4] == day[7] == "-" and day[10] == " ":
-            row[1:] = [_without(day, cell) for cell in row[1:]]
-
-
-def _without(day: str, cell: str) -> str:
-    # The times of several events stand in brackets.
-    return cell.replace(day, "") if cell.startswith(f"[{day}") else cell.removeprefix(day)
+            # The times of several events stand in brackets.
+            row[1:] = [
+                cell.replace(day, "") if cell.startswith((f"[{day}", day)) else cell
+                for cell in row[1:]
+            ]

@@ -99,7 +99,12 @@ class Detector:
         self._state = DetectorState()
 
     def matches(
-        self, columns: EventColumns, owned: Owned = EVERYTHING, *, limited: bool = False
+        self,
+        columns: EventColumns,
+        owned: Owned = EVERYTHING,
+        *,
+        limited: bool = False,
+        taken: npt.NDArray[np.bool_] | None = None,
     ) -> Iterator[tuple[int, Block]]:
         """Yield branch number and matches, some at a time, as rows of `columns`.
 
@@ -109,11 +114,16 @@ class Detector:
                 that its events have in the stream.
             owned: The matches that are the slice's own.
             limited: Whether only some are wanted.
+            taken: Of a slice under skip-till-next-match, for each event whether an earlier match
+                has it; what is taken is added.
 
         Raises:
             LimitError: There are more sets to choose than could be written, and all are wanted.
         """
         query = self.query
+        if query.in_turn and taken is not None:
+            yield from self._in_turn(columns, taken, owned)
+            return
         if query.lists_sets and query.sets == "every" and not limited and not query.in_turn:
             self.size = self._checked(columns, owned, size_choice(query.programs), MOST_SETS)
         yield from self._run(columns, owned, query.sets, self.counters)
@@ -216,16 +226,14 @@ class Detector:
         assert state.taken is not None
         end = None
         if state.complete is not None and window is not None:
-            whole = state.complete if clock == "time" else state.arrived
-            end = whole - (window if looks_ahead(programs, clock) else 0)
+            everything = state.complete if clock == "time" else state.arrived
+            end = everything - (window if looks_ahead(programs, clock) else 0)
             if state.sealed is not None and end <= state.sealed:
                 return
         taken = state.taken.copy()
-        if self.query.in_turn:
-            yield from self._in_turn(state.events, taken, state.sealed, end)
-        else:
-            seen = self._seen(state.events, clock)
-            yield from self.matches(seen, Owned(state.sealed, end, clock))
+        seen = self._seen(state.events, clock)
+        owned = Owned(state.sealed, end, clock)
+        yield from self.matches(seen, owned, taken=taken[: len(seen)])
         if end is None or window is None:
             self._state = DetectorState(arrived=state.arrived)
             return
@@ -240,21 +248,18 @@ class Detector:
         return events.slice(0, int(np.searchsorted(events.ts, complete)))
 
     def _in_turn(
-        self,
-        events: EventColumns,
-        taken: npt.NDArray[np.bool_],
-        sealed: int | None,
-        end: int | None,
+        self, columns: EventColumns, taken: npt.NDArray[np.bool_], owned: Owned
     ) -> Iterator[tuple[int, Block]]:
-        seen = self._seen(events, "time")
-        first = 0 if sealed is None else int(np.searchsorted(seen.ts, sealed))
-        last = len(seen) if end is None else int(np.searchsorted(seen.ts, end))
+        first = 0 if owned.since is None else int(np.searchsorted(columns.ts, owned.since))
+        last = len(columns)
+        if owned.until is not None:
+            last = int(np.searchsorted(columns.ts, owned.until))
         yield from next_matches(
             self.query.branches,
             self.query.programs,
-            seen,
+            columns,
             self.counters,
-            taken=taken[: len(seen)],
+            taken=taken,
             first=first,
             last=last,
         )
@@ -332,13 +337,13 @@ class Detector:
         """
         programs = self.query.programs
         n, first_owned, end_owned = len(columns), 0, len(columns)
-        whole = owned.since is None and owned.until is None
-        if whole:
+        everything = owned.since is None and owned.until is None
+        if everything:
             for program in programs:
                 columns = numbered(program, columns)
         clock, window = cut(programs, columns)
         values = readings(columns, clock)
-        if not whole and clock != owned.clock:
+        if not everything and clock != owned.clock:
             yield _Part(columns, 0, 0, n, owned)
             return
         if owned.since is not None:

@@ -32,12 +32,18 @@ class Group:
         return (number for number, one in enumerate(self.of) if one == query)
 
 
-def grouped(queries: Sequence[CompiledQuery], *, share: bool = True) -> tuple[Group, ...]:
+def grouped(
+    queries: Sequence[CompiledQuery],
+    *,
+    share: bool = True,
+    pools: Sequence[Sequence[int]] | None = None,
+) -> tuple[Group, ...]:
     """Return queries in as few groups as can be.
 
     Args:
         queries: The queries, all with the same choice of sets.
         share: Whether they share what they begin with; what they look up they do in any case.
+        pools: For each query and branch with which others it may share, as a shared plan says.
     """
     alike: dict[Hashable, list[int]] = {}
     for number, query in enumerate(queries):
@@ -50,7 +56,8 @@ def grouped(queries: Sequence[CompiledQuery], *, share: bool = True) -> tuple[Gr
         if len(members) == 1:
             groups.append(Group(queries[members[0]], of))
             continue
-        forest = forest_of(programs) if share else tuple(map(Leaf, range(len(programs))))
+        own = None if pools is None else [pool for q in members for pool in pools[q]]
+        forest = forest_of(programs, own) if share else tuple(map(Leaf, range(len(programs))))
         first = queries[members[0]]
         query = replace(first, branches=branches, programs=programs, forest=forest)
         groups.append(Group(query, of))

@@ -30,7 +30,7 @@ class PairCost:
 
 @dataclass(frozen=True)
 class WaitCost:
-    """What is looked at when the last event of a match has arrived.
+    """The cost of what is looked at when the last event of a match has arrived.
 
     Attributes:
         last: For each variable the probability that its event is the last.

@@ -54,7 +54,7 @@ NOTHING_KNOWN = OutputProfile()
 
 @dataclass(frozen=True)
 class Latency:
-    """What is looked at between the last event of a match and the match.
+    """The cost model that counts what is looked at after the last event of a match.
 
     Attributes:
         output: What is known of the matches found so far.

@@ -9,23 +9,9 @@ from typing import assert_never
 
 import numpy as np
 
+from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import Ints
 from cepkit.diagnosis.measures import Measures, forbidden_events
-from cepkit.diagnosis.requirements import (
-    Absent,
-    Before,
-    Distinct,
-    Holds,
-    OfType,
-    Requirement,
-    SamePartition,
-    SideBySide,
-    Size,
-    Unconsumed,
-    Within,
-    requirements_of,
-    variables_in,
-)
 from cepkit.diagnosis.words import duration_text, failure, list_text, value_text, with_values
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.names import attribute_text, name_text
@@ -54,7 +40,7 @@ class Finding:
         given: Whether all events that it is about were named in the question.
     """
 
-    requirement: Requirement
+    requirement: req.Requirement
     holds: bool | None
     detail: str
     by: float | None = None
@@ -97,15 +83,15 @@ class Inspector:
         """
         findings = []
         complete = set(self._branch.variables) <= binding.keys()
-        for requirement in requirements_of(self._branch):
-            about = variables_in(requirement, self._branch.variables)
+        for requirement in req.requirements_of(self._branch):
+            about = req.variables_in(requirement, self._branch.variables)
             match requirement:
-                case Unconsumed():
+                case req.Unconsumed():
                     continue
-                case SamePartition() | Within() | SideBySide():
+                case req.SamePartition() | req.Within() | req.SideBySide():
                     if complete or sum(map(len, binding.values())) > 1:
                         findings.append(self.finding(requirement, binding))
-                case Absent():
+                case req.Absent():
                     if complete:
                         findings.append(self.finding(requirement, binding))
                 case _:
@@ -113,43 +99,43 @@ class Inspector:
                         findings.append(self.finding(requirement, binding))
         return _without_implied(findings)
 
-    def finding(self, requirement: Requirement, binding: Binding) -> Finding:
+    def finding(self, requirement: req.Requirement, binding: Binding) -> Finding:
         """Return what comes of one requirement whose variables are bound."""
         match requirement:
-            case OfType(event):
+            case req.OfType(event):
                 return self._type(requirement, event, binding)
-            case Before(first, second):
+            case req.Before(first, second):
                 return self._before(requirement, binding[first], binding[second])
-            case Distinct(first, second):
+            case req.Distinct(first, second):
                 both = sorted({*binding[first]} & {*binding[second]})
                 if both:
                     detail = f"both are {self._names(both)}"
                     return Finding(requirement, False, detail, relative=1.0, events=tuple(both))
                 return Finding(requirement, True, "two events")
-            case SamePartition(names):
+            case req.SamePartition(names):
                 return self._partition(requirement, names, binding)
-            case Within() | SideBySide():
+            case req.Within() | req.SideBySide():
                 return self._near(requirement, binding)
-            case Holds(condition):
+            case req.Holds(condition):
                 return self._condition(requirement, condition, binding)
-            case Size(variable, minimum, maximum):
+            case req.Size(variable, minimum, maximum):
                 size = len(binding[variable])
                 off = max(minimum - size, 0 if maximum is None else size - maximum, 0)
                 detail = count_text(size, "event") + (
-                    f", {off} too {_few(size, minimum)}" if off else ""
+                    f", {off} too {'few' if size < minimum else 'many'}" if off else ""
                 )
                 return Finding(
                     requirement, not off, detail, off or None, "events", off / max(1, minimum),
                     binding[variable] if off else (),
                 )  # fmt: skip
-            case Absent(event):
+            case req.Absent(event):
                 return self._absent(requirement, event, binding)
-            case Unconsumed():
+            case req.Unconsumed():
                 raise AssertionError("`verdict.consumption` says that")
             case _:
                 assert_never(requirement)
 
-    def _type(self, requirement: OfType, event: Event, binding: Binding) -> Finding:
+    def _type(self, requirement: req.OfType, event: Event, binding: Binding) -> Finding:
         columns = self._table.columns
         types = {e: columns.type_names[int(columns.types[e])] for e in binding[event.variable]}
         wrong = [e for e, kind in types.items() if event.types and kind not in event.types]
@@ -162,7 +148,7 @@ class Inspector:
         return Finding(requirement, False, detail, relative=1.0, events=tuple(wrong))
 
     def _before(
-        self, requirement: Before, first: tuple[int, ...], second: tuple[int, ...]
+        self, requirement: req.Before, first: tuple[int, ...], second: tuple[int, ...]
     ) -> Finding:
         ts = self._table.ts
         last, soonest = max(first, key=lambda e: ts[e]), min(second, key=lambda e: ts[e])
@@ -177,14 +163,14 @@ class Inspector:
         return Finding(requirement, False, detail, late / 1e6, "s", relative, (last, soonest))
 
     def _partition(
-        self, requirement: SamePartition, names: tuple[str, ...], binding: Binding
+        self, requirement: req.SamePartition, names: tuple[str, ...], binding: Binding
     ) -> Finding:
         events = list(chain.from_iterable(binding.values()))
         codes = self._table.partition[events]
         differing = events[int(np.argmax(codes != codes[0]))] if len(codes) else events[0]
         details = []
         for name in names:
-            columns = [self._table.columns.attributes[name].take(_one(e)) for e in events]
+            columns = [self._table.columns.attributes[name].take(np.array([e])) for e in events]
             values = list(dict.fromkeys(map(value_text, columns)))
             if len(values) > 1 or (codes == codes[0]).all():
                 details.append(f"{attribute_text(name)} = {list_text(values, _NAMED)}")
@@ -194,7 +180,7 @@ class Inspector:
             requirement, False, ", ".join(details), relative=1.0, events=(events[0], differing)
         )
 
-    def _near(self, requirement: Within | SideBySide, binding: Binding) -> Finding:
+    def _near(self, requirement: req.Within | req.SideBySide, binding: Binding) -> Finding:
         events = np.array(list(chain.from_iterable(binding.values())))
         # Of a partly bound match the others may still come between.
         unbound = [v for v in self._branch.variables if v not in binding]
@@ -203,7 +189,7 @@ class Inspector:
         ends = (int(events[times.argmin()]), int(events[times.argmax()]))
         span = int(np.ptp(times))
         beyond = span - limit.most
-        if isinstance(requirement, SideBySide):
+        if isinstance(requirement, req.SideBySide):
             others = span + 1 - len(events)
             detail = f"{count_text(others, 'other event')} between" if others else "side by side"
             by, unit = float(beyond), "events"
@@ -222,9 +208,11 @@ class Inspector:
             return Finding(requirement, True, detail)
         return Finding(requirement, False, detail, by, unit, beyond / limit.scale, ends)
 
-    def _condition(self, requirement: Holds, condition: Expression, binding: Binding) -> Finding:
+    def _condition(
+        self, requirement: req.Holds, condition: Expression, binding: Binding
+    ) -> Finding:
         rewritten = self.measures.rewritten(condition)
-        names = sorted(variables_in(requirement, ()))
+        names = sorted(req.variables_in(requirement, ()))
         rows = _members(binding, names)
         size = max((len(events) for events in rows.values()), default=1)
         read = self._table.reader(rows, binding)
@@ -240,7 +228,7 @@ class Inspector:
         relative = float(violation.relative[worst])
         return Finding(requirement, False, detail, by, unit, relative, events)
 
-    def _absent(self, requirement: Absent, event: Event, binding: Binding) -> Finding:
+    def _absent(self, requirement: req.Absent, event: Event, binding: Binding) -> Finding:
         rows = _members(binding, self._branch.variables)
         size = len(next(iter(rows.values())))
         # Every member must let it stand there.
@@ -294,17 +282,17 @@ def _without_implied(findings: list[Finding]) -> list[Finding]:
     pairs = {
         (f.requirement.first, f.requirement.second)
         for f in findings
-        if isinstance(f.requirement, Before) and f.holds
+        if isinstance(f.requirement, req.Before) and f.holds
     }
     names = {name for pair in pairs for name in pair}
     implied = {(x, y) for x, y in pairs if any((x, z) in pairs and (z, y) in pairs for z in names)}
     apart = pairs | {(y, x) for x, y in pairs}
 
-    def follows(requirement: Requirement) -> bool:
+    def follows(requirement: req.Requirement) -> bool:
         match requirement:
-            case Before(first, second):
+            case req.Before(first, second):
                 return (first, second) in implied
-            case Distinct(first, second):
+            case req.Distinct(first, second):
                 return (first, second) in apart
             case _:
                 return False
@@ -312,13 +300,5 @@ def _without_implied(findings: list[Finding]) -> list[Finding]:
     return [f for f in findings if not follows(f.requirement)]
 
 
-def _one(event: int) -> Ints:
-    return np.array([event], dtype=np.int64)
-
-
 def _article(kind: str) -> str:
     return f"{'an' if kind[:1].lower() in 'aeiou' and kind[:1] else 'a'} {kind}"
-
-
-def _few(size: int, minimum: int) -> str:
-    return "few" if size < minimum else "many"

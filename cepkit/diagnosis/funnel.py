@@ -7,28 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.measures import Measures
 from cepkit.diagnosis.partials import join_key
-from cepkit.diagnosis.requirements import (
-    Absent,
-    Distinct,
-    Holds,
-    Kind,
-    OfType,
-    Requirement,
-    SamePartition,
-    SideBySide,
-    Size,
-    Within,
-    kind_of,
-    reads_sets,
-    requirements_of,
-    text_of,
-    variables_in,
-)
 from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.words import list_text
 from cepkit.diagnosis.work import Coverage, Tally, Work
+from cepkit.pattern.conditions import has_set_functions
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import name_text
 from cepkit.pattern.normal_form import Branch
@@ -53,7 +38,7 @@ class FunnelRow:
 
     branch: int
     variable: str
-    kind: Kind | str
+    kind: req.Kind | str
     text: str
     before: int
     after: int
@@ -85,7 +70,7 @@ def branch_funnel(
     number: int,
     order: Sequence[str],
     work: Work,
-    alone: Mapping[Requirement, int] | None = None,
+    alone: Mapping[req.Requirement, int] | None = None,
 ) -> BranchFunnel:
     """Count what each requirement of a branch lets through.
 
@@ -106,13 +91,15 @@ def branch_funnel(
     counts = tally.done or tally.pending
     rows: list[FunnelRow] = []
 
-    def add(step: str, requirement: Requirement | None, before: int, after: int, text: str) -> None:
-        kind = "scope" if requirement is None else kind_of(requirement)
+    def add(
+        step: str, requirement: req.Requirement | None, before: int, after: int, text: str
+    ) -> None:
+        kind = "scope" if requirement is None else req.kind_of(requirement)
         others = alone.get(requirement) if alone is not None and requirement is not None else None
-        if isinstance(requirement, OfType):
+        if isinstance(requirement, req.OfType):
             others = None  # an event of another type is no candidate at all
         elif requirement is not None:
-            text = text_of(requirement)
+            text = req.text_of(requirement)
         rows.append(FunnelRow(number, step, kind, text, before, after, others))
 
     for at, variable in enumerate(steps):
@@ -126,11 +113,11 @@ def branch_funnel(
         for due in _due(measures, steps[: at + 1], grouped):
             before, after = counts.get((variable, due), (0, 0))
             # What one event, or two of different types, always fulfil has a row where it fails.
-            idle = isinstance(due, Distinct) or (not at and due is not None)
+            idle = isinstance(due, req.Distinct) or (not at and due is not None)
             if not idle or before > after:
                 add(variable, due, before, after, _scope_text(branch, variable, steps[:at]))
-    for requirement in requirements_of(branch):
-        if isinstance(requirement, Absent):
+    for requirement in req.requirements_of(branch):
+        if isinstance(requirement, req.Absent):
             add("", requirement, *counts.get(("", requirement), (0, 0)), "")
     # What several steps require is counted once.
     last = {row.text: at for at, row in enumerate(rows)}
@@ -142,15 +129,15 @@ def branch_funnel(
 
 def _alone(
     measures: Measures, variable: str, *, first: bool
-) -> Iterator[tuple[Requirement, int, int]]:
+) -> Iterator[tuple[req.Requirement, int, int]]:
     """Yield what is required of a variable's events alone, with how many come to it and pass."""
     table, event = measures.table, measures.branch.event(variable)
     events = table.of_types(event.types)
-    yield OfType(event), len(table.columns), len(events)
-    for requirement in requirements_of(measures.branch):
-        if not isinstance(requirement, Holds) or reads_sets(requirement.condition):
+    yield req.OfType(event), len(table.columns), len(events)
+    for requirement in req.requirements_of(measures.branch):
+        if not isinstance(requirement, req.Holds) or has_set_functions(requirement.condition):
             continue
-        about = variables_in(requirement, ())
+        about = req.variables_in(requirement, ())
         if about == {variable} or (first and not about):
             broken = measures.of(requirement, {variable: events}, len(events)).broken
             yield requirement, len(events), int(np.count_nonzero(~broken))
@@ -159,10 +146,10 @@ def _alone(
 
 def _due(
     measures: Measures, bound: Sequence[str], grouped: Collection[str]
-) -> Iterator[Requirement | None]:
+) -> Iterator[req.Requirement | None]:
     """Yield what is required of the last of the bound variables beside the others."""
     variable = bound[-1]
-    every = requirements_of(measures.branch)
+    every = req.requirements_of(measures.branch)
     key = join_key(every, variable, bound[:-1])
     if len(bound) > 1:
         yield None
@@ -172,17 +159,17 @@ def _due(
         if key is not None and requirement == key.requirement:
             continue
         match requirement:
-            case Within(TimeWindow()) if len(bound) > 1:
+            case req.Within(TimeWindow()) if len(bound) > 1:
                 continue  # part of the scope
-            case SamePartition() | Within() | SideBySide():
+            case req.SamePartition() | req.Within() | req.SideBySide():
                 yield requirement
-            case Size(name, minimum):
+            case req.Size(name, minimum):
                 if name == variable and name in grouped and minimum > 1:
                     yield requirement
-            case Distinct() | Holds():
-                about = variables_in(requirement, ())
-                sets = isinstance(requirement, Holds) and reads_sets(requirement.condition)
-                if variable in about and about <= {*bound} and len(about) > 1 and not sets:
+            case req.Distinct() | req.Holds():
+                about = req.variables_in(requirement, ())
+                together = variable in about and about <= {*bound} and len(about) > 1
+                if together and not req.about_sets(requirement):
                     yield requirement
             case _:
                 continue
@@ -190,10 +177,7 @@ def _due(
 
 def _scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:
     """Return in words where the events of a variable may lie beside bound ones."""
-    before = [x for x in bound if x in branch.before(variable)]
-    after = [y for y in bound if y in branch.after(variable)]
-    latest = [x for x in before if not branch.after(x) & set(before)]
-    soonest = [y for y in after if not branch.before(y) & set(after)]
+    latest, soonest = branch.neighbours(variable, bound)
     parts = [f"after {list_text(list(map(name_text, latest)))}"] if latest else []
     parts += [f"before {list_text(list(map(name_text, soonest)))}"] if soonest else []
     place = " and ".join(parts) or f"beside {list_text(list(map(name_text, bound)))}"

@@ -67,14 +67,11 @@ def nearest(
             identity = int(_identities(search, later.take(np.array([at])))[0])
             if identity not in best or new.rank < best[identity].rank:
                 best[identity] = new
-        best = dict(sorted(best.items(), key=lambda item: _order(item[1]))[:most])
+        ordered = sorted(best.items(), key=lambda i: (i[1].rank, sorted(i[1].events.values())))
+        best = dict(ordered[:most])
         if prune and len(best) == most:
             search.worst = next(reversed(best.values())).rank
     return list(best.values()), search.coverage, counts
-
-
-def _order(combination: Combination) -> tuple[float, list[int]]:
-    return combination.rank, sorted(combination.events.values())
 
 
 def _violated(search: Search, partials: Partials) -> Ints:

@@ -150,7 +150,7 @@ class KeyIndex:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What a new event must have in common with a bound one.
+    """An equality of a new event with a bound one.
 
     Attributes:
         requirement: What demands it.

@@ -185,7 +185,7 @@ class Question:
 
     @cached_property
     def inspectors(self) -> tuple[Inspector, ...]:
-        """What comes of each branch's requirements in a combination."""
+        """The inspector of each branch, which checks its requirements on a combination."""
         return tuple(Inspector(measures, self.naming.name) for measures in self.measures)
 
     @cached_property

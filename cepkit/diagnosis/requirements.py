@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, TypeAlias, assert_never
 
-from cepkit.pattern.conditions import Aggregate, Expression, variables_of, walk
+from cepkit.pattern.conditions import Expression, has_set_functions, is_filter, variables_of
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import name_text
 from cepkit.pattern.nodes import Event, Not
@@ -112,7 +112,7 @@ def _requirements(branch: Branch) -> Iterator[Requirement]:
     about = [(c, variables_of(c)) for c in branch.conditions]
     # A condition about what must be absent says which event that is, and nothing of the match.
     about = [(c, names) for c, names in about if names <= set(positive)]
-    yield from (Holds(c) for c, names in about if len(names) <= 1 and not reads_sets(c))
+    yield from (Holds(c) for c, names in about if len(names) <= 1 and not has_set_functions(c))
     pairs = list(combinations(positive, 2))
     for x, y in pairs:
         if (x, y) in branch.order:
@@ -126,7 +126,7 @@ def _requirements(branch: Branch) -> Iterator[Requirement]:
     if branch.strategy in (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY):
         yield SideBySide(branch.strategy)
     yield from (Distinct(x, y) for x, y in pairs if share_types(branch, x, y))
-    yield from (Holds(c) for c, names in about if len(names) > 1 or reads_sets(c))
+    yield from (Holds(c) for c, names in about if len(names) > 1 or has_set_functions(c))
     yield from (Size(*bounds) for bounds in branch.repeated if bounds[1:] != (1, None))
     yield from map(Absent, branch.negated)
     if branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
@@ -149,8 +149,7 @@ def kind_of(requirement: Requirement) -> Kind:
         case SideBySide():
             return "contiguity"
         case Holds(condition):
-            alone = len(variables_of(condition)) == 1 and not reads_sets(condition)
-            return "filter" if alone else "condition"
+            return "filter" if is_filter(condition) else "condition"
         case Size():
             return "size"
         case Absent():
@@ -220,8 +219,7 @@ def may_coincide(branch: Branch, x: str, y: str) -> bool:
 
 def share_types(branch: Branch, x: str, y: str) -> bool:
     """Return whether some event has a type of either variable."""
-    one, other = branch.event(x).types, branch.event(y).types
-    return one is None or other is None or bool(one & other)
+    return branch.event(x).overlaps(branch.event(y))
 
 
 def about_sets(requirement: Requirement) -> bool:
@@ -230,11 +228,6 @@ def about_sets(requirement: Requirement) -> bool:
         case Size():
             return True
         case Holds(condition):
-            return reads_sets(condition)
+            return has_set_functions(condition)
         case _:
             return False
-
-
-def reads_sets(condition: Expression) -> bool:
-    """Return whether a condition reads a Kleene variable's events as a set."""
-    return any(isinstance(node, Aggregate) for node in walk(condition))

@@ -98,7 +98,7 @@ class Table(Printed, ABC):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Requirements(Table):
-    """What came of each requirement of one combination."""
+    """The findings on the requirements of one combination."""
 
     rows: tuple[Finding, ...]
     _left = 4

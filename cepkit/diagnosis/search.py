@@ -17,31 +17,12 @@ from functools import partial
 
 import numpy as np
 
+from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import BLOCK, Ints, pairs
 from cepkit.diagnosis.measures import Mask, Measures, Violation, forbidden_events
-from cepkit.diagnosis.partials import (
-    STRETCH,
-    Key,
-    KeyIndex,
-    Partials,
-    Scopes,
-    join_key,
-)
-from cepkit.diagnosis.requirements import (
-    Absent,
-    Before,
-    Distinct,
-    Holds,
-    Requirement,
-    SamePartition,
-    SideBySide,
-    Size,
-    Within,
-    reads_sets,
-    requirements_of,
-    variables_in,
-)
+from cepkit.diagnosis.partials import STRETCH, Key, KeyIndex, Partials, Scopes, join_key
 from cepkit.diagnosis.work import Coverage, Tally, Work, WorkBoundError
+from cepkit.pattern.conditions import has_set_functions
 from cepkit.pattern.policies import TimeWindow
 
 _FIRST_CHUNK = 4
@@ -74,7 +55,7 @@ class Search:
     work: Work
     tolerance: int = 0
     bound: Mapping[str, int] = field(default_factory=dict)
-    ignored: frozenset[Requirement] = frozenset()
+    ignored: frozenset[req.Requirement] = frozenset()
     grouped: frozenset[str] = frozenset()
     tally: Tally | None = None
     worst: float = np.inf
@@ -83,7 +64,7 @@ class Search:
     coverage: Coverage = field(default=Coverage("", 0, 0))
 
     def __post_init__(self) -> None:
-        every = requirements_of(self.measures.branch)
+        every = req.requirements_of(self.measures.branch)
         self._active = [r for r in every if r not in self.ignored]
         # Random, so that sums of few of them tell which they are.
         keys = np.random.default_rng(0).integers(1 << 58, size=len(every))
@@ -91,7 +72,7 @@ class Search:
         names = self.measures.branch.variables
         self.bits = {name: 1 << min(i, 62) for i, name in enumerate(names)}
         self._in_time = {
-            r for r in every if isinstance(r, Within) and isinstance(r.window, TimeWindow)
+            r for r in every if isinstance(r, req.Within) and isinstance(r.window, TimeWindow)
         }
         self._candidates: dict[str, Partials] = {}
         self._indexes: dict[tuple[str, str | None], KeyIndex] = {}
@@ -190,25 +171,27 @@ class Search:
             self._indexes[variable, name] = KeyIndex(self.measures.table.codes(name), events)
         return self._indexes[variable, name]
 
-    def _local(self, bound: set[str], *, alone: bool) -> Iterator[Requirement]:
+    def _local(self, bound: set[str], *, alone: bool) -> Iterator[req.Requirement]:
         """Yield the requirements about bound variables that no further event can change."""
         for requirement in self._active:
             match requirement:
-                case Before() if self.tolerance:  # else the scope sees to it
+                case req.Before() if self.tolerance:  # else the scope sees to it
                     pass
-                case Distinct():
+                case req.Distinct():
                     pass
-                case Holds(condition) if not reads_sets(condition):
+                case req.Holds(condition) if not has_set_functions(condition):
                     pass
                 case _:
                     continue
-            about = variables_in(requirement, ())
+            about = req.variables_in(requirement, ())
             if not about and not self.bound:
                 about = frozenset(self.order[:1])  # one that is about nothing counts once
             if about <= bound and (len(about) == 1) == alone:
                 yield requirement
 
-    def _checked(self, variable: str, partials: Partials, counted: Requirement | None) -> Partials:
+    def _checked(
+        self, variable: str, partials: Partials, counted: req.Requirement | None
+    ) -> Partials:
         """Return the partial matches that may stay, now that a variable is bound.
 
         Args:
@@ -218,7 +201,7 @@ class Search:
         """
         partials = self._measured(variable, partials, counted)
         for requirement in self._local(set(partials.rows), alone=False):
-            if variable in variables_in(requirement, ()):
+            if variable in req.variables_in(requirement, ()):
                 before = partials.groups
                 partials = self._with(requirement, partials)
                 if requirement != counted:
@@ -226,19 +209,19 @@ class Search:
         return partials
 
     def _measured(
-        self, variable: str, partials: Partials, counted: Requirement | None = None
+        self, variable: str, partials: Partials, counted: req.Requirement | None = None
     ) -> Partials:
         """Return those that are not too far apart, in window, contiguity and partition."""
         far, distance = np.zeros(len(partials), dtype=np.int64), np.zeros(len(partials))
         for requirement in self._active:
-            if not isinstance(requirement, SamePartition | Within | SideBySide):
+            if not isinstance(requirement, req.SamePartition | req.Within | req.SideBySide):
                 continue
             before = partials.groups
             violation = self.measures.of(requirement, partials.rows, len(partials))
             far, distance = far + violation.broken, distance + violation.relative
             partials = partials.at_distance(far, distance)
             mask = self._kept(partials)
-            if isinstance(requirement, SamePartition):
+            if isinstance(requirement, req.SamePartition):
                 mask &= ~(violation.broken & self._scopes.one_partition)
             else:
                 limit = self.measures.limit(requirement, len(self.measures.branch.positive))
@@ -251,17 +234,17 @@ class Search:
                 self._count(variable, requirement, before, partials)
         return partials
 
-    def far_ones(self, partials: Partials) -> Iterator[tuple[Requirement, Violation]]:
+    def far_ones(self, partials: Partials) -> Iterator[tuple[req.Requirement, Violation]]:
         """Yield window, contiguity and partition with how much each is violated."""
         for requirement in self._active:
-            if isinstance(requirement, SamePartition | Within | SideBySide):
+            if isinstance(requirement, req.SamePartition | req.Within | req.SideBySide):
                 yield requirement, self.measures.of(requirement, partials.rows, len(partials))
 
-    def _with(self, requirement: Requirement, partials: Partials) -> Partials:
+    def _with(self, requirement: req.Requirement, partials: Partials) -> Partials:
         violation = self.measures.of(requirement, partials.rows, len(partials))
-        if isinstance(requirement, Distinct):
+        if isinstance(requirement, req.Distinct):
             return partials.take(~violation.broken)  # one event twice is no near miss
-        bits = sum(self.bits[name] for name in variables_in(requirement, ()))
+        bits = sum(self.bits[name] for name in req.variables_in(requirement, ()))
         key = self.keys[requirement]
         partials = partials.violating(key, violation.broken, violation.relative, bits)
         return partials.take(self._kept(partials))
@@ -273,7 +256,7 @@ class Search:
     def _with_absences(self, partials: Partials) -> Partials:
         """Return the combinations with each NOT taken into account."""
         for requirement in self._active:
-            if not isinstance(requirement, Absent) or not len(partials):
+            if not isinstance(requirement, req.Absent) or not len(partials):
                 continue
             before, size = partials.groups, len(partials)
             counts = np.zeros(size, dtype=np.int64)
@@ -294,15 +277,14 @@ class Search:
     def _beside(self, absent: str) -> int:
         """Return, as bits, the variables between which an event must not be."""
         branch = self.measures.branch
-        before, after = branch.before(absent), branch.after(absent)
-        names = [x for x in before if not branch.after(x) & before]
-        names += [y for y in after if not branch.before(y) & after]
+        latest, soonest = branch.neighbours(absent, branch.before(absent) | branch.after(absent))
+        names = [*latest, *soonest]
         return sum(bit for name, bit in self.bits.items() if name in names or not names)
 
     def _with_enough(self, variable: str, partials: Partials) -> Partials:
         """Return the groups in which a Kleene variable can have as many events as it must."""
         for requirement in self._active:
-            if isinstance(requirement, Size) and requirement.variable == variable:
+            if isinstance(requirement, req.Size) and requirement.variable == variable:
                 before = partials.groups
                 both = np.stack((partials.group, partials.rows[variable]))
                 owners, counts = np.unique(np.unique(both, axis=1)[0], return_counts=True)
@@ -314,7 +296,7 @@ class Search:
     def _count_scope(
         self,
         variable: str,
-        requirement: Requirement | None,
+        requirement: req.Requirement | None,
         partials: Partials,
         before: int,
         after: Ints,
@@ -327,6 +309,8 @@ class Search:
         else:
             self.tally.add(variable, requirement, before, int(after.sum()))
 
-    def _count(self, step: str, requirement: Requirement, before: int, partials: Partials) -> None:
+    def _count(
+        self, step: str, requirement: req.Requirement, before: int, partials: Partials
+    ) -> None:
         if self.tally is not None:
             self.tally.add(step, requirement, before, partials.groups)

@@ -15,20 +15,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.findings import Binding, Finding, Inspector
 from cepkit.diagnosis.measures import Measures
 from cepkit.diagnosis.nearest import Combination, nearest
 from cepkit.diagnosis.partials import STRETCH
-from cepkit.diagnosis.requirements import (
-    Absent,
-    OfType,
-    Requirement,
-    SideBySide,
-    Unconsumed,
-    about_sets,
-    requirements_of,
-    variables_in,
-)
 from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.words import list_text
 from cepkit.diagnosis.work import Work
@@ -54,18 +45,18 @@ class Completion:
 
     @property
     def violated(self) -> tuple[Finding, ...]:
-        """What does not hold."""
+        """The findings that do not hold."""
         return tuple(f for f in self.findings if f.holds is False)
 
     @property
     def rank(self) -> tuple[int, float]:
-        """What completions are ranked by."""
+        """The number of violations and their sum: completions with less come first."""
         return len(self.violated), sum(f.relative for f in self.violated)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What comes of given events in one branch.
+    """The outcome for given events in one branch.
 
     Attributes:
         is_match: Whether they are a match or part of one; None where that could not be decided.
@@ -96,7 +87,7 @@ def verdict_on(
         missing = [v for v in todo if not len(measures.table.of_types(branch.event(v).types))]
         if missing:
             lost = tuple(
-                Finding(OfType(branch.event(v)), False, "there is no such event", relative=1.0,
+                Finding(req.OfType(branch.event(v)), False, "there is no such event", relative=1.0,
                         given=False)
                 for v in missing
             )  # fmt: skip
@@ -128,7 +119,7 @@ def _completing(
     measures: Measures,
     binding: Binding,
     todo: Sequence[str],
-    failing: frozenset[Requirement],
+    failing: frozenset[req.Requirement],
     most: int,
     budget: int,
 ) -> tuple[list[Combination], bool]:
@@ -158,11 +149,11 @@ def _all_findings(
     binding: Binding,
     bound: Binding,
     absent: Mapping[str, int],
-    failing: frozenset[Requirement],
+    failing: frozenset[req.Requirement],
 ) -> tuple[Finding, ...]:
     findings = []
     for finding in inspector.findings(binding):
-        about = variables_in(finding.requirement, inspector.measures.branch.variables)
+        about = req.variables_in(finding.requirement, inspector.measures.branch.variables)
         always = about <= bound.keys() or finding.requirement in failing
         findings.append(replace(finding, given=always))
     for variable, event in absent.items():
@@ -188,13 +179,15 @@ def _breaking(inspector: Inspector, binding: Binding, variable: str, event: int)
     about = [
         f
         for f in beside.findings({**binding, variable: (event,)})
-        if variable in variables_in(f.requirement, positive.variables)
+        if variable in req.variables_in(f.requirement, positive.variables)
     ]
     lacking = [f.detail for f in about if not f.holds]
     name = inspector.name(event)
     if lacking:
-        return Finding(Absent(negated), True, f"{name} is not one: {'; '.join(lacking)}")
-    return Finding(Absent(negated), False, f"{name} is such an event", 1.0, "events", 1.0, (event,))
+        return Finding(req.Absent(negated), True, f"{name} is not one: {'; '.join(lacking)}")
+    return Finding(
+        req.Absent(negated), False, f"{name} is such an event", 1.0, "events", 1.0, (event,)
+    )
 
 
 def _with_sets(inspector: Inspector, binding: Binding, todo: Sequence[str]) -> Binding:
@@ -217,15 +210,15 @@ def _with_sets(inspector: Inspector, binding: Binding, todo: Sequence[str]) -> B
     return binding
 
 
-def _about_sets(requirement: Requirement) -> bool:
+def _about_sets(requirement: req.Requirement) -> bool:
     # Members may fill the gap between events that should be side by side.
-    return about_sets(requirement) or isinstance(requirement, SideBySide)
+    return req.about_sets(requirement) or isinstance(requirement, req.SideBySide)
 
 
 def _sets_matter(branch: Branch, todo: Sequence[str]) -> bool:
     """Return whether a set of several events can be right where no single one is."""
     free = {v for v, _, _ in branch.repeated} & set(todo)
-    return bool(free) and any(_about_sets(r) for r in requirements_of(branch))
+    return bool(free) and any(_about_sets(r) for r in req.requirements_of(branch))
 
 
 def next_matches(
@@ -278,7 +271,7 @@ def consumption(matches: Sequence[Match] | None, binding: Binding, inspector: In
         binding: One event for each variable.
         inspector: Of the branch.
     """
-    requirement = Unconsumed()
+    requirement = req.Unconsumed()
     if matches is None:
         return Finding(requirement, None, "not looked at: the matches before it are too many")
     events = {e for members in binding.values() for e in members}

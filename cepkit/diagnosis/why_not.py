@@ -8,20 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import EventTable
 from cepkit.diagnosis.findings import Binding, Finding
 from cepkit.diagnosis.funnel import BranchFunnel, FunnelRow, branch_funnel
 from cepkit.diagnosis.nearest import Combination, nearest
 from cepkit.diagnosis.question import Naming, Question, check_names, ids
-from cepkit.diagnosis.requirements import (
-    Absent,
-    Holds,
-    Requirement,
-    Unconsumed,
-    about_sets,
-    requirements_of,
-    text_of,
-)
 from cepkit.diagnosis.result import AnswerEvent, Funnel, NearMiss, NearMisses, Requirements, WhyNot
 from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.verdict import Completion, Verdict, consumption, verdict_on
@@ -189,7 +181,7 @@ def _culprits(
     return tuple(
         question.event(branch, finding.requirement.event.variable, event)
         for finding in findings
-        if isinstance(finding.requirement, Absent) and finding.holds is False
+        if isinstance(finding.requirement, req.Absent) and finding.holds is False
         for event in finding.events
     )
 
@@ -218,8 +210,8 @@ def _reason_named(
     failing = [f for f in findings if f.holds is False]
     for finding in failing:
         requirement = finding.requirement
-        if isinstance(requirement, Absent) and requirement.event.variable in absent:
-            return f"No match: {finding.detail}, which {text_of(requirement)} forbids."
+        if isinstance(requirement, req.Absent) and requirement.event.variable in absent:
+            return f"No match: {finding.detail}, which {req.text_of(requirement)} forbids."
     wrong = [f for f in failing if f.given]
     if not todo:
         return f"No match: {count_text(len(failing), 'requirement')} not fulfilled."
@@ -268,22 +260,22 @@ def _any_of(answers: Collection[bool | None]) -> bool | None:
 def _has_matches(question: Question, number: int, funnel: BranchFunnel) -> bool | None:
     """Return whether a branch has matches, as far as its funnel decides that."""
     if funnel.matches:
-        sets = any(about_sets(r) for r in requirements_of(question.branches[number]))
+        sets = any(req.about_sets(r) for r in req.requirements_of(question.branches[number]))
         return None if sets else True
     return False if funnel.coverage.complete else None
 
 
 def _near_misses(
     question: Question, number: int
-) -> tuple[list[NearMiss], Coverage, dict[Requirement, int] | None]:
+) -> tuple[list[NearMiss], Coverage, dict[req.Requirement, int] | None]:
     """Return the near misses of a branch; without pruning where that is cheap enough.
 
     Returns:
         The near misses; how much was seen for them; for each requirement the combinations that
         violate it alone, None where they were not counted.
     """
-    every = requirements_of(question.branches[number])
-    ignored = frozenset(r for r in every if about_sets(r) or isinstance(r, Unconsumed))
+    every = req.requirements_of(question.branches[number])
+    ignored = frozenset(r for r in every if req.about_sets(r) or isinstance(r, req.Unconsumed))
     order = question.cheapest(number)
 
     def search(budget: int) -> Search:
@@ -292,7 +284,7 @@ def _near_misses(
 
     unpruned = search(min(_UNPRUNED, question.budget))
     combinations, coverage, counts = nearest(unpruned, question.limit, prune=False)
-    alone: dict[Requirement, int] | None = None
+    alone: dict[req.Requirement, int] | None = None
     if coverage.complete:
         alone = {r: counts.get(k, 0) for r, k in unpruned.keys.items() if r not in ignored}
     else:
@@ -302,7 +294,7 @@ def _near_misses(
 
 
 def _near_miss(
-    question: Question, number: int, one: Combination, ignored: frozenset[Requirement]
+    question: Question, number: int, one: Combination, ignored: frozenset[req.Requirement]
 ) -> NearMiss:
     binding = {v: (one.events[v],) for v in question.branches[number].variables}
     findings = question.inspectors[number].findings(binding)
@@ -339,10 +331,11 @@ def _bounds(
     if branch.repeated:
         names = variables_text([v for v, _, _ in branch.repeated])
         notes.append(f"of {names} (KL) one event is looked at a time")
-        set_conditions = [
-            r for r in requirements_of(branch) if isinstance(r, Holds) and about_sets(r)
+        notes += [
+            f"not looked at, as it is about whole sets: {req.text_of(each)}"
+            for each in req.requirements_of(branch)
+            if isinstance(each, req.Holds) and req.about_sets(each)
         ]
-        notes += [f"not looked at, as it is about whole sets: {text_of(r)}" for r in set_conditions]
     if question.query.strategy is Strategy.SKIP_TILL_NEXT_MATCH and near:
         notes.append("matches that skip-till-next-match leaves out are no near misses here")
     return notes

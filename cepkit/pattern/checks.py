@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from weakref import WeakValueDictionary
 
-from cepkit.errors import PatternError, nearest
+from cepkit.errors import PatternError, UnsupportedError, nearest
 from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms
 from cepkit.pattern.conditions import Aggregate, Attribute, conjuncts, walk
@@ -13,6 +14,9 @@ from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure, ev
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
+
+_sound: WeakValueDictionary[int, Query] = WeakValueDictionary()
+"""Queries that have been checked. By identity: as values 1, 1.0 and TRUE are equal."""
 
 
 def check(query: Query) -> Query:
@@ -23,6 +27,8 @@ def check(query: Query) -> Query:
     Raises:
         PatternError: It does not; the error says where, and what would.
     """
+    if _sound.get(id(query)) is query:
+        return query
     refuse_too_deep(query.structure)
     refuse_too_deep(query.where)
     _check_structure(query.structure)
@@ -42,6 +48,7 @@ def check(query: Query) -> Query:
             expected="at least one event that is not under NOT, in every branch of an OR",
             span=absent.span,
         )
+    _sound[id(query)] = query
     return query
 
 
@@ -181,3 +188,16 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
 def _name(node: Structure) -> str:
     names = {Seq: "SEQ", And: "AND", Or: "OR", Not: "NOT", Kleene: "KL", Event: "an event"}
     return names[type(node)]
+
+
+def check_asks_for_matches(query: Query) -> None:
+    """Check that a query asks for its matches.
+
+    Raises:
+        UnsupportedError: It asks for their aggregates.
+    """
+    if query.aggregates:
+        raise UnsupportedError(
+            "AGG asks for aggregates, not for matches",
+            hint="`aggregate` gives them; to detect, leave AGG out",
+        )

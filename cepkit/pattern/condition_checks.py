@@ -8,25 +8,7 @@ from datetime import timedelta
 from typing import get_args
 
 from cepkit.errors import PatternError, nearest
-from cepkit.pattern.conditions import (
-    Aggregate,
-    AllOf,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Between,
-    Call,
-    Comparison,
-    Complement,
-    Constant,
-    Expression,
-    InList,
-    IsNull,
-    Literal,
-    Negative,
-    children,
-    walk,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import function_of, known_functions
@@ -37,35 +19,35 @@ MAX_INTEGER = 2**63 - 1
 """The greatest that a column of integers, or of times, can hold."""
 
 
-def check_forms(where: Expression) -> None:
+def check_forms(where: c.Expression) -> None:
     """Refuse what the nodes can hold and no text can write (only made by hand or by a builder)."""
-    for node in walk(where):
+    for node in c.walk(where):
         match node:
-            case AllOf(items) | AnyOf(items) if len(items) < 2:
-                name = "AND" if isinstance(node, AllOf) else "OR"
+            case c.AllOf(items) | c.AnyOf(items) if len(items) < 2:
+                name = "AND" if isinstance(node, c.AllOf) else "OR"
                 raise PatternError(
                     f"{name} of {len(items)} condition{'' if len(items) == 1 else 's'}",
                     expected="two or more",
                     span=node.span,
                 )
-            case InList(_, choices) if not choices:
+            case c.InList(_, choices) if not choices:
                 raise PatternError("IN a list of nothing", span=node.span)
-            case Literal(value) if type(value) not in get_args(Constant):
+            case c.Literal(value) if type(value) not in get_args(c.Constant):
                 raise PatternError(
                     f"a constant of the type {type(value).__name__}",
                     expected="a number, a text, a timedelta, True, False or None",
                     span=node.span,
                 )
-            case Literal(timedelta() as value) if not _fits(in_microseconds(value)):
+            case c.Literal(timedelta() as value) if not _fits(in_microseconds(value)):
                 raise PatternError("a duration of more than 292,000 years", span=node.span)
-            case Literal(float(value)) if not math.isfinite(value):
+            case c.Literal(float(value)) if not math.isfinite(value):
                 raise PatternError(
                     f"the constant {value}",
                     expected="a finite number",
                     hint="a missing value is found by IS NULL" if math.isnan(value) else None,
                     span=node.span,
                 )
-            case Literal(int(value)) if not _fits(value):
+            case c.Literal(int(value)) if not _fits(value):
                 raise PatternError(
                     "an integer that does not fit into 64 bits",
                     expected=f"at most {MAX_INTEGER}",
@@ -80,7 +62,7 @@ def _fits(value: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What conditions must know of a pattern's events.
+    """The events of a pattern, as checks of conditions need them.
 
     Attributes:
         names: All variables.
@@ -96,7 +78,7 @@ class Events:
 
     @classmethod
     def of(cls, structure: Structure) -> Events:
-        """Return them."""
+        """Return the events of a pattern."""
         nodes = tuple(walk_structure(structure))
         absent = (node.item for node in nodes if isinstance(node, Not))
         return cls(
@@ -111,7 +93,7 @@ class Events:
         )
 
 
-def check_condition(condition: Expression, events: Events) -> None:
+def check_condition(condition: c.Expression, events: Events) -> None:
     """Check one of the conditions that stand between the ANDs of WHERE.
 
     Raises:
@@ -119,27 +101,27 @@ def check_condition(condition: Expression, events: Events) -> None:
     """
     mentioned: set[str] = set()
     _check_is_truth(condition)
-    for node in walk(condition):
+    for node in c.walk(condition):
         if not isinstance(node, _CONNECTIVES):
-            for part in children(node):
+            for part in c.children(node):
                 if isinstance(part, _TRUTHS):
                     raise PatternError("a condition stands where a value belongs", span=part.span)
         match node:
-            case Attribute(variable) | Aggregate(variable=str(variable)):
+            case c.Attribute(variable) | c.Aggregate(variable=str(variable)):
                 _check_variable(node, variable, events)
                 mentioned.add(variable)
-            case Aggregate():
+            case c.Aggregate():
                 raise PatternError(f"{node.function}() of nothing", span=node.span)
-            case Call(_, arguments):
+            case c.Call(_, arguments):
                 _check_call(node, len(arguments))
     _check_together(condition, mentioned, events)
 
 
-def _check_variable(node: Attribute | Aggregate, variable: str, events: Events) -> None:
+def _check_variable(node: c.Attribute | c.Aggregate, variable: str, events: Events) -> None:
     if variable not in events.names:
         problem = f"'{variable}' is no variable of the pattern"
         raise PatternError.unknown(problem, variable, events.names, span=node.span)
-    if isinstance(node, Attribute):
+    if isinstance(node, c.Attribute):
         return
     if variable not in events.repeated:
         raise PatternError(
@@ -158,7 +140,7 @@ def _check_variable(node: Attribute | Aggregate, variable: str, events: Events) 
         )
 
 
-def _check_call(node: Call, count: int) -> None:
+def _check_call(node: c.Call, count: int) -> None:
     name = node.function
     if name not in known_functions():
         raise PatternError(
@@ -177,25 +159,25 @@ def _check_call(node: Call, count: int) -> None:
         )
 
 
-_CONNECTIVES = (AllOf, AnyOf, Complement)
-_TRUTHS = (Comparison, InList, Between, IsNull, *_CONNECTIVES)
+_CONNECTIVES = (c.AllOf, c.AnyOf, c.Complement)
+_TRUTHS = (c.Comparison, c.InList, c.Between, c.IsNull, *_CONNECTIVES)
 
 
-def _check_is_truth(condition: Expression) -> None:
+def _check_is_truth(condition: c.Expression) -> None:
     """Check what can be seen without a stream: that it is true or false."""
     match condition:
-        case AllOf() | AnyOf() | Complement():
-            for item in children(condition):
+        case c.AllOf() | c.AnyOf() | c.Complement():
+            for item in c.children(condition):
                 _check_is_truth(item)
-        case Literal(value) if not isinstance(value, bool) and value is not None:
+        case c.Literal(value) if not isinstance(value, bool) and value is not None:
             raise _not_a_condition(condition)
-        case Arithmetic() | Negative() | Aggregate():
+        case c.Arithmetic() | c.Negative() | c.Aggregate():
             raise _not_a_condition(condition)
-        case Call(name) if name in FUNCTIONS and not FUNCTIONS[name].is_condition:
+        case c.Call(name) if name in FUNCTIONS and not FUNCTIONS[name].is_condition:
             raise _not_a_condition(condition)
 
 
-def _not_a_condition(node: Expression) -> PatternError:
+def _not_a_condition(node: c.Expression) -> PatternError:
     return PatternError(
         "a value stands where a condition belongs",
         expected="something that is true or false, as in a.price < b.price",
@@ -203,7 +185,7 @@ def _not_a_condition(node: Expression) -> PatternError:
     )
 
 
-def _check_together(condition: Expression, mentioned: set[str], events: Events) -> None:
+def _check_together(condition: c.Expression, mentioned: set[str], events: Events) -> None:
     """Refuse a condition over events that no match has together."""
     absent = sorted(mentioned & events.absent)
     if len(absent) > 1:

@@ -28,7 +28,7 @@ Constant: TypeAlias = int | float | str | bool | timedelta | None
 
 
 class _Node:
-    """What all expressions have: the variables that they mention, found once."""
+    """The base of all expressions: the variables that they mention, computed once."""
 
     __slots__ = ("_variables",)
 
@@ -228,6 +228,16 @@ def walk(expression: Expression) -> Iterator[Expression]:
 def variables_of(expression: Expression) -> frozenset[str]:
     """Return the variables that `expression` mentions, in attributes and in set functions."""
     return expression.variables
+
+
+def has_set_functions(expression: Expression) -> bool:
+    """Return whether `expression` is about a whole set, as `avg(b.x) > 1`."""
+    return any(isinstance(node, Aggregate) for node in walk(expression))
+
+
+def is_filter(expression: Expression) -> bool:
+    """Return whether `expression` is about one event alone, and not about a whole set."""
+    return len(variables_of(expression)) == 1 and not has_set_functions(expression)
 
 
 def attributes_of(expression: Expression) -> frozenset[tuple[str, str]]:

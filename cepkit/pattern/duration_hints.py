@@ -5,33 +5,25 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from cepkit.pattern.conditions import (
-    Arithmetic,
-    Between,
-    Call,
-    Comparison,
-    Expression,
-    InList,
-    Literal,
-)
-from cepkit.pattern.durations import UNITS
+from cepkit.pattern import conditions as c
 from cepkit.pattern.printer import expression_text
+from cepkit.stream.durations import UNITS
 
 _IN_TEXT = re.compile(r"\s*(-?[\d._]*\d[\d._]*)\s*(\w+)\s*")
 
 
-def with_units(place: Comparison | InList | Between | Arithmetic | Call) -> str:
+def with_units(place: c.Comparison | c.InList | c.Between | c.Arithmetic | c.Call) -> str:
     """Return the hint how numbers and texts beside durations become durations."""
     match place:
-        case Comparison(_, left, right) | Arithmetic(_, left, right):
-            changed: Expression = replace(place, left=_with_unit(left), right=_with_unit(right))
-        case InList(operand, choices):
+        case c.Comparison(_, left, right) | c.Arithmetic(_, left, right):
+            changed: c.Expression = replace(place, left=_with_unit(left), right=_with_unit(right))
+        case c.InList(operand, choices):
             completed = tuple(map(_with_unit, choices))
             changed = replace(place, operand=_with_unit(operand), choices=completed)
-        case Between(operand, low, high):
+        case c.Between(operand, low, high):
             ends = _with_unit(low), _with_unit(high)
             changed = replace(place, operand=_with_unit(operand), low=ends[0], high=ends[1])
-        case Call(_, arguments):
+        case c.Call(_, arguments):
             changed = replace(place, arguments=tuple(map(_with_unit, arguments)))
     written = re.sub(r"'\0(.*?)\0'", r"\1", expression_text(changed))
     if written == expression_text(place):
@@ -39,17 +31,17 @@ def with_units(place: Comparison | InList | Between | Arithmetic | Call) -> str:
     return f"a duration is a number with its unit: {written}"
 
 
-def _with_unit(operand: Expression) -> Expression:
+def _with_unit(operand: c.Expression) -> c.Expression:
     """Return a stand-in for the duration that a constant should be; else the operand."""
     match operand:
-        case Literal(bool()):
+        case c.Literal(bool()):
             return operand
-        case Literal(int() | float() as number):
+        case c.Literal(int() | float() as number):
             unit = "second" if number == 1 else "seconds"
-            return Literal(f"\0{expression_text(operand)} {unit}\0")
-        case Literal(str(text)):
+            return c.Literal(f"\0{expression_text(operand)} {unit}\0")
+        case c.Literal(str(text)):
             match = _IN_TEXT.fullmatch(text)
             known = match is not None and match[2].casefold() in UNITS
-            return Literal(f"\0{match[1]} {match[2]}\0" if match and known else "\0005 seconds\0")
+            return c.Literal(f"\0{match[1]} {match[2]}\0" if match and known else "\0005 seconds\0")
         case _:
             return operand

@@ -3,53 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from decimal import Decimal, localcontext
 
 from cepkit.errors import PatternSyntaxError, Span, nearest
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
-
-# Largest first: a window is printed in the first unit of which it is a whole number.
-MICROSECONDS = {
-    "week": 604_800_000_000,
-    "day": 86_400_000_000,
-    "hour": 3_600_000_000,
-    "minute": 60_000_000,
-    "second": 1_000_000,
-    "millisecond": 1_000,
-    "microsecond": 1,
-}
-
-_ABBREVIATIONS = {
-    "week": ("w",),
-    "day": ("d",),
-    "hour": ("h", "hr", "hrs"),
-    "minute": ("min", "mins"),
-    "second": ("s", "sec", "secs"),
-    "millisecond": ("ms", "msec", "msecs"),
-    "microsecond": ("us", "µs", "μs", "usec", "usecs"),
-}
-UNITS = {
-    word: size
-    for unit, size in MICROSECONDS.items()
-    for word in (unit, f"{unit}s", *_ABBREVIATIONS[unit])
-}
-"""All spellings of the units, and what each is in microseconds."""
-
-NOT_UNITS = {
-    "m": "write min for minutes; a month has no fixed length, write 30 days",
-    "month": "a month has no fixed length, write 30 days",
-    "months": "a month has no fixed length, write 30 days",
-    "year": "a year has no fixed length, write 365 days",
-    "years": "a year has no fixed length, write 365 days",
-    "ns": "events are timed in microseconds, write us",
-    "nanosecond": "events are timed in microseconds, write us",
-    "nanoseconds": "events are timed in microseconds, write us",
-}
-"""What might be taken for a unit, and what to write."""
+from cepkit.stream.durations import NOT_UNITS, UNITS, duration_text, whole
 
 _EXPECTED = "us, ms, seconds, minutes, hours, days, weeks or EVENTS"
-# Far above what an int64 of microseconds holds; keeps '1e999999999' from filling the memory.
-_MOST_DIGITS = 40
 
 
 def read_window(
@@ -69,7 +28,7 @@ def read_window(
     """
     word = unit.lower()
     if word in ("event", "events"):
-        events = _whole(number, 1)
+        events = whole(number, 1)
         if events is None:
             raise PatternSyntaxError(
                 f"a window of {number} events", expected="a whole number", span=number_span
@@ -92,7 +51,7 @@ def read_microseconds(number: str, unit: str, number_span: Span) -> int:
         PatternSyntaxError: It is no whole number of microseconds.
     """
     # casefold: the grammar finds units in any case, and re.IGNORECASE knows more than lower().
-    microseconds = _whole(number, UNITS[unit.casefold()])
+    microseconds = whole(number, UNITS[unit.casefold()])
     if microseconds is None:
         raise PatternSyntaxError(
             f"{number} {unit} is no whole number of microseconds",
@@ -128,28 +87,6 @@ def window_text(window: Window) -> str:
     return f"{text} EXCLUSIVE" if window.exclusive else text
 
 
-def duration_text(microseconds: int) -> str:
-    """Return a duration as it is written in a pattern, in the largest unit that is exact."""
-    if not microseconds:
-        return "0 seconds"
-    unit, size = next(u for u in MICROSECONDS.items() if microseconds % u[1] == 0)
-    count = microseconds // size
-    return f"{count} {unit}{'' if abs(count) == 1 else 's'}"
-
-
 def in_microseconds(duration: timedelta) -> int:
     """Return a duration as conditions compute with it."""
     return duration // timedelta(microseconds=1)
-
-
-def _whole(number: str, size: int) -> int | None:
-    """Return number * size if it is a whole number, else None."""
-    if len(number) > _MOST_DIGITS:
-        return None
-    with localcontext() as context:
-        context.prec = 3 * _MOST_DIGITS
-        value = Decimal(number)
-        if abs(value.adjusted()) > _MOST_DIGITS:
-            return None
-        value *= size
-        return int(value) if value == value.to_integral_value() else None

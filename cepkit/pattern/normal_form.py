@@ -8,6 +8,7 @@ The number of branches is the product over the ORs that stand together.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -59,6 +60,16 @@ class Branch:
     def after(self, variable: str) -> frozenset[str]:
         """Return the variables that are strictly after `variable`."""
         return frozenset(y for x, y in self.order if x == variable)
+
+    def neighbours(self, variable: str, among: Collection[str]) -> tuple[list[str], list[str]]:
+        """Return the nearest of some variables before `variable`, and those after it.
+
+        None of those before is followed by another one that is before `variable` too.
+        """
+        before = [x for x in among if x in self.before(variable)]
+        after = [x for x in among if x in self.after(variable)]
+        latest = [x for x in before if not self.after(x) & set(before)]
+        return latest, [x for x in after if not self.before(x) & set(after)]
 
     def conditions_between(self, first: str, second: str) -> tuple[Expression, ...]:
         """Return the conditions about exactly these two variables (one, where they are equal)."""

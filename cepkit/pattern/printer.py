@@ -8,30 +8,15 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import assert_never
 
-from cepkit.pattern.conditions import (
-    Aggregate,
-    AllOf,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Between,
-    Call,
-    Comparison,
-    Complement,
-    Constant,
-    Expression,
-    InList,
-    IsNull,
-    Literal,
-    Negative,
-)
-from cepkit.pattern.durations import duration_text, in_microseconds, window_text
+from cepkit.pattern import conditions as c
+from cepkit.pattern.durations import in_microseconds, window_text
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.names import attribute_text, name_text, string_text
 from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.printing import text_of
+from cepkit.stream.durations import duration_text
 
 # How tightly the forms of an expression bind; inside of a tighter one a looser one gets brackets.
 _ANY_OF, _ALL_OF, _COMPLEMENT, _COMPARISON, _SUM, _PRODUCT, _SIGNED, _ATOM = range(8)
@@ -99,56 +84,56 @@ def structure_text(structure: Structure) -> str:
             assert_never(structure)
 
 
-def expression_text(expression: Expression) -> str:
+def expression_text(expression: c.Expression) -> str:
     """Return `expression` as it stands in a condition."""
     match expression:
-        case Literal(value):
+        case c.Literal(value):
             return _literal_text(value)
-        case Attribute(variable, name):
+        case c.Attribute(variable, name):
             return f"{name_text(variable)}.{attribute_text(name)}"
-        case Negative(Attribute() | Call() | Aggregate() as operand):
+        case c.Negative(c.Attribute() | c.Call() | c.Aggregate() as operand):
             return f"-{expression_text(operand)}"
-        case Negative(operand):
+        case c.Negative(operand):
             # Brackets: -3 is a constant, and -- begins a comment.
             return f"-({expression_text(operand)})"
-        case Arithmetic(operator, left, right):
+        case c.Arithmetic(operator, left, right):
             level = _level(expression)
             return f"{_at(left, level)} {operator} {_at(right, level + 1)}"
-        case Call(function, arguments):
+        case c.Call(function, arguments):
             return f"{name_text(function)}({', '.join(_at(a, _SUM) for a in arguments)})"
-        case Aggregate():
+        case c.Aggregate():
             return f"{expression.function}({_reference_text(expression)})"
-        case Comparison(operator, left, right):
+        case c.Comparison(operator, left, right):
             return f"{_at(left, _SUM)} {operator} {_at(right, _SUM)}"
-        case InList(operand, choices, negated):
+        case c.InList(operand, choices, negated):
             listed = ", ".join(_at(choice, _SUM) for choice in choices)
             return f"{_at(operand, _SUM)} {'NOT ' if negated else ''}IN ({listed})"
-        case Between(operand, low, high, negated):
+        case c.Between(operand, low, high, negated):
             ends = f"{_at(low, _SUM)} AND {_at(high, _SUM)}"
             return f"{_at(operand, _SUM)} {'NOT ' if negated else ''}BETWEEN {ends}"
-        case IsNull(operand, negated):
+        case c.IsNull(operand, negated):
             return f"{_at(operand, _SUM)} IS {'NOT ' if negated else ''}NULL"
-        case AllOf(items):
+        case c.AllOf(items):
             return " AND ".join(_at(item, _COMPLEMENT) for item in items)
-        case AnyOf(items):
+        case c.AnyOf(items):
             return " OR ".join(_at(item, _ALL_OF) for item in items)
-        case Complement(item):
+        case c.Complement(item):
             return f"NOT {_at(item, _COMPLEMENT)}"
         case _:
             assert_never(expression)
 
 
-def aggregate_text(aggregate: Aggregate) -> str:
+def aggregate_text(aggregate: c.Aggregate) -> str:
     """Return `aggregate` as it stands after AGG."""
     if aggregate.variable is None:
         return aggregate.function.upper()
     return f"{aggregate.function.upper()}({_reference_text(aggregate)})"
 
 
-def _where_text(where: Expression) -> str:
+def _where_text(where: c.Expression) -> str:
     """Return the whole condition, its outermost ANDs on lines of their own where it is long."""
     text = expression_text(where)
-    if not isinstance(where, AllOf) or len(text) <= 72:
+    if not isinstance(where, c.AllOf) or len(text) <= 72:
         return text
     return "\n  AND ".join(_at(item, _COMPLEMENT) for item in where.items)
 
@@ -159,14 +144,14 @@ def _bounds_text(minimum: int, maximum: int | None) -> str:
     return f"{{{minimum}}}" if minimum == maximum else f"{{{minimum},{maximum}}}"
 
 
-def _reference_text(aggregate: Aggregate) -> str:
+def _reference_text(aggregate: c.Aggregate) -> str:
     variable = name_text(aggregate.variable or "")
     if aggregate.attribute is None:
         return variable
     return f"{variable}.{attribute_text(aggregate.attribute)}"
 
 
-def _literal_text(value: Constant) -> str:
+def _literal_text(value: c.Constant) -> str:
     match value:
         case None:
             return "NULL"
@@ -180,27 +165,27 @@ def _literal_text(value: Constant) -> str:
             return repr(value)
 
 
-def _at(expression: Expression, level: int) -> str:
+def _at(expression: c.Expression, level: int) -> str:
     """Return the text of an expression in a place that binds as tightly as `level`."""
     text = expression_text(expression)
     return text if _level(expression) >= level else f"({text})"
 
 
-def _level(expression: Expression) -> int:
+def _level(expression: c.Expression) -> int:
     match expression:
-        case AnyOf():
+        case c.AnyOf():
             return _ANY_OF
-        case AllOf():
+        case c.AllOf():
             return _ALL_OF
-        case Complement():
+        case c.Complement():
             return _COMPLEMENT
-        case Comparison() | InList() | Between() | IsNull():
+        case c.Comparison() | c.InList() | c.Between() | c.IsNull():
             return _COMPARISON
-        case Arithmetic(operator):
+        case c.Arithmetic(operator):
             return _SUM if operator in ("+", "-") else _PRODUCT
-        case Negative():
+        case c.Negative():
             return _SIGNED
-        case Literal() | Attribute() | Call() | Aggregate():
+        case c.Literal() | c.Attribute() | c.Call() | c.Aggregate():
             return _ATOM
         case _:
             assert_never(expression)

@@ -12,7 +12,7 @@ from cepkit.printing import WithPrinter
 
 @dataclass(frozen=True, repr=False)
 class Query(WithPrinter):
-    """What `parse` and the builder give: one frozen value, equal where its parts are equal.
+    """A whole pattern, as `parse` and the builder give it: equal where its parts are equal.
 
     Attributes:
         structure: The events and their order.

@@ -11,25 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
-from cepkit.pattern.conditions import (
-    Aggregate,
-    AllOf,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Between,
-    Call,
-    Comparison,
-    ComparisonOperator,
-    Complement,
-    Expression,
-    InList,
-    IsNull,
-    Literal,
-    Negative,
-)
+from cepkit.pattern import conditions as c
 
-OPPOSITE: dict[ComparisonOperator, ComparisonOperator] = {
+OPPOSITE: dict[c.ComparisonOperator, c.ComparisonOperator] = {
     "<": ">=",
     "<=": ">",
     "=": "!=",
@@ -39,7 +23,7 @@ OPPOSITE: dict[ComparisonOperator, ComparisonOperator] = {
 }
 """What holds where a comparison is false - and not where it is unknown."""
 
-MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
+MIRRORED: dict[c.ComparisonOperator, c.ComparisonOperator] = {
     "<": ">",
     "<=": ">=",
     "=": "=",
@@ -50,7 +34,7 @@ MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
 """The same comparison with its sides exchanged."""
 
 
-def without_not(condition: Expression) -> Expression:
+def without_not(condition: c.Expression) -> c.Expression:
     """Return a condition that is true exactly where `condition` is.
 
     The result is made of AND, OR, comparisons, IN, IS NULL and truth constants alone; a truth
@@ -60,71 +44,75 @@ def without_not(condition: Expression) -> Expression:
     return _rewrite(condition, truth=True)
 
 
-def _rewrite(condition: Expression, truth: bool) -> Expression:
+def _rewrite(condition: c.Expression, truth: bool) -> c.Expression:
     """Return what is true exactly where `condition` is `truth`."""
     match condition:
-        case Complement(item):
+        case c.Complement(item):
             return _rewrite(item, not truth)
-        case AllOf(items) | AnyOf(items):
+        case c.AllOf(items) | c.AnyOf(items):
             parts = tuple(_rewrite(item, truth) for item in items)
-            both = isinstance(condition, AllOf) == truth
-            return AllOf(parts, condition.span) if both else AnyOf(parts, condition.span)
-        case Comparison(operator, left, right, span):
-            return condition if truth else Comparison(OPPOSITE[operator], left, right, span)
-        case Between(operand, low, high, negated, span):
+            both = isinstance(condition, c.AllOf) == truth
+            return c.AllOf(parts, condition.span) if both else c.AnyOf(parts, condition.span)
+        case c.Comparison(operator, left, right, span):
+            return condition if truth else c.Comparison(OPPOSITE[operator], left, right, span)
+        case c.Between(operand, low, high, negated, span):
             if truth != negated:
-                return AllOf(
-                    (Comparison(">=", operand, low, span), Comparison("<=", operand, high, span)),
+                return c.AllOf(
+                    (
+                        c.Comparison(">=", operand, low, span),
+                        c.Comparison("<=", operand, high, span),
+                    ),
                     span,
                 )
-            return AnyOf(
-                (Comparison("<", operand, low, span), Comparison(">", operand, high, span)), span
+            return c.AnyOf(
+                (c.Comparison("<", operand, low, span), c.Comparison(">", operand, high, span)),
+                span,
             )
-        case InList(operand, choices, negated, span):
-            return InList(operand, choices, negated == truth, span)
-        case IsNull(operand, negated, span):
-            return IsNull(operand, negated == truth, span)
-        case Literal(None):
-            return Literal(False, condition.span)
-        case Literal(bool(value)):
-            return Literal(value == truth, condition.span)
-        case Attribute() | Call():
-            return Comparison("=", condition, Literal(truth), condition.span)
+        case c.InList(operand, choices, negated, span):
+            return c.InList(operand, choices, negated == truth, span)
+        case c.IsNull(operand, negated, span):
+            return c.IsNull(operand, negated == truth, span)
+        case c.Literal(None):
+            return c.Literal(False, condition.span)
+        case c.Literal(bool(value)):
+            return c.Literal(value == truth, condition.span)
+        case c.Attribute() | c.Call():
+            return c.Comparison("=", condition, c.Literal(truth), condition.span)
         case _:
             raise AssertionError("checks.py lets only conditions stand here")
 
 
 def replaced(
-    expression: Expression, new: Callable[[Attribute | Aggregate], Expression]
-) -> Expression:
+    expression: c.Expression, new: Callable[[c.Attribute | c.Aggregate], c.Expression]
+) -> c.Expression:
     """Return `expression` with `new` put in place of each attribute and each set function."""
 
-    def all_of(items: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    def all_of(items: tuple[c.Expression, ...]) -> tuple[c.Expression, ...]:
         return tuple(replaced(item, new) for item in items)
 
     match expression:
-        case Attribute() | Aggregate():
+        case c.Attribute() | c.Aggregate():
             return new(expression)
-        case Literal():
+        case c.Literal():
             return expression
-        case Negative(operand) | IsNull(operand):
+        case c.Negative(operand) | c.IsNull(operand):
             return replace(expression, operand=replaced(operand, new))
-        case Complement(item):
+        case c.Complement(item):
             return replace(expression, item=replaced(item, new))
-        case Arithmetic(_, left, right) | Comparison(_, left, right):
+        case c.Arithmetic(_, left, right) | c.Comparison(_, left, right):
             return replace(expression, left=replaced(left, new), right=replaced(right, new))
-        case Call(_, arguments):
+        case c.Call(_, arguments):
             return replace(expression, arguments=all_of(arguments))
-        case InList(operand, choices):
+        case c.InList(operand, choices):
             return replace(expression, operand=replaced(operand, new), choices=all_of(choices))
-        case Between(operand, low, high):
+        case c.Between(operand, low, high):
             return replace(
                 expression,
                 operand=replaced(operand, new),
                 low=replaced(low, new),
                 high=replaced(high, new),
             )
-        case AllOf(items) | AnyOf(items):
+        case c.AllOf(items) | c.AnyOf(items):
             return replace(expression, items=all_of(items))
         case _:
             assert_never(expression)

@@ -11,8 +11,8 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from cepkit.errors import PatternSyntaxError, Span, nearest
 from cepkit.pattern.aggregates import NAMES
-from cepkit.pattern.durations import NOT_UNITS, UNITS
 from cepkit.pattern.names import RESERVED, is_reserved, is_word, unquoted
+from cepkit.stream.durations import NOT_UNITS, UNITS
 
 _EXAMPLE = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 4 hours"
 _STRUCTURES = frozenset({"_SEQ", "AND", "OR", "NOT", "_KL", "_ANY", "TYPE"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from typing import Any, NoReturn, TypeAlias
 
@@ -10,29 +10,47 @@ import numpy as np
 
 from cepkit.arguments import typed
 from cepkit.errors import PatternError, shown
+from cepkit.pattern import conditions as c
 from cepkit.pattern.aggregates import AGGREGATES
-from cepkit.pattern.conditions import (
-    Aggregate,
-    AllOf,
-    AnyOf,
-    Arithmetic,
-    ArithmeticOperator,
-    Attribute,
-    Between,
-    Call,
-    Comparison,
-    ComparisonOperator,
-    Complement,
-    Constant,
-    Expression,
-    InList,
-    IsNull,
-    Literal,
-    Negative,
-)
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.printer import expression_text
+
+_Operation: TypeAlias = "Callable[[Term, Operand], Term]"
+
+
+def _comparing(operator: c.ComparisonOperator) -> _Operation:
+    def compared(one: Term, other: Operand) -> Term:
+        if other is None:
+            raise PatternError(
+                f"'{one}' compared with None, which no value equals or differs from",
+                hint="write .is_null() or .is_not_null()",
+            )
+        return Term(c.Comparison(operator, one.expression, expression_of(other)))
+
+    return compared
+
+
+def _computing(operator: c.ArithmeticOperator) -> tuple[_Operation, _Operation]:
+    """Return the operation of a term and what stands to its right, and to its left."""
+
+    def computed(one: Operand, other: Operand) -> Term:
+        return Term(c.Arithmetic(operator, expression_of(one), expression_of(other)))
+
+    return computed, lambda one, other: computed(other, one)
+
+
+def _joining(kind: type[c.AllOf] | type[c.AnyOf]) -> tuple[_Operation, _Operation]:
+    """Return the same for conditions."""
+
+    def joined(one: Operand, other: Operand) -> Term:
+        items: list[c.Expression] = []
+        for part in (_condition(one), _condition(other)):
+            # (a & b) & c is what a & b & c is read as.
+            items.extend(part.items if isinstance(part, kind) else (part,))
+        return Term(kind(tuple(items)))
+
+    return joined, lambda one, other: joined(other, one)
 
 
 class Term:
@@ -49,9 +67,9 @@ class Term:
     __iter__ = None
     __array_ufunc__ = None  # what stands beside a constant of NumPy's is asked for the operator
 
-    expression: Expression
+    expression: c.Expression
 
-    def __init__(self, expression: Expression) -> None:
+    def __init__(self, expression: c.Expression) -> None:
         self.expression = expression
 
     def __bool__(self) -> NoReturn:
@@ -71,110 +89,58 @@ class Term:
 
     # Conditions
 
-    def __lt__(self, other: Operand) -> Term:
-        return self._compared("<", other)
-
-    def __le__(self, other: Operand) -> Term:
-        return self._compared("<=", other)
-
-    def __gt__(self, other: Operand) -> Term:
-        return self._compared(">", other)
-
-    def __ge__(self, other: Operand) -> Term:
-        return self._compared(">=", other)
-
-    def __eq__(self, other: Operand) -> Term:  # type: ignore[override]
-        return self._compared("=", other)
-
-    def __ne__(self, other: Operand) -> Term:  # type: ignore[override]
-        return self._compared("!=", other)
+    __lt__ = _comparing("<")
+    __le__ = _comparing("<=")
+    __gt__ = _comparing(">")
+    __ge__ = _comparing(">=")
+    __eq__ = _comparing("=")  # type: ignore[assignment]
+    __ne__ = _comparing("!=")  # type: ignore[assignment]
 
     def is_in(self, choices: Iterable[Operand]) -> Term:
         """Return the condition that this equals one of `choices`."""
-        return Term(InList(self.expression, self._choices(choices)))
+        return Term(c.InList(self.expression, self._choices(choices)))
 
     def not_in(self, choices: Iterable[Operand]) -> Term:
         """Return the condition that this equals none of `choices`."""
-        return Term(InList(self.expression, self._choices(choices), negated=True))
+        return Term(c.InList(self.expression, self._choices(choices), negated=True))
 
     def between(self, low: Operand, high: Operand) -> Term:
         """Return the condition that this lies between `low` and `high`, both included."""
-        return Term(Between(self.expression, expression_of(low), expression_of(high)))
+        return Term(c.Between(self.expression, expression_of(low), expression_of(high)))
 
     def not_between(self, low: Operand, high: Operand) -> Term:
         """Return the condition that this lies below `low` or above `high`."""
-        return Term(Between(self.expression, expression_of(low), expression_of(high), True))
+        return Term(c.Between(self.expression, expression_of(low), expression_of(high), True))
 
     def is_null(self) -> Term:
         """Return the condition that this is missing (null or NaN)."""
-        return Term(IsNull(self.expression))
+        return Term(c.IsNull(self.expression))
 
     def is_not_null(self) -> Term:
         """Return the condition that this is not missing."""
-        return Term(IsNull(self.expression, negated=True))
+        return Term(c.IsNull(self.expression, negated=True))
 
-    def __and__(self, other: Operand) -> Term:
-        return Term(AllOf(_joined(AllOf, self, other)))
-
-    def __rand__(self, other: Operand) -> Term:
-        return Term(AllOf(_joined(AllOf, other, self)))
-
-    def __or__(self, other: Operand) -> Term:
-        return Term(AnyOf(_joined(AnyOf, self, other)))
-
-    def __ror__(self, other: Operand) -> Term:
-        return Term(AnyOf(_joined(AnyOf, other, self)))
+    __and__, __rand__ = _joining(c.AllOf)
+    __or__, __ror__ = _joining(c.AnyOf)
 
     def __invert__(self) -> Term:
-        return Term(Complement(_condition(self)))
+        return Term(c.Complement(_condition(self)))
 
     # Values
 
-    def __add__(self, other: Operand) -> Term:
-        return _arithmetic("+", self, other)
-
-    def __radd__(self, other: Operand) -> Term:
-        return _arithmetic("+", other, self)
-
-    def __sub__(self, other: Operand) -> Term:
-        return _arithmetic("-", self, other)
-
-    def __rsub__(self, other: Operand) -> Term:
-        return _arithmetic("-", other, self)
-
-    def __mul__(self, other: Operand) -> Term:
-        return _arithmetic("*", self, other)
-
-    def __rmul__(self, other: Operand) -> Term:
-        return _arithmetic("*", other, self)
-
-    def __truediv__(self, other: Operand) -> Term:
-        return _arithmetic("/", self, other)
-
-    def __rtruediv__(self, other: Operand) -> Term:
-        return _arithmetic("/", other, self)
-
-    def __mod__(self, other: Operand) -> Term:
-        return _arithmetic("%", self, other)
-
-    def __rmod__(self, other: Operand) -> Term:
-        return _arithmetic("%", other, self)
+    __add__, __radd__ = _computing("+")
+    __sub__, __rsub__ = _computing("-")
+    __mul__, __rmul__ = _computing("*")
+    __truediv__, __rtruediv__ = _computing("/")
+    __mod__, __rmod__ = _computing("%")
 
     def __neg__(self) -> Term:
-        return Term(Negative(self.expression))
+        return Term(c.Negative(self.expression))
 
     def __abs__(self) -> Term:
-        return Term(Call("abs", (self.expression,)))
+        return Term(c.Call("abs", (self.expression,)))
 
-    def _compared(self, operator: ComparisonOperator, other: Operand) -> Term:
-        if other is None:
-            raise PatternError(
-                f"'{self}' compared with None, which no value equals or differs from",
-                hint="write .is_null() or .is_not_null()",
-            )
-        return Term(Comparison(operator, self.expression, expression_of(other)))
-
-    def _choices(self, choices: Iterable[Operand]) -> tuple[Expression, ...]:
+    def _choices(self, choices: Iterable[Operand]) -> tuple[c.Expression, ...]:
         if isinstance(choices, str) or not isinstance(choices, Iterable):
             raise PatternError(f"'{self}' in {shown(choices)}", expected="a list of values")
         return tuple(map(expression_of, choices))
@@ -203,7 +169,7 @@ class Variable:
             raise PatternError(
                 f"the attribute {shown(name)} of '{self}'", expected="a column's name"
             )
-        return Term(Attribute(self._name, name))
+        return Term(c.Attribute(self._name, name))
 
     def __str__(self) -> str:
         return self._name
@@ -212,7 +178,7 @@ class Variable:
         return f"<Variable {self}>"
 
 
-Operand: TypeAlias = Term | Constant
+Operand: TypeAlias = Term | c.Constant
 
 
 @typed
@@ -231,12 +197,12 @@ def fn(function: str, *arguments: Operand) -> Term:
         (what,) = arguments
         return _aggregate(function.lower(), what)  # type: ignore[arg-type]
     name = function.lower() if function.lower() in FUNCTIONS else function
-    return Term(Call(name, tuple(map(expression_of, arguments))))
+    return Term(c.Call(name, tuple(map(expression_of, arguments))))
 
 
 def count(what: Variable | Term | None = None) -> Term:
     """Return the number of events of a variable under KL; of matches, without an argument."""
-    return Term(Aggregate("count")) if what is None else _aggregate("count", what)
+    return Term(c.Aggregate("count")) if what is None else _aggregate("count", what)
 
 
 def sum_(what: Term) -> Term:
@@ -269,7 +235,7 @@ def last(what: Term) -> Term:
     return _aggregate("last", what)
 
 
-def expression_of(value: Operand) -> Expression:
+def expression_of(value: Operand) -> c.Expression:
     """Return the node of a term, or of a constant of Python, NumPy or pandas.
 
     Raises:
@@ -283,7 +249,7 @@ def expression_of(value: Operand) -> Expression:
             f"'{node}' alone is no value", expected=f"an attribute, as in {node}.price"
         )
     if isinstance(node, timedelta | np.timedelta64):
-        return Literal(_duration(node))
+        return c.Literal(_duration(node))
     if type(node).__module__ == "numpy" and getattr(node, "shape", None) == ():
         node = node.item()
     if type(node) is int and not -(2**63) <= node < 2**63:
@@ -292,7 +258,7 @@ def expression_of(value: Operand) -> Expression:
             hint="as a float, with a decimal point, it may be larger",
         )
     if node is None or type(node) in (int, float, str, bool):
-        return Literal(node)
+        return c.Literal(node)
     hint = "a time is written as a text: a.ts > '2024-05-01 09:30:00'"
     raise PatternError(
         f"a constant of the type {type(node).__name__}",
@@ -317,25 +283,21 @@ def _duration(duration: Any) -> timedelta:
     return timedelta(microseconds=int(exact.astype(np.int64)))
 
 
-def _arithmetic(operator: ArithmeticOperator, left: Operand, right: Operand) -> Term:
-    return Term(Arithmetic(operator, expression_of(left), expression_of(right)))
-
-
 def _aggregate(function: str, what: Variable | Term) -> Term:
     if isinstance(what, Variable):
-        return Term(Aggregate(function, str(what)))
+        return Term(c.Aggregate(function, str(what)))
     operand = expression_of(what)
-    if not isinstance(operand, Attribute):
+    if not isinstance(operand, c.Attribute):
         raise PatternError(
             f"{function} of '{what}'", expected="an attribute of a variable, as in b.price"
         )
-    return Term(Aggregate(function, operand.variable, operand.name))
+    return Term(c.Aggregate(function, operand.variable, operand.name))
 
 
-def _condition(operand: Operand) -> Expression:
+def _condition(operand: Operand) -> c.Expression:
     expression = expression_of(operand)
-    if isinstance(expression, Arithmetic | Negative | Aggregate) or (
-        isinstance(expression, Literal) and not isinstance(expression.value, bool | None)
+    if isinstance(expression, c.Arithmetic | c.Negative | c.Aggregate) or (
+        isinstance(expression, c.Literal) and not isinstance(expression.value, bool | None)
     ):
         raise PatternError(
             f"'{expression_text(expression)}' is a value, not a condition",
@@ -343,13 +305,3 @@ def _condition(operand: Operand) -> Expression:
             hint="& and | bind more tightly than <: bracket each comparison",
         )
     return expression
-
-
-def _joined(
-    kind: type[AllOf] | type[AnyOf], left: Operand, right: Operand
-) -> tuple[Expression, ...]:
-    items: list[Expression] = []
-    for part in (_condition(left), _condition(right)):
-        # (a & b) & c is what a & b & c is read as.
-        items.extend(part.items if isinstance(part, kind) else (part,))
-    return tuple(items)

@@ -74,8 +74,10 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     # Structure
 
-    def structures(self, meta: Meta, children: Children) -> tuple[n.Structure, ...]:
+    def structures(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         return tuple(children)
+
+    columns = aggregates = values = arguments = structures
 
     def seq(self, meta: Meta, children: Children) -> n.Structure:
         return n.Seq(children[0], self._span(meta))
@@ -98,18 +100,13 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         return size, size
 
     def from_to(self, meta: Meta, children: Children) -> tuple[int, int | None]:
-        return (
-            self._bound(children[0]),
-            self._bound(children[1]) if len(children) > 1 else None,
-        )
+        return self._bound(children[0]), self._bound(children[1]) if len(children) > 1 else None
 
     def _bound(self, token: Token) -> int:
         value = self._number(token)
         if not isinstance(value, int):
             raise PatternSyntaxError(
-                f"{token} as a number of events",
-                expected="a whole number",
-                span=self._span(token),
+                f"{token} as a number of events", expected="a whole number", span=self._span(token)
             )
         return value
 
@@ -158,9 +155,6 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def group_by(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         return ("GROUP BY", "group_by"), children[0], self._span(meta)
 
-    def columns(self, meta: Meta, children: Children) -> tuple[str, ...]:
-        return tuple(children)
-
     def window(self, meta: Meta, children: Children) -> Window:
         number, unit, *exclusive = children
         return read_window(
@@ -170,9 +164,6 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
             number_span=self._span(number),
             unit_span=self._span(unit),
         )
-
-    def aggregates(self, meta: Meta, children: Children) -> tuple[c.Aggregate, ...]:
-        return tuple(children)
 
     def aggregate_of_matches(self, meta: Meta, children: Children) -> c.Aggregate:
         if len(children) > 1 and children[0].lower() != "count":
@@ -206,8 +197,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def condition(self, meta: Meta, children: Children) -> c.Expression:
         return self._sealed(children[0])
 
-    def parenthesised(self, meta: Meta, children: Children) -> c.Expression:
-        return self._sealed(children[0])
+    parenthesised = condition
 
     def any_of(self, meta: Meta, children: Children) -> c.Expression:
         return c.AnyOf(tuple(map(self._sealed, children[::2])), self._span(meta))
@@ -236,9 +226,6 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def in_list(self, meta: Meta, children: Children) -> c.Expression:
         operand, choices = children[0], children[-1]
         return c.InList(operand, choices, len(children) > 2, self._span(meta))
-
-    def values(self, meta: Meta, children: Children) -> tuple[c.Expression, ...]:
-        return tuple(children)
 
     def between(self, meta: Meta, children: Children) -> c.Expression:
         # operand [NOT] low AND high
@@ -289,9 +276,6 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         name = _LoneName(children[0])
         name.span = self._span(meta)
         return name
-
-    def arguments(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return tuple(children)
 
     def call(self, meta: Meta, children: Children) -> c.Expression:
         function = children[0]

@@ -239,7 +239,7 @@ class Plan(WithPrinter):
 
     @property
     def forecast(self) -> Forecast | None:
-        """What the plan will find and cost, with a warning where that is very much.
+        """The matches and the work to expect of the plan, with a warning where they are very many.
 
         None for a plan that was made without statistics.
         """

@@ -20,7 +20,7 @@ _EQUAL = 1.0 - 1e-12
 
 
 class Tables(NamedTuple):
-    """What sets of variables cost, each table with a number for every set.
+    """The costs of sets of variables, each table with a number for every set.
 
     Attributes:
         alive: What a set of partial matches costs.
@@ -39,12 +39,7 @@ class Tables(NamedTuple):
 
 @compiled
 def best_orders(
-    begin: int,
-    end: int,
-    variables: int,
-    tables: Tables,
-    best: Floats,
-    choice: Choices,
+    begin: int, end: int, variables: int, tables: Tables, best: Floats, choice: Choices
 ) -> None:
     """Fill in, for the sets from `begin` to `end`, the cheapest order's cost and last variable.
 

@@ -32,7 +32,7 @@ _HEAD = ("from", "to", "cheapest", "plan")
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What one plan costs at each rate.
+    """The cost of one plan at each rate.
 
     Attributes:
         plan: The plan.
@@ -45,7 +45,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WhatIf(Printed):
-    """What plans cost as the rate of one variable changes.
+    """The costs of plans as the rate of one variable changes.
 
     Attributes:
         variable: Whose rate changes.

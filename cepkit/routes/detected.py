@@ -27,7 +27,7 @@ from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.slices.blocks import Block, Members
 from cepkit.errors import LimitError
 from cepkit.memory import Room
-from cepkit.pattern.conditions import Aggregate, Expression, variables_of, walk
+from cepkit.pattern.conditions import is_filter, variables_of
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.normal_form import normal_form
@@ -167,15 +167,11 @@ def triggers_of(query: Query, columns: EventColumns, groups: Groups) -> Triggers
                 [
                     without_not(condition)
                     for condition in branch.conditions
-                    if variables_of(condition) == {event.variable} and not _of_sets(condition)
+                    if is_filter(condition) and event.variable in variables_of(condition)
                 ],
             )
     rows = np.flatnonzero(is_trigger)
     return Triggers(rows, columns.ts[rows], groups[rows])
-
-
-def _of_sets(condition: Expression) -> bool:
-    return any(isinstance(node, Aggregate) for node in walk(condition))
 
 
 def _moments(
@@ -261,11 +257,11 @@ class _Gathering:
     def add(self, block: Block, variables: Sequence[str]) -> None:
         """Add some matches that bind some variables."""
         members = {v: block.members(v) for v in variables}
-        sets = {v: found for v, found in members.items() if found is not None}
+        sets = {v: each for v, each in members.items() if each is not None}
         single = {v: block.events(v) for v in variables if v not in sets}
         self.events += sum(map(len, single.values())) + sum(len(s.rows) for s in sets.values())
-        begins = np.minimum.reduce([*single.values(), *(found.first for found in sets.values())])
-        ends = np.maximum.reduce([*single.values(), *(found.last for found in sets.values())])
+        begins = np.minimum.reduce([*single.values(), *(each.first for each in sets.values())])
+        ends = np.maximum.reduce([*single.values(), *(each.last for each in sets.values())])
         values: Tracks | list[Element]
         if self.lanes is None:
             values = self._elements(len(begins), single, sets)

@@ -334,7 +334,7 @@ def plan_sharing(
     rates_of: RatesOf,
     sharing: Shared,
 ) -> SharingPlan:
-    """Return what is shared.
+    """Return the sharing plan of the queries.
 
     Args:
         sequences: The queries that may share, by number.

@@ -9,18 +9,26 @@ nothing of it is used: every pattern has its own plan.
 
 from cepkit.sharing import printer as printer  # registers how shared plans print
 from cepkit.sharing.choose import SHARES, share_plans
+from cepkit.sharing.compare import ComparedSharing, SharingComparison, compare_shared_plans
+from cepkit.sharing.graph import CommonPattern, PatternGraph, pattern_graph
 from cepkit.sharing.searches import SEARCHES, SharingObserved, SharingObserver, SharingSearch
 from cepkit.sharing.shared_plan import NodeUser, SharedNode, SharedPlan
 
 __all__ = [
     "SEARCHES",
     "SHARES",
+    "CommonPattern",
+    "ComparedSharing",
     "NodeUser",
+    "PatternGraph",
     "SharedNode",
     "SharedPlan",
+    "SharingComparison",
     "SharingObserved",
     "SharingObserver",
     "SharingSearch",
+    "compare_shared_plans",
+    "pattern_graph",
     "printer",
     "share_plans",
 ]

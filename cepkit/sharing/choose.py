@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from cepkit.costs.contract import CostModel
 from cepkit.costs.work import WORK
-from cepkit.errors import CepkitError, PatternError, PlanError
+from cepkit.errors import PlanError
 from cepkit.pattern.query import Query
-from cepkit.sharing.parts import WORTH, Part, Share, alone_costs, prepared_part
+from cepkit.sharing.names import named
+from cepkit.sharing.parts import WORTH, Part, Share, alone_costs, known_statistics, prepared_part
 from cepkit.sharing.plan_graph import Mode, PlanGraph
 from cepkit.sharing.searches import SEARCHES, SharingObserver, SharingSearch
 from cepkit.sharing.shared_plan import SharedPlan, assembled
@@ -50,35 +51,12 @@ def share_plans(
         raise PlanError.unknown(f"share='{share}'", share, SHARES)
     picked = SEARCHES.pick(search)
     names, listed = named(queries)
-    known = [_known(q, statistics, i, len(listed)) for i, q in enumerate(listed, 1)]
+    known = known_statistics(listed, statistics)
     whole = SharedPlan(
         names, listed, (), (), (), 0.0, 0.0, share, "none" if share == "none" else picked.name,
         cost, statistics,
     )  # fmt: skip
     return assembled(whole, _parts(listed, known, share, picked, cost, observe))
-
-
-def named(
-    queries: Sequence[Query] | Mapping[str, Query],
-) -> tuple[tuple[str, ...], tuple[Query, ...]]:
-    """Return the names of queries, and the queries.
-
-    Raises:
-        PatternError: There is none.
-    """
-    if not queries:
-        raise PatternError("no pattern to plan", expected="one or more")
-    if isinstance(queries, Mapping):
-        return tuple(map(str, queries)), tuple(queries.values())
-    return tuple(f"pattern {i}" for i in range(1, len(queries) + 1)), tuple(queries)
-
-
-def _known(query: Query, statistics: Statistics, number: int, count: int) -> Statistics:
-    try:
-        return statistics.of(query)
-    except CepkitError as error:
-        error.about = f"pattern {number} of {count}"
-        raise
 
 
 def _parts(

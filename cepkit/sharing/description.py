@@ -21,9 +21,15 @@ from cepkit.pattern.canonical import (
     canonical,
     canonical_conditions,
     canonical_event,
-    is_filter,
 )
-from cepkit.pattern.conditions import Attribute, Comparison, Expression, conjuncts, variables_of
+from cepkit.pattern.conditions import (
+    Attribute,
+    Comparison,
+    Expression,
+    conjuncts,
+    is_filter,
+    variables_of,
+)
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text

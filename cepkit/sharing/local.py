@@ -48,7 +48,7 @@ class Local:
     def order_of(self, mask: int) -> Places:
         """Return the best order of a sub-pattern alone."""
         if self.size > MOST_FOR_ORDERS:
-            return self._greedy(0, mask)
+            return self.greedy(0, mask)
         order: list[int] = []
         while mask:
             last = self._first[1][mask]
@@ -59,7 +59,7 @@ class Local:
     def after(self, mask: int) -> Places:
         """Return the best order of all others after a set is bound."""
         if self.size > MOST_FOR_ORDERS:
-            return self._greedy(mask, self.full ^ mask)
+            return self.greedy(mask, self.full ^ mask)
         order: list[int] = []
         while mask != self.full:
             order.append(self._rest[1][mask])
@@ -107,7 +107,8 @@ class Local:
             costs[mask], nexts[mask] = best, taken
         return costs, nexts
 
-    def _greedy(self, bound: int, mask: int) -> Places:
+    def greedy(self, bound: int, mask: int) -> Places:
+        """Return the order of cheapest next steps of a set after another is bound."""
         order: list[int] = []
         while mask:
             place = min(_places(mask), key=lambda p: self.prices.step(bound, 1 << p))
@@ -200,6 +201,28 @@ def _filled(tree: Tree, units: Sequence[int], given: dict[int, Tree]) -> Tree:
         unit = units[tree]
         return given[unit] if unit in given else unit.bit_length() - 1
     return _filled(tree[0], units, given), _filled(tree[1], units, given)
+
+
+def leaning_left(units: Sequence[Tree]) -> Tree:
+    """Return the tree that joins one unit after the other."""
+    tree, *rest = units
+    for unit in rest:
+        tree = (tree, unit)
+    return tree
+
+
+def all_trees(places: tuple[int, ...]) -> Iterable[Tree]:
+    """Yield all trees over some places, without left and right."""
+    first, *rest = places
+    if not rest:
+        yield first
+        return
+    for taken in range((1 << len(rest)) - 1):
+        left = (first, *(place for i, place in enumerate(rest) if taken >> i & 1))
+        right = tuple(place for i, place in enumerate(rest) if not taken >> i & 1)
+        for one in all_trees(left):
+            for other in all_trees(right):
+                yield one, other
 
 
 def mask_of(tree: Tree) -> int:

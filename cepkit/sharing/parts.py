@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
 from cepkit.costs.contract import CostModel
+from cepkit.errors import CepkitError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, TreePlan
@@ -58,6 +59,18 @@ class Part:
                 if share:
                     respond(graph, sharer.number)
         self.choices = dict(graph.choices)
+
+
+def known_statistics(queries: Sequence[Query], statistics: Statistics) -> list[Statistics]:
+    """Return the statistics of each query; an error says which one they do not know."""
+    known = []
+    for number, query in enumerate(queries, 1):
+        try:
+            known.append(statistics.of(query))
+        except CepkitError as error:
+            error.about = f"pattern {number} of {len(queries)}"
+            raise
+    return known
 
 
 def prepared_part(

@@ -9,7 +9,7 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cepkit.sharing.local import MOST_FOR_TREES, Tree, renamed
 from cepkit.sharing.plan_graph import Choice, Made, PlanGraph, handed
@@ -26,21 +26,37 @@ def responses(graph: PlanGraph, sharer: Sharer) -> list[Choice]:
     return [Choice(_best_tree(graph, sharer, p), p) for p in pools_of(graph.prepared, sharer)]
 
 
-def respond(graph: PlanGraph, number: int) -> bool:
-    """Give a branch its best response if that is cheaper; return whether it was."""
+def settle(graph: PlanGraph, number: int, old: Choice | None = None) -> None:
+    """Add a branch that has no plan in the graph with its best response, or its old choice."""
     sharer = graph.prepared.workload.sharers[number]
-    before, old = graph.cost, graph.choices[number]
-    graph.take(number)
-    best, least = old, graph.put(number, old)
-    graph.take(number)
-    for choice in responses(graph, sharer):
-        if choice != old:
-            cost = graph.put(number, choice)
-            graph.take(number)
-            if cost < least:
-                best, least = choice, cost
+    own = Choice(graph.prepared.best(sharer), pools_of(graph.prepared, sharer)[0])
+    best, least = None, 0
+    for choice in dict.fromkeys((own if old is None else old, *responses(graph, sharer))):
+        cost = graph.put(number, choice)
+        graph.take(number)
+        if best is None or cost < least:
+            best, least = choice, cost
+    assert best is not None
     graph.put(number, best)
-    return graph.cost < before
+
+
+def respond(graph: PlanGraph, number: int) -> None:
+    """Give a branch its best response if that is cheaper."""
+    old = graph.choices[number]
+    graph.take(number)
+    settle(graph, number, old)
+
+
+def reinsert(graph: PlanGraph, numbers: Sequence[int]) -> None:
+    """Take branches out and put them back, one after the other, if that is cheaper."""
+    before = graph.cost
+    old = {number: graph.choices[number] for number in numbers}
+    for number in numbers:
+        graph.take(number)
+    for number in numbers:
+        settle(graph, number)
+    if graph.cost >= before:
+        graph.swap(old)
 
 
 def _marginal(graph: PlanGraph, sharer: Sharer, made: Made) -> int:

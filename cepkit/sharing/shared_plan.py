@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cepkit.costs.contract import CostModel
@@ -17,6 +16,7 @@ from cepkit.plan.logarithms import from_log
 from cepkit.plan.nodes import BranchPlan, Plan, TreePlan
 from cepkit.planners.choose import cost_plan
 from cepkit.printing import WithPrinter
+from cepkit.sharing.names import free_name
 from cepkit.sharing.parts import (
     Part,
     Share,
@@ -153,12 +153,7 @@ class SharedPlan(WithPrinter):
             StatisticsError: The statistics do not know it.
         """
         query = as_query(pattern)
-        taken = name
-        if taken is None:
-            free = (f"pattern {i}" for i in count(len(self.names) + 1))
-            taken = next(each for each in free if each not in self.names)
-        if taken in self.names:
-            raise PlanError(f"there is a pattern '{taken}'", hint="give it another name=")
+        taken = free_name(self.names, name)
         known = self.statistics if statistics is None else statistics
         number = len(self.names)
         mode = mode_of(query, known.of(query), self.cost_model, self.share)

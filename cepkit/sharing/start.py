@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from cepkit.sharing.local import Tree
-from cepkit.sharing.plan_graph import COMMON, Choice, Planned, Prepared
-from cepkit.sharing.workload import Sharer
+from collections.abc import Iterable, Sequence
+from itertools import permutations
+from typing import cast
+
+from cepkit.sharing.local import Tree, all_trees, leaning_left
+from cepkit.sharing.plan_graph import COMMON, Choice, Mode, Planned, Prepared
+from cepkit.sharing.workload import Places, Sharer
 
 
 def pools_of(prepared: Prepared, sharer: Sharer) -> tuple[int, ...]:
@@ -29,13 +33,39 @@ def own_plans(prepared: Prepared, *, shared: bool = True) -> dict[int, Choice]:
     }
 
 
-def text_plan(prepared: Prepared, sharer: Sharer) -> Planned:
-    """Return the plan in the order of the pattern's text: as a tree, one that leans left."""
+def text_order(sharer: Sharer) -> Places:
+    """Return the variables of a branch in the order of the pattern's text."""
     places = {variable: place for place, variable in enumerate(sharer.said.variables)}
-    order = tuple(places[variable] for variable in sharer.said.text_order)
-    if prepared.mode == "order":
-        return order
-    tree: Tree = order[0]
-    for place in order[1:]:
-        tree = (tree, place)
-    return tree
+    return tuple(places[variable] for variable in sharer.said.text_order)
+
+
+def in_order(mode: Mode, units: Sequence[Tree]) -> Planned:
+    """Return an order as a plan: where plans are trees, as one that leans left.
+
+    Args:
+        mode: Orders or trees.
+        units: Places; where plans are trees, they may be subtrees.
+    """
+    return cast("Planned", tuple(units) if mode == "order" else leaning_left(units))
+
+
+def all_plans(mode: Mode, places: Places) -> Iterable[Planned]:
+    """Return all orders of some places, or all trees over them."""
+    return permutations(places) if mode == "order" else all_trees(places)
+
+
+def order_cost(prepared: Prepared, sharer: Sharer, order: Sequence[int], bound: int = 0) -> int:
+    """Return what it costs a branch to bind variables in an order.
+
+    Args:
+        prepared: The workload with its prices.
+        sharer: The branch.
+        order: The variables.
+        bound: Those that are bound before.
+    """
+    total = 0
+    prices = prepared.prices(sharer)
+    for place in order:
+        total += prices.step(bound, 1 << place)
+        bound |= 1 << place
+    return total

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from cepkit.pattern.canonical import canonical_conditions
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.names import name_text
+from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.printer import expression_text
 from cepkit.plan.negation import depends_on
 from cepkit.sharing.workload import Places, Sharer
@@ -28,36 +29,54 @@ def labels(sharer: Sharer, places: Sequence[int]) -> tuple[str, ...]:
 
 
 def sub_pattern_text(sharer: Sharer, places: Places) -> str:
-    """Return ``SEQ(A, B) where A.x < B.x``: some variables of a branch and what is said of them."""
-    said = sharer.said
-    branch = said.branch
-    variables = [said.variables[place] for place in places]
+    """Return ``SEQ(A, B) where A.x < B.x``: some variables of a branch and what is said of them.
+
+    Different sub-patterns have different texts, but for windows that are not said.
+    """
+    branch = sharer.said.branch
+    variables = [sharer.said.variables[place] for place in places]
     names = dict(zip(variables, labels(sharer, places), strict=True))
-    kept = {
-        variable: f"KL({name})"
-        for variable, name in names.items()
-        if any(variable == repeated for repeated, _, _ in branch.repeated)
-    }
-    before = {pair for pair in branch.order if {*pair} <= {*variables}}
-    in_time = sorted(variables, key=lambda v: sum((x, v) in before for x in variables))
-    shown = [kept.get(variable, names[variable]) for variable in in_time]
-    if len(variables) == 1:
-        text = shown[0]
-    elif all((x, y) in before for x, y in combinations(in_time, 2)):
-        text = f"SEQ({', '.join(shown)})"
-    else:
-        pairs = sorted(f"{names[x]} before {names[y]}" for x, y in before)
-        text = f"AND({', '.join(shown)})" + (f", {', '.join(pairs)}" if pairs else "")
-    conditions = [
+    conditions = {
         expression_text(part)
         for condition in branch.conditions
         if variables_of(condition) <= {*variables}
         for part in canonical_conditions([condition], names)
-    ]
-    absent = [
-        f"NOT({'|'.join(sorted(event.types or {'ANY'}))})"
+    }
+    absent = sorted(
+        _absence_text(branch, event.variable, names)
         for event in branch.negated
         if depends_on(branch, event.variable) <= {*variables}
-    ]
-    conditions = sorted({*conditions}) + absent
-    return f"{text} where {' and '.join(conditions)}" if conditions else text
+    )
+    said = [_structure_text(branch, names)]
+    if conditions or absent:
+        said.append(f"where {' and '.join([*sorted(conditions), *absent])}")
+    if branch.partition_by:
+        said.append(f"partition by {', '.join(sorted({*branch.partition_by}))}")
+    return " ".join(said)
+
+
+def _structure_text(branch: Branch, names: Mapping[str, str]) -> str:
+    bounds = {
+        v: f"{{{low},{most or ''}}}" for v, low, most in branch.repeated if (low, most) != (1, None)
+    }
+    repeated = {v: f"KL({names[v]}){bounds.get(v, '')}" for v, *_ in branch.repeated if v in names}
+    before = {(x, y) for x, y in branch.order if x in names and y in names}
+    in_time = sorted(names, key=lambda v: sum((x, v) in before for x in names))
+    shown = ", ".join(repeated.get(variable, names[variable]) for variable in in_time)
+    if len(names) == 1:
+        return shown
+    if all(pair in before for pair in combinations(in_time, 2)):
+        return f"SEQ({shown})"
+    pairs = sorted(f"{names[x]} before {names[y]}" for x, y in before)
+    return ", ".join((f"AND({shown})", *pairs))
+
+
+def _absence_text(branch: Branch, variable: str, names: Mapping[str, str]) -> str:
+    """Return ``NOT(N after A before B, N.x > A.x)``."""
+    types = branch.event(variable).types
+    name = "ANY" if types is None else "|".join(map(name_text, sorted(types)))
+    about = (c for c in branch.conditions if variable in variables_of(c))
+    parts = [expression_text(c) for c in canonical_conditions(about, {**names, variable: name})]
+    after = [f"after {names[x]}" for x in sorted(branch.before(variable)) if x in names]
+    before = [f"before {names[x]}" for x in sorted(branch.after(variable)) if x in names]
+    return f"NOT({', '.join((' '.join((name, *after, *before)), *parts))})"

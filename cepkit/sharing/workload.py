@@ -31,6 +31,9 @@ MOST_SUBSETS = 512
 """Sub-patterns of one branch that are looked at: all of nine variables, of more the small ones."""
 
 
+_NOTHING = Statistics({})
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Sharer:
     """A branch of a query that may share with others.
@@ -130,11 +133,19 @@ class Workload:
     sharers: tuple[Sharer, ...]
 
     @classmethod
-    def of(cls, queries: Sequence[Query], statistics: Sequence[Statistics]) -> Workload:
-        """Return queries, with the statistics of each, as a workload."""
+    def of(
+        cls, queries: Sequence[Query], statistics: Sequence[Statistics] | None = None
+    ) -> Workload:
+        """Return queries as a workload.
+
+        Args:
+            queries: The queries.
+            statistics: Of each by its names; None where nothing is to be planned.
+        """
+        given = [_NOTHING] * len(queries) if statistics is None else statistics
         branches = [
             (number, said, known)
-            for number, (query, known) in enumerate(zip(queries, statistics, strict=True))
+            for number, (query, known) in enumerate(zip(queries, given, strict=True))
             for said in map(described, normal_form(query))
         ]
         # Numbers follow the texts, so that they depend neither on names nor on the order of a list.

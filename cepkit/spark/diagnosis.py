@@ -30,7 +30,7 @@ _WINDOWS = 2
 def local_part(
     stream: Stream,
     query: Query,
-    named: Mapping[str, Any],
+    events: Mapping[str, Any],
     id: str | None,  # noqa: A002
 ) -> tuple[Stream, tuple[str, ...]]:
     """Return the events of a Spark stream that an answer needs, as a local stream.
@@ -38,7 +38,7 @@ def local_part(
     Args:
         stream: Events in a Spark DataFrame.
         query: The pattern.
-        named: The events that are asked about, by variable; empty to ask about any.
+        events: The events that are asked about, by variable; empty to ask about any.
         id: The column that names them.
 
     Returns:
@@ -49,27 +49,29 @@ def local_part(
         UnsupportedError: The answer depends on arrival, or on all events before.
         LimitError: The events near the named ones are too many.
     """
-    check_names(query, named)
+    check_names(query, events)
     frame = batch_frame(stream)
-    _refuse(query, named, id)
+    _refuse(query, events, id)
     of_types = has_type(*_column(stream, frame, stream.schema.type), types_of(query))
-    if not named:
-        chosen = frame if of_types is None else frame.filter(of_types)
+    if not events:
+        of_type = frame if of_types is None else frame.filter(of_types)
         with plain_errors():
-            part = Stream(chosen, stream.schema, stream.column_names).head(FIRST)
+            part = Stream(of_type, stream.schema, stream.column_names).head(FIRST)
         notes = [] if id is not None else ["rows are counted in what was fetched from Spark"]
         if len(part.source) == FIRST:
             notes.append(f"of Spark the first {FIRST:,} events of the pattern's types were fetched")
         return part, tuple(notes)
     assert id is not None
     stream.schema.check(stream.column_names, (id,))
-    wanted = _column(stream, frame, id)[0].isin([v for each in named.values() for v in ids(each)])
+    is_named = _column(stream, frame, id)[0].isin(
+        [v for each in events.values() for v in ids(each)]
+    )
     seconds = seconds_of(*_column(stream, frame, stream.schema.time), stream.schema.unit)
     assert isinstance(query.window, TimeWindow)
     around = _WINDOWS * query.window.microseconds / 1e6 + 1.0
     with plain_errors():
-        ends = frame.filter(wanted).agg(F.min(seconds), F.max(seconds)).collect()[0]
-        near = wanted
+        ends = frame.filter(is_named).agg(F.min(seconds), F.max(seconds)).collect()[0]
+        near = is_named
         if ends[0] is not None:
             inside = seconds.between(ends[0] - around, ends[1] + around)
             near |= inside if of_types is None else inside & of_types
@@ -89,14 +91,14 @@ def _column(stream: Stream, frame: DataFrame, name: str) -> tuple[Column, Any]:
     return F.col(f"`{quoted}`"), frame.schema.fields[place].dataType
 
 
-def _refuse(query: Query, named: Mapping[str, Any], id: str | None) -> None:  # noqa: A002
+def _refuse(query: Query, events: Mapping[str, Any], id: str | None) -> None:  # noqa: A002
     contiguous = query.strategy in (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
     hint = "fetch a part of the stream and ask about that: why_not(stream.head(10_000), ...)"
     if contiguous or isinstance(query.window, CountWindow):
         raise UnsupportedError(
             "on Spark the order of arrival is not known, which this pattern depends on", hint=hint
         )
-    if not named:
+    if not events:
         return
     if id is None:
         raise StreamError(

@@ -12,14 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
 from cepkit.errors import StatisticsError
-from cepkit.pattern.canonical import (
-    CanonicalEvent,
-    SubPattern,
-    canonical,
-    canonical_event,
-    has_set_functions,
-)
-from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.canonical import CanonicalEvent, SubPattern, canonical, canonical_event
+from cepkit.pattern.conditions import has_set_functions, variables_of
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
@@ -63,7 +57,7 @@ def measured_form(branch: Branch, names: frozenset[str]) -> SubPattern:
 
 @dataclass(slots=True)
 class CanonicalStatistics:
-    """What statistics of patterns say of events and sub-patterns, whatever their names.
+    """Statistics of canonical events and sub-patterns, without the names of variables.
 
     Attributes:
         parts: The fields of the statistics, by name; what stands first counts.

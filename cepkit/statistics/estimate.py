@@ -19,8 +19,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepkit.pattern.canonical import SubPattern, has_set_functions
-from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.canonical import SubPattern
+from cepkit.pattern.conditions import has_set_functions, variables_of
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import events_of
@@ -97,11 +97,7 @@ def tally_slice(
 
 
 def combine(
-    query: Query,
-    counts: StreamCounts,
-    slices: Iterable[Iterable[Tally]],
-    *,
-    partial: bool = False,
+    query: Query, counts: StreamCounts, slices: Iterable[Iterable[Tally]], *, partial: bool = False
 ) -> Statistics:
     """Return the statistics that the counts and the measured slices give.
 

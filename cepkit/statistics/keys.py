@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import StatisticsError
-from cepkit.pattern.durations import duration_text
 from cepkit.stream.columns import Column
+from cepkit.stream.durations import duration_text
 
 MOST_FREQUENT = 10
 """How many of the keys are named."""

@@ -28,7 +28,7 @@ _NUMBERS = ("integer", "float")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What must be equal between the events of two variables.
+    """The attributes that must be equal between the events of two variables.
 
     Attributes:
         first: The variable whose name comes first.
@@ -44,7 +44,7 @@ class Link:
 
     @property
     def variables(self) -> frozenset[str]:
-        """Both."""
+        """The two variables."""
         return frozenset((self.first, self.second))
 
     def of(self, variable: str) -> tuple[str, ...]:

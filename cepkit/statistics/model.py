@@ -98,7 +98,7 @@ class Statistics(WithPrinter):
         missing = {
             n: checked_share(s, f"what is missing of '{n}'") for n, s in self.missing.items()
         }
-        for names in (*map(_alone, filters), *shares, *equal):
+        for names in (*({name} for name in filters), *shares, *equal):
             for variable in sorted(names):
                 _check_known(variable, rates)
         for event in () if self.query is None else events_of(self.query.structure):
@@ -282,10 +282,6 @@ def _values_of(statistics: Statistics) -> dict[str, Any]:
 def _rounded(number: float) -> int:
     """Return the nearest integer; one out of all bounds for infinity, which has none."""
     return round(min(number, 1e300))
-
-
-def _alone(variable: str) -> frozenset[str]:
-    return frozenset((variable,))
 
 
 def _check_known(variable: str, known: Iterable[str]) -> None:

@@ -115,7 +115,8 @@ def _shares(statistics: Statistics) -> Rows:
     rows: Rows = []
     for names, share in statistics.selectivities.items():
         name = _names(statistics, names)
-        rows.append((name, number(share.share), _interval(share), _sampled(share)))
+        sampled = "" if share.pairs is None else f"{share.pairs:,}"
+        rows.append((name, number(share.share), _interval(share), sampled))
     return rows
 
 
@@ -169,7 +170,3 @@ def _names(statistics: Statistics, names: Iterable[str]) -> str:
 def _interval(share: Selectivity) -> str:
     low, high = share.interval()
     return "" if low == high else f"{number(low)} to {number(high)}"
-
-
-def _sampled(share: Selectivity) -> str:
-    return "" if share.pairs is None else f"{share.pairs:,}"

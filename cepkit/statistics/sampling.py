@@ -184,11 +184,12 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
     scope = Ranges(part.columns, part.branch, _joined_keys(part.keys, of))
     first = first[of[order[0]][first] >= 0]
     pairs = Pairs.of(scope, order, first, second[of[order[1]][second] >= 0])
-    equal = pairs.number - int(np.count_nonzero(_agree(of[order[0]][both], of[order[1]][both])))
+    one, other = (of[name][both] for name in order)
+    equal = pairs.number - int(np.count_nonzero((one == other) & (one >= 0)))
     rest = [c for c in part.branch.conditions if variables_of(c) == names]
     if not equal or len(rest) == len(link.conditions):
-        one = 1.0 if equal else 0.0
-        return Tally(names, number, number, True, one, one, one, equal)
+        share = 1.0 if equal else 0.0
+        return Tally(names, number, number, True, share, share, share, equal)
     numbers, bound = pairs.draw(rng, sample)
     apart = bound[order[0]] != bound[order[1]]
     held = part.holds(names, bound, len(numbers)) & apart
@@ -203,10 +204,6 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
         weight,
         equal,
     )
-
-
-def _agree(one: Rows, other: Rows) -> Held:
-    return np.asarray((one == other) & (one >= 0))
 
 
 def _joined_keys(keys: Rows, of: Mapping[str, Rows]) -> dict[str, Rows]:

@@ -38,7 +38,7 @@ def arrival_numbers(column: ArrowColumn, name: str, rows: npt.NDArray[np.integer
     absent = pc.is_null(array, nan_is_null=True)
     refuse_missing(name, pc.sum(absent).as_py() or 0, len(rows))
     numbers = np.arange(len(rows))
-    if len(rows) < 2 or _all(pc.less(array[:-1], array[1:])):
+    if len(rows) < 2 or pc.all(pc.less(array[:-1], array[1:])).as_py():
         return numbers
     order = pc.sort_indices(array).to_numpy()
     ascending = array.take(pa.array(order))
@@ -88,7 +88,3 @@ def refuse_missing(name: str, missing: int, events: int) -> None:
             expected="a value of its own for each event",
             hint="fill them in, or drop those rows",
         )
-
-
-def _all(held: pa.BooleanArray) -> bool:
-    return bool(pc.all(held).as_py())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -39,11 +39,42 @@ def nulls(array: pa.Array) -> npt.NDArray[np.bool_] | None:
     return np.asarray(array.is_null().to_numpy(zero_copy_only=False))
 
 
+def filled(
+    array: pa.Array, dtype: Any, missing: Any, stored: type[np.generic] | None = None
+) -> npt.NDArray[Any]:
+    """Return an array's values in a new array, with `missing` where they are null.
+
+    Args:
+        array: As for `raw`.
+        dtype: The NumPy type of the new array.
+        missing: A value of it.
+        stored: The NumPy type of the values; None for the same.
+    """
+    values = raw(array, stored or dtype).astype(dtype)
+    if array.null_count:
+        values[nulls(array)] = missing
+    return values
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Return whether values of this Arrow type are numbers."""
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Return whether values of this Arrow type are lists."""
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
 def described(kind: pa.DataType) -> str:
     """Return what a column of an Arrow type holds, in the same words whoever made the column."""
     if pa.types.is_dictionary(kind):
         return described(kind.value_type)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if is_list(kind):
         return f"lists of {described(kind.value_type)}"
     return next((words for is_such, words in _WORDS if is_such(kind)), str(kind))
 

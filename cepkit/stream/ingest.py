@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 
 from cepkit.errors import LimitError, StreamError
 from cepkit.stream.arrival import arrival_numbers
-from cepkit.stream.arrow import ArrowColumn, described, is_text, nulls, raw, single
+from cepkit.stream.arrow import ArrowColumn, described, filled, is_list, is_number, is_text, single
 from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped, EventColumns
 from cepkit.stream.schema import Schema
 from cepkit.stream.texts import compact, encode, type_codes
@@ -108,38 +108,14 @@ def event_columns(
     )
 
 
-def from_batches(
-    batches: Iterable[pa.RecordBatch],
-    schema: Schema,
-    attributes: Iterable[str] = (),
-    *,
-    arrow_schema: pa.Schema | None = None,
-) -> EventColumns:
-    """Return record batches, in order of arrival, as events.
-
-    Args:
-        batches: The rows.
-        schema: Which column is what.
-        attributes: The columns that conditions read.
-        arrow_schema: The batches' columns; needed only where there may be no batch at all.
-
-    Raises:
-        StreamError: As `event_columns`, and for no batch without `arrow_schema`.
-    """
-    rows = list(batches)
-    if not rows and arrow_schema is None:
-        raise StreamError("no batches, and no arrow_schema to say what they would have held")
-    return event_columns(pa.Table.from_batches(rows, arrow_schema), schema, attributes)
-
-
 def is_readable(kind: pa.DataType) -> bool:
     """Return whether conditions can read a column of this Arrow type."""
     if pa.types.is_dictionary(kind):
         return is_text(kind.value_type)
-    if _is_list(kind):
-        return _is_number(kind.value_type)
+    if is_list(kind):
+        return _is_numeric(kind.value_type)
     return bool(
-        _is_number(kind)
+        _is_numeric(kind)
         or pa.types.is_boolean(kind)
         or is_text(kind)
         or pa.types.is_timestamp(kind)
@@ -175,9 +151,9 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
     array = single(column)
     missing = bool(array.null_count)
     if pa.types.is_boolean(kind):
-        return Column("boolean", _integers(array.cast(pa.int8()), np.int8, -1), has_missing=missing)
+        return Column("boolean", filled(array.cast(pa.int8()), np.int8, -1), has_missing=missing)
     if pa.types.is_integer(kind) and not _beyond_int64(array):
-        integers = _integers(array, np.int64, MISSING_INTEGER)
+        integers = filled(array, np.int64, MISSING_INTEGER, kind.to_pandas_dtype())
         # The mark may be there as a value, too: that must not depend on what else is there.
         missing = bool((integers == MISSING_INTEGER).any())
         return Column("integer", integers, has_missing=missing)
@@ -186,7 +162,7 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
         return Column("timestamp", times, has_missing=missing)
     if pa.types.is_duration(kind):
         return Column("duration", durations(array, name), has_missing=missing)
-    if _is_list(kind):
+    if is_list(kind):
         rows = _padded(array, name)
         return Column("array", rows, has_missing=bool(np.isnan(rows).all(axis=1).any()))
     floats = _floats(array)
@@ -224,35 +200,14 @@ def _stream_order(ts: Integers, came: Integers | None, events: Integers | None) 
     return order if events is None else events[order]
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_null(kind)
-    )
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
+def _is_numeric(kind: pa.DataType) -> bool:
+    return is_number(kind) or bool(pa.types.is_null(kind))
 
 
 def _beyond_int64(array: pa.Array) -> bool:
     if not pa.types.is_uint64(array.type) or array.null_count == len(array):
         return False
     return bool(pc.max(array).as_py() > np.iinfo(np.int64).max)
-
-
-def _integers(
-    array: pa.Array, dtype: type[np.signedinteger], missing: int
-) -> npt.NDArray[np.signedinteger]:
-    values = raw(array, array.type.to_pandas_dtype()).astype(dtype)
-    absent = nulls(array)
-    if absent is not None:
-        values[absent] = missing
-    return values
 
 
 def _floats(array: pa.Array) -> Floats:
@@ -263,11 +218,7 @@ def _floats(array: pa.Array) -> Floats:
         dtype = array.type.to_pandas_dtype()
     else:
         array = array.cast(pa.float64())
-    values = raw(array, dtype).astype(np.float64)
-    absent = nulls(array)
-    if absent is not None:
-        values[absent] = np.nan
-    return values
+    return filled(array, np.float64, np.nan, dtype)
 
 
 def _padded(array: pa.Array, name: str) -> Floats:

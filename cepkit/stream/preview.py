@@ -17,7 +17,7 @@ _WIDTH = 36
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What is shown of a stream.
+    """The first rows of a stream, and how they are read, to be shown.
 
     Attributes:
         title: What the source is and how many rows it has.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from cepkit.stream import readers, sources
 from cepkit.stream.arrival import check_arrival
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.ingest import event_columns, is_readable
+from cepkit.stream.lateness import Lateness, check_event_time, check_lateness
 from cepkit.stream.preview import Preview, shown_columns
 from cepkit.stream.schema import Schema
 from cepkit.stream.sessions import check_session
@@ -37,11 +39,13 @@ class Stream:
             each time the events are needed, so it should not be changed.
         schema: Which column is what.
         column_names: The columns of the source.
+        lateness: Of a streaming DataFrame, how late events may come; None: all are there.
     """
 
     source: Any
     schema: Schema
     column_names: tuple[str, ...]
+    lateness: Lateness | None = None
 
     @property
     def place(self) -> Place:
@@ -87,6 +91,7 @@ class Stream:
         if n < 0:
             raise StreamError(f"the first {n} events", expected="a number that is not negative")
         if self.place == "spark":
+            check_all_there(self)
             check_session(self.source)
             rows = self.source.dropna(subset=[self.schema.time, self.schema.type])
             rows = rows.orderBy(*(r for r in self.schema.roles if r != self.schema.type)).limit(n)
@@ -120,7 +125,10 @@ class Stream:
 
     def _preview(self) -> Preview:
         if self.place == "spark":
-            return Preview("a Spark DataFrame", self.schema, self.column_names, None)
+            title = "a Spark DataFrame"
+            if self.lateness is not None:
+                title = f"a streaming Spark DataFrame, {self.lateness}"
+            return Preview(title, self.schema, self.column_names, None)
         columns = shown_columns(self.column_names, self.schema)
         rows = sources.first_rows(self.source, columns, self.column_names, 5)
         if isinstance(self.source, Path):
@@ -153,6 +161,8 @@ def events(
     timezone: str | None = None,
     columns: Iterable[str] | None = None,
     arrival: str | None = None,
+    lateness: str | timedelta | None = None,
+    max_ahead: str | timedelta | None = None,
 ) -> Stream:
     """Say how the rows of a source are read as events.
 
@@ -174,6 +184,12 @@ def events(
             Conditions may read the others too.
         arrival: The column that says in which order the events came: numbers or times, another
             one for each event. Events of one time are in this order, too.
+        lateness: Of a streaming DataFrame (`spark.readStream`), by how much an event may be earlier
+            than the latest that came before it, as "10 seconds": matches are told so much later,
+            and what comes later still is left out and counted.
+        max_ahead: Of a streaming DataFrame, by how much an event's time may lie ahead of the clock
+            on the wall. One event from the year 2100 would make all others late; with "1 hour" it
+            is left out and counted. None: by any.
 
     Returns:
         The stream; nothing but the beginning of the source has been read.
@@ -188,6 +204,8 @@ def events(
     carried = None if columns is None else tuple(columns)
     schema = Schema(time, type, unit, timezone, carried, arrival)
     source = sources.accepted(source)
+    streaming = is_spark(source) and bool(getattr(source, "isStreaming", False))
+    known = check_lateness(streaming, lateness, max_ahead)
     names = sources.column_names(source)
     _hint_at_index(source, schema, names)
     schema.check(names)
@@ -195,11 +213,26 @@ def events(
         check_session(source)
     roles = tuple(dict.fromkeys(schema.roles))
     beginning = sources.first_rows(source, roles, names, _CHECKED_ROWS)
+    if streaming:
+        check_event_time(beginning.column(time).type, time)
     microseconds(beginning.column(time), time, unit=unit, timezone=timezone)
     check_type(beginning.column(type).type, type)
     if arrival is not None:
         check_arrival(beginning.column(arrival).type, arrival)
-    return Stream(source, schema, names)
+    return Stream(source, schema, names, known)
+
+
+def check_all_there(stream: Stream) -> None:
+    """Check that a stream is no streaming DataFrame: what is asked needs all its events.
+
+    Raises:
+        UnsupportedError: It is one.
+    """
+    if stream.lateness is not None:
+        raise UnsupportedError(
+            "this needs all events of a stream, and a streaming DataFrame has no end",
+            hint="ask it of what the stream is read from: spark.read in place of spark.readStream",
+        )
 
 
 def _hint_at_index(source: Any, schema: Schema, names: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import ArrowColumn, nulls, raw, single
+from cepkit.stream.arrow import ArrowColumn, filled, nulls, single
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.time_zones import instants, is_utc
 
@@ -81,14 +81,11 @@ def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
 
 
 def _located(times: pa.Array, timezone: str | None) -> Integers:
-    values = raw(times, np.int64).astype(np.int64)
-    absent = nulls(times)
-    if absent is not None:
-        values[absent] = 0
+    values = filled(times, np.int64, 0)
     if not is_utc(timezone):
         values = instants(values, str(timezone))
-    if absent is not None:
-        values[absent] = MISSING_INTEGER
+    if times.null_count:
+        values[nulls(times)] = MISSING_INTEGER
     return values
 
 

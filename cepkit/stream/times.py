@@ -12,7 +12,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import ArrowColumn, described, is_text, nulls, raw, single
+from cepkit.stream.arrow import (
+    ArrowColumn,
+    described,
+    filled,
+    is_number,
+    is_text,
+    nulls,
+    raw,
+    single,
+)
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.schema import UNIT_NAMES, UNITS
 from cepkit.stream.time_texts import parse_times
@@ -50,7 +59,7 @@ def microseconds(
         return microseconds(column.cast(kind.value_type), name, unit=unit, timezone=timezone)
     if pa.types.is_null(kind):
         return np.full(len(column), MISSING_INTEGER, dtype=np.int64)
-    if _is_number(kind):
+    if is_number(kind):
         if unit is None:
             raise StreamError(
                 f"the time column '{name}' holds numbers ({described(kind)}), but no unit is given",
@@ -91,34 +100,18 @@ def durations(array: pa.Array, name: str) -> Integers:
     Raises:
         StreamError: One is out of range; the error shows it and its row.
     """
-    values = raw(array, np.int64).astype(np.int64)
-    absent = nulls(array)
-    if absent is not None:
-        values[absent] = 0
-    return _without(_scaled(values, name, array.type.unit, _DURATION), absent)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
+    values = _scaled(filled(array, np.int64, 0), name, array.type.unit, _DURATION)
+    return _without(values, nulls(array))
 
 
 def _from_timestamps(array: pa.Array, name: str, timezone: str | None) -> Integers:
     kind = array.type
-    if pa.types.is_date32(kind):
-        values, unit = raw(array, np.int32).astype(np.int64), "d"
-    elif pa.types.is_date64(kind):
-        values, unit = raw(array, np.int64).astype(np.int64), "ms"
-    else:
-        values, unit = raw(array, np.int64).astype(np.int64), kind.unit
-    absent = nulls(array)
-    if absent is not None:
-        values[absent] = 0
-    times = _scaled(values, name, unit)
+    unit = "d" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
+    stored = np.int32 if pa.types.is_date32(kind) else np.int64
+    times = _scaled(filled(array, np.int64, 0, stored), name, unit)
     if not is_utc(timezone) and getattr(kind, "tz", None) is None:
         times = instants(times, str(timezone))
-    return _without(times, absent)
+    return _without(times, nulls(array))
 
 
 def _from_numbers(array: pa.Array, name: str, unit: str) -> Integers:

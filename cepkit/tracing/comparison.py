@@ -29,7 +29,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TraceComparison(Printed):
-    """What two runs have in common.
+    """Two runs over the same events, side by side.
 
     Attributes:
         names: What the runs are called.

@@ -110,7 +110,7 @@ class StartCounters:
 
     @property
     def name(self) -> tuple[int, int, str]:
-        """What no other counters of a trace have: key, piece and START."""
+        """Key, piece and START: no other counters of a trace have the same."""
         return self.key, self.piece, self.start
 
     def whole(self) -> tuple[Saved, ...]:

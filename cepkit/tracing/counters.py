@@ -34,7 +34,7 @@ a START that is live no more."""
 
 
 class Head(NamedTuple):
-    """What a step is, but for what it changes.
+    """A step without its changes.
 
     Attributes:
         time: When, in microseconds.
@@ -54,7 +54,7 @@ class Head(NamedTuple):
 
 
 class CounterCounts(NamedTuple):
-    """What there is after a step.
+    """The numbers after a step.
 
     Attributes:
         matches: Live matches.
@@ -73,7 +73,7 @@ class CounterCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CounterTotals:
-    """What a trace adds up to: updates, matches, and the most rows at any moment."""
+    """The totals of a trace: updates, matches, and the most rows at any moment."""
 
     updates: Count
     peak_rows: Count
@@ -184,7 +184,7 @@ class CounterTrace(Trace):
 
     @property
     def totals(self) -> CounterTotals:
-        """What the whole run adds up to."""
+        """The totals of the whole run."""
         counters = self.counters
         return CounterTotals(
             counters[-1].updates if counters else 0,
@@ -195,7 +195,7 @@ class CounterTrace(Trace):
 
     @property
     def places(self) -> Sequence[Place]:
-        """Where each step is."""
+        """The time and the event of each step."""
         return [Place(head.time, head.event) for head in self.heads]
 
     @property
@@ -219,7 +219,7 @@ class CounterTrace(Trace):
 
     @cached_property
     def steps(self) -> tuple[CounterStep, ...]:
-        """What happened, in order, with all counters after each step."""
+        """The steps in order, with all counters after each."""
         return tuple(self._steps())
 
     def to_pandas(self) -> pd.DataFrame:

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.pattern.durations import duration_text
 from cepkit.printing import time_text
 from cepkit.stream.codec import keyed
 from cepkit.stream.columns import Column, EventColumns
+from cepkit.stream.durations import duration_text
 from cepkit.stream.shapes import Number, Time, Value
 from cepkit.stream.values import plain_values
 

@@ -94,7 +94,7 @@ class MechanismTrace(Trace):
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """What happened, a step for each event, and one for the end of the stream."""
+        """The steps: one for each event, and one for the end of the stream."""
         count = len(self.events)
         return tuple(
             Step(i, i if i < count else None, done) for i, done in enumerate(self.operations)
@@ -107,7 +107,7 @@ class MechanismTrace(Trace):
 
     @property
     def places(self) -> Sequence[Place]:
-        """Where each step is."""
+        """The time and the event of each step."""
         times = self.events.time
         end = Place(times[-1] if times else 0, None)
         return [*(Place(time, i) for i, time in enumerate(times)), end][: len(self)]
@@ -134,11 +134,11 @@ class MechanismTrace(Trace):
 
     @property
     def words(self) -> Words:
-        """What makes sentences of its steps."""
+        """The sentences that say its steps."""
         return Words(self.events, self.diagram, self.matches)
 
     def __getitem__(self, index: int | slice) -> Steps:
-        """Return some steps, told in sentences: ``trace[10:20]``."""
+        """Return some steps, which print as sentences: ``trace[10:20]``."""
         selected = self.steps[index]
         return Steps(self, selected if isinstance(selected, tuple) else (selected,))
 

@@ -35,7 +35,7 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one event caused.
+    """A step of a mechanism: the operations that one event caused.
 
     Attributes:
         number: Its place in the trace, from 0.
@@ -50,7 +50,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class TracedMatch:
-    """A match.
+    """A match in a trace.
 
     Attributes:
         step: The step at which it was certain.
@@ -64,7 +64,7 @@ class TracedMatch:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """All its events."""
+        """The events of all variables."""
         bound = self.events.values()
         return tuple(e for each in bound for e in (each if isinstance(each, tuple) else (each,)))
 

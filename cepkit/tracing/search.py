@@ -9,22 +9,11 @@ from typing import TypeAlias
 from cepkit.errors import TraceError
 from cepkit.printing import Printed, html_output
 from cepkit.statistics.tables import html_table
-from cepkit.tracing.operations import (
-    OPERATIONS,
-    Close,
-    Create,
-    Discard,
-    Evaluate,
-    Match,
-    Operation,
-    Reason,
-    checked_in,
-    name_of,
-)
+from cepkit.tracing import operations as ops
 from cepkit.tracing.records import Step
 from cepkit.tracing.words import Words
 
-Births: TypeAlias = Mapping[int, tuple[int, Create]]
+Births: TypeAlias = Mapping[int, tuple[int, ops.Create]]
 """For each instance the step at which it came to be, and how."""
 
 
@@ -33,13 +22,13 @@ class Found:
     """An operation and the step at which it happened, with the sentence that says it."""
 
     step: int
-    operation: Operation
+    operation: ops.Operation
     text: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Fate(Printed):
-    """What an instance went through.
+    """The history of an instance.
 
     Attributes:
         instance: Its number.
@@ -64,10 +53,10 @@ class Fate(Printed):
     ended: Found | None
 
     @property
-    def reason(self) -> Reason | None:
+    def reason(self) -> ops.Reason | None:
         """Why it ended."""
         ended = None if self.ended is None else self.ended.operation
-        return ended.reason if isinstance(ended, Discard) else None
+        return ended.reason if isinstance(ended, ops.Discard) else None
 
     def __str__(self) -> str:
         return "\n".join(f"step {step}: {text}" for step, text in self._rows())
@@ -124,11 +113,11 @@ def fate(
         Found(step_number, birth, words.sentence(birth)),
         tuple(sorted(lineage)),
         tuple(sorted(binding, key=lambda pair: (variables.index(pair[0]), pair[1]))),
-        tuple(f for f in own if isinstance(f.operation, Evaluate) and f.operation.held),
-        tuple(f for f in own if isinstance(f.operation, Evaluate) and not f.operation.held),
+        tuple(f for f in own if isinstance(f.operation, ops.Evaluate) and f.operation.held),
+        tuple(f for f in own if isinstance(f.operation, ops.Evaluate) and not f.operation.held),
         tuple(n for n, (_, other) in births.items() if instance in other.parents),
-        tuple(f.operation.match for f in own if isinstance(f.operation, Match)),
-        next((f for f in own if isinstance(f.operation, Discard)), None),
+        tuple(f.operation.match for f in own if isinstance(f.operation, ops.Match)),
+        next((f for f in own if isinstance(f.operation, ops.Discard)), None),
     )
 
 
@@ -155,15 +144,15 @@ def find(
     Raises:
         TraceError: No operation has that name.
     """
-    if name is not None and name not in OPERATIONS:
-        raise TraceError.unknown(f"no operation is called '{name}'", name, OPERATIONS)
+    if name is not None and name not in ops.OPERATIONS:
+        raise TraceError.unknown(f"no operation is called '{name}'", name, ops.OPERATIONS)
     filters = {part: value for part, value in parts.items() if value is not None}
 
-    def fits(operation: Operation) -> bool:
+    def fits(operation: ops.Operation) -> bool:
         return (
-            (name is None or name_of(operation) == name)
+            (name is None or ops.name_of(operation) == name)
             and (instance is None or _concerns(operation, instance))
-            and (clause is None or any(one.clause == clause for one in checked_in(operation)))
+            and (clause is None or any(one.clause == clause for one in ops.checked_in(operation)))
             and all(getattr(operation, part, None) == value for part, value in filters.items())
         )
 
@@ -175,12 +164,12 @@ def find(
     )
 
 
-def _concerns(operation: Operation, instance: int) -> bool:
+def _concerns(operation: ops.Operation, instance: int) -> bool:
     """Whether an operation is about an instance."""
     match operation:
-        case Evaluate():
+        case ops.Evaluate():
             return instance in (operation.instance, operation.other)
-        case Create() | Close() | Discard() | Match():
+        case ops.Create() | ops.Close() | ops.Discard() | ops.Match():
             return operation.instance == instance
         case _:
             return False

@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Trace(WithPrinter, ABC):
-    """What each event of a stream caused.
+    """A trace: the steps that each event of a stream caused, as data.
 
     Attributes:
         pattern: The query, printed.
@@ -65,7 +65,7 @@ class Trace(WithPrinter, ABC):
 
         @property
         def totals(self) -> Any:
-            """What the whole run adds up to."""
+            """The totals of the whole run."""
 
     @property
     @abstractmethod
@@ -75,7 +75,7 @@ class Trace(WithPrinter, ABC):
     @property
     @abstractmethod
     def places(self) -> Sequence[Place]:
-        """Where each step is."""
+        """The time and the event of each step."""
 
     @property
     @abstractmethod

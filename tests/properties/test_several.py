@@ -19,6 +19,7 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import OrderPlan, Plan, TreePlan
+from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import events
 from tests.disguise import disguised, renamed
 from tests.judge import BudgetError, judge
@@ -64,6 +65,11 @@ def plan_of(draw: st.DrawFn, query: Query) -> Plan:
     return Plan(tuple(chosen), "by hand")
 
 
+def no_measure(_: Query) -> Statistics:
+    """Fail: nothing is measured where plans are given."""
+    raise AssertionError
+
+
 def workload(draw: st.DrawFn, case: Case) -> dict[str, tuple[Query, set[Any]]]:
     """Draw queries beside that of a case, and what the judge says of each."""
     known = {"first": (case.query, set(case.matches))}
@@ -102,6 +108,7 @@ def test_queries_together_have_the_matches_of_each_alone(
             stream,
             {name: query for name, (query, _) in known.items()},
             chosen,
+            no_measure,
             share=data.draw(st.integers(0, 4)) < 4,
             slice_rows=data.draw(st.sampled_from((None, 1, 3, 7))),
         )

@@ -21,7 +21,7 @@ NOTHING = NOBODY - 1
 
 
 class Steps(NamedTuple):
-    """Operations in some order.
+    """The operations of a stream as arrays, in some order.
 
     Attributes:
         ts: int64[operations], the time of each.
@@ -41,7 +41,7 @@ class Steps(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """What is carried beside the number of matches: lanes of integers, floats, and least values.
+    """The lanes beside the number of matches, as arrays: integers, floats, and least values.
 
     Attributes:
         int_at: int32[ki], the position of each integer lane.
@@ -61,7 +61,7 @@ class Carried(NamedTuple):
 
 
 class Tracks(NamedTuple):
-    """What lanes hold at some moments.
+    """The numbers of all lanes at some moments.
 
     Attributes:
         counts: int64[moments], the number of matches; Python's integers where they are long.
@@ -81,7 +81,7 @@ class Tracks(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What loops write.
+    """The arrays that loops write their rows to.
 
     Attributes:
         only_new: Whether it is about the matches that a trigger completes instead of the live ones.

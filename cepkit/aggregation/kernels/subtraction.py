@@ -39,7 +39,7 @@ class Stream(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What is written.
+    """The arrays that the loop writes its rows to.
 
     Attributes:
         only_new: Whether it is about the matches that a trigger completes instead of the live ones
@@ -65,7 +65,7 @@ class Output(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """What is known of all keys and groups.
+    """The sums of all keys and groups.
 
     c[m, j] is how many prefixes go on from length j to length m. Row 0, the empty prefix, comes
     first and once for all keys, then rows 1 to n of each key.

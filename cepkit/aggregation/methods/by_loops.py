@@ -16,7 +16,6 @@ from cepkit.aggregation.kernels import count as count_loops
 from cepkit.aggregation.kernels import stacks as stack_loops
 from cepkit.aggregation.kernels import two_step as two_step_loops
 from cepkit.aggregation.kernels.records import Output, Steps, Tracks
-from cepkit.aggregation.methods.live import most_live
 from cepkit.aggregation.rows.emission import finished, wants_expiries
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.semirings.lanes import Lanes, tracks_for
@@ -24,6 +23,7 @@ from cepkit.aggregation.semirings.remainders import joined, primes_for
 from cepkit.aggregation.sequence.elements import Emit, Method
 from cepkit.aggregation.sequence.operations import Operations
 from cepkit.aggregation.sharing.run import run_alone
+from cepkit.compiling import compiled
 
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
@@ -94,7 +94,7 @@ def _by_stacks(operations: Operations, lanes: Lanes, emit: Emit, prime: int = 0)
 
 
 class _Output:
-    """What loops are given, and where they write.
+    """The input of a loop, and the arrays that it writes its rows to.
 
     Attributes:
         steps: The operations.
@@ -138,3 +138,27 @@ def _telling(moments: Moments, count: npt.NDArray[Any], emit: Emit, *, grouped: 
             telling.append(row)
         known[int(group)] = count[row]
     return np.array(telling, dtype=np.int64)
+
+
+def most_live(operations: Operations) -> int:
+    """Return how many STARTs of a key live at once at most; of a sequence without window 1."""
+    if operations.window is None:
+        return 1
+    at = operations.start_code
+    return _most(operations.ts, operations.codes, operations.starts, at, operations.window)
+
+
+@compiled
+def _most(ts: Wide, codes: Ints, starts: Wide, start_code: int, window: int) -> int:
+    most = 1
+    for key in range(starts.size - 1):
+        tail = starts[key]
+        live = 0
+        for i in range(starts[key], starts[key + 1]):
+            if codes[i] == start_code:
+                live += 1
+                while ts[i] - ts[tail] > window:
+                    live -= codes[tail] == start_code
+                    tail += 1
+                most = max(most, live)
+    return most

@@ -27,7 +27,7 @@ Bits = npt.NDArray[np.bool_]
 
 
 class _Changes(NamedTuple):
-    """What the keys say, in the order of time.
+    """The rows of all keys in the order of time.
 
     Attributes:
         ts: int64[changes], when.
@@ -218,12 +218,7 @@ def _join(
 
 
 def join_elements(
-    operations: Operations,
-    together: Together,
-    triggers: Wide,
-    records: Records,
-    *,
-    changes: bool,
+    operations: Operations, together: Together, triggers: Wide, records: Records, *, changes: bool
 ) -> Moments:
     """Return the same for elements of any function."""
     expired = np.array([op for op, _ in records.expired], dtype=np.int64)

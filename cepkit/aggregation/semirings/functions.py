@@ -30,7 +30,7 @@ Reads: TypeAlias = tuple[tuple[str, str | None], ...]
 
 
 class Semiring(Protocol):
-    """What methods need to know of an aggregate.
+    """The contract of an aggregate: the operations of its semiring.
 
     `plus` is associative and commutative with the neutral `zero`; `times` is associative with the
     neutral `one`, distributes over `plus`, and gives `zero` where a side is `zero`.
@@ -119,7 +119,7 @@ class OfValues:
 
     @property
     def definition(self) -> AggregateFunction:
-        """What it keeps, and what it makes of that."""
+        """The aggregate of the language: its accumulators, and its result."""
         return AGGREGATES[self.name]
 
     @property

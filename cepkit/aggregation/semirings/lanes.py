@@ -17,12 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.kernels.records import NOBODY, NOTHING, Carried, Tracks
-from cepkit.aggregation.semirings.functions import (
-    Count,
-    Function,
-    LanguageFunction,
-    OfValues,
-)
+from cepkit.aggregation.semirings.functions import Count, Function, LanguageFunction, OfValues
 from cepkit.errors import PatternError
 from cepkit.pattern.aggregates.columns import addends, origin_of
 from cepkit.pattern.aggregates.contract import EXTREMES, TAKES, Accumulator, exact
@@ -39,7 +34,7 @@ SAFE = 2.0**62
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Lanes:
-    """What is carried beside the number of matches.
+    """The accumulators that loops carry beside the number of matches.
 
     Attributes:
         int_at: The position of each integer lane.

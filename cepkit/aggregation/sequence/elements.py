@@ -58,7 +58,7 @@ class Together:
 
 
 class State(Protocol):
-    """What a method keeps of one key; times never fall from call to call."""
+    """The state of a method for one key; times never fall from call to call."""
 
     def next_expiry(self) -> int | None:
         """Return when the oldest live START expires, None where none will."""
@@ -91,7 +91,7 @@ NewState: TypeAlias = Callable[[Semiring, int, "int | None"], State]
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """What a run found, in the order of keys.
+    """The aggregates at triggers and expiries, in the order of keys.
 
     Attributes:
         new: For each trigger the element of the matches that it completes.

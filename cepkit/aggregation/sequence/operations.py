@@ -31,7 +31,7 @@ Bits = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Ordered:
-    """What the events of a stream do to the prefixes of a sequence, in some order.
+    """The operations of a stream's events on the prefixes of a sequence, in some order.
 
     Attributes:
         length: How many positions the sequence has.

@@ -24,7 +24,7 @@ Cuts: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Spec(CanonicalEvent):
-    """What an event of a sequence must be like, whatever its name.
+    """A canonical event of a sequence: types, filters and keys, without its name.
 
     Attributes:
         keys: For each key the attribute that must agree with the other events.
@@ -78,7 +78,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """What is counted for several sequences.
+    """The trees of pieces that several sequences are counted by.
 
     Attributes:
         nodes: Parents before children.

@@ -44,7 +44,7 @@ SNAPSHOT, ENTRY, ROW = 20.0, 0.6, 2.6
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What the cost depends on.
+    """The rates that the cost depends on.
 
     Attributes:
         events: Events per second of each kind.

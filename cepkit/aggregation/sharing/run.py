@@ -6,24 +6,35 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 from operator import mul
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.kernels.records import NOBODY, Tracks
 from cepkit.aggregation.kernels.shared import run as loop
-from cepkit.aggregation.kernels.shared.records import DONE, ForestSteps, Rows
+from cepkit.aggregation.kernels.shared.records import (
+    DONE,
+    MORE_STARTS,
+    ForestSteps,
+    Rows,
+    State,
+    Table,
+    Wiring,
+)  # fmt: skip
+from cepkit.aggregation.kernels.shared.snapshots import pack
 from cepkit.aggregation.rows.emission import finished, wants_expiries
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.semirings.lanes import Lanes
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.aggregation.sequence.operations import Operations
 from cepkit.aggregation.sharing.plan import Forest, Position, Spec, forest_of
-from cepkit.aggregation.sharing.state import grown, state_of
 from cepkit.aggregation.sharing.wiring import wiring_of
 
 Wide = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.bool_]
+_ROOM = 64
+_SNAPSHOTS = 2**16
 
 
 def run(
@@ -54,12 +65,12 @@ def run(
     expiries = any(wants_expiries(each, emit) for each in of_query)
     starts = [int((at_node == chain.tree).sum()) if expiries else 0 for chain in chains]
     w = wiring_of(forest, lanes, windows, events, list(map(len, triggers)), starts)
-    s = state_of(w)
+    s = _state_of(w)
     completed, expired = _Found(list(map(len, triggers)), lanes), _Found(starts, lanes)
     steps = ForestSteps(operations.ts, operations.codes, operations.rows, operations.starts, lost)
     arguments = emit in ("new", "total"), expiries, completed.rows, expired.rows
     while (reason := loop.run(steps, w, s, *arguments)) != DONE:
-        s = grown(s, w.links, reason)
+        s = _grown(s, w.links, reason)
     results = []
     for q, each in enumerate(of_query):
         new, tracks = completed.of_query(q)
@@ -93,7 +104,7 @@ def run_alone(operations: Operations, lanes: Lanes, emit: Emit) -> Moments:
 
 
 class _Found:
-    """What is written of some moments of each sequence.
+    """The rows of some moments of each sequence, as the loop writes them.
 
     Args:
         moments: How many there may be of each.
@@ -129,3 +140,49 @@ class _Found:
         x = self.rows.x[self._x[q] : self._x[q + 1]].reshape(numbers, size)
         f = self.rows.f[self._f[q] : self._f[q + 1]].reshape(floats, size)
         return self.rows.at[at], Tracks(self.rows.counts[at], x[:sums], f, x[sums:])
+
+
+def _grown(state: State, links: Table, reason: int) -> State:
+    """Return the state with room for what the loop stopped for."""
+    if reason == MORE_STARTS:
+        rows = (state.x, state.f, state.born, state.kept)
+        x, f, born, kept = (_wider(each, state.room) for each in rows)
+        return state._replace(x=x, f=f, born=born, kept=kept, room=2 * state.room)
+    need = pack(links, state, state.snaps[:0], state.f_snaps[:0]) + int(state.cursor[3])
+    size = 2 * need + _SNAPSHOTS
+    snaps = np.zeros(size * state.wide, dtype=np.int64)
+    f_snaps = np.zeros(size * state.f_wide, dtype=np.float64)
+    state.cursor[2] = pack(links, state, snaps, f_snaps)
+    return state._replace(snaps=snaps, f_snaps=f_snaps)
+
+
+def _wider(rows: npt.NDArray[Any], room: int) -> Any:
+    """Return rows with twice the room."""
+    number = len(rows) // room
+    wider = np.zeros((number, 2 * room), dtype=rows.dtype)
+    wider[:, :room] = rows.reshape(number, room)
+    return wider.reshape(-1).view(type(rows))
+
+
+def _state_of(wiring: Wiring) -> State:
+    """Return a state in which nothing is known."""
+    links, trees = len(wiring.links) - 1, int(wiring.nodes.tree.max()) + 1
+    wide, f_wide = wiring.slots
+    size = _SNAPSHOTS if links else 0
+    return State(
+        _zeros(("lo", "hi", "moved", "staged"), trees),
+        _ROOM,
+        np.zeros(wiring.rows[0] * _ROOM, dtype=np.int64),
+        np.zeros(wiring.rows[1] * _ROOM, dtype=np.float64),
+        np.zeros(trees * _ROOM, dtype=np.int64),
+        _zeros(("at", "base", "size"), links * _ROOM),
+        np.zeros(size * wide, dtype=np.int64),
+        wide,
+        np.zeros(size * f_wide, dtype=np.float64),
+        f_wide,
+        np.zeros(4, dtype=np.int64),
+    )
+
+
+def _zeros(names: tuple[str, ...], size: int) -> Table:
+    return np.zeros(size, dtype=[(name, np.int64) for name in names]).view(np.recarray)

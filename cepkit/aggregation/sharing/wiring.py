@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from cepkit.aggregation.kernels.records import Wide
 from cepkit.aggregation.kernels.shared.records import FLOAT, Table, Wiring
 from cepkit.aggregation.semirings.lanes import Lanes
 from cepkit.aggregation.sharing.lanes import CarriedLanes, ForestLane, PieceLane, carried
@@ -44,7 +43,7 @@ def wiring_of(
     return Wiring(
         _table(("node", "absent"), events),
         tables.nodes(),
-        _numbers(q for some in tables.ending for q in some),
+        np.array([q for some in tables.ending for q in some], np.int64),
         tables.chains(),
         tables.links(begins[queries:]),
         tables.legs(),
@@ -207,7 +206,3 @@ def _table(names: Sequence[str], rows: Iterable[Sequence[int]]) -> Table:
 def _begins(parts: Iterable[Sequence[Any]]) -> list[int]:
     """Return where each part begins where they lie one behind the other, and the end."""
     return list(accumulate(map(len, parts), initial=0))
-
-
-def _numbers(values: Iterable[int]) -> Wide:
-    return np.fromiter(values, dtype=np.int64)

@@ -61,7 +61,7 @@ class Absence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """What taking a variable demands, when some others are bound.
+    """The demands on an event for a variable when some others are bound.
 
     Attributes:
         slot: The place of the variable.

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from cepkit.automata.compile.demands import Absence, Stage, Test
 from cepkit.automata.compile.shown import shown
 from cepkit.automata.scalars import Layout, truth
-from cepkit.pattern.conditions import Aggregate, Expression, variables_of, walk
+from cepkit.pattern.conditions import Aggregate, Expression, is_filter, variables_of, walk
 from cepkit.pattern.nodes import Event as EventNode
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow
@@ -23,7 +23,7 @@ from cepkit.tracing.clauses import Clauses
 
 
 class Rules:
-    """What a branch demands of its events.
+    """The demands of a branch on its events.
 
     Args:
         branch: The branch.
@@ -68,7 +68,7 @@ class Rules:
             self._test(condition)
             for condition in branch.conditions
             if variables_of(condition) and not variables_of(condition) & absent
-            if not self._is_filter(condition)
+            if not is_filter(condition)
         )
         self.absences = tuple(self._absence(i) for i in range(len(branch.negated)))
 
@@ -127,7 +127,7 @@ class Rules:
 
     def overlap(self, slot: int, other: int) -> bool:
         """Whether one event could be of the types of two variables."""
-        return _overlap(self.branch.positive[slot], self.branch.positive[other])
+        return self.branch.positive[slot].overlaps(self.branch.positive[other])
 
     def nearest_before(self, mask: int) -> tuple[int, ...]:
         """Return those of some variables that no other of them comes after."""
@@ -162,18 +162,12 @@ class Rules:
     def _mask(self, variables: Iterable[str]) -> int:
         return sum(1 << self.slot[v] for v in variables if v in self.slot)
 
-    def _is_filter(self, condition: Expression) -> bool:
-        """Whether a condition can be decided when an event comes."""
-        return len(variables_of(condition)) == 1 and not any(
-            isinstance(node, Aggregate) for node in walk(condition)
-        )
-
     def _filters(self, variable: str) -> tuple[Test, ...]:
         layout = Layout({variable: 0}, 1, frozenset(), self._names, self._kinds)
         return tuple(
             self._test(condition, layout)
             for condition in self.branch.conditions
-            if variables_of(condition) == {variable} and self._is_filter(condition)
+            if variables_of(condition) == {variable} and is_filter(condition)
         )
 
     def _test(self, condition: Expression, layout: Layout | None = None) -> Test:
@@ -201,7 +195,7 @@ class Rules:
         about = [
             c
             for c in self.branch.conditions
-            if name in variables_of(c) and not (variables_of(c) == {name} and self._is_filter(c))
+            if name in variables_of(c) and not (variables_of(c) == {name} and is_filter(c))
         ]
         tests = tuple(self._test(c, layout) for c in about)
         earlier = self._mask(self.branch.before(name))
@@ -215,7 +209,7 @@ class Rules:
             own = (
                 1 << slot
                 for slot in places(self.everything & ~(earlier | later))
-                if _overlap(event, self.branch.positive[slot])
+                if event.overlaps(self.branch.positive[slot])
             )
             needs = sum(own) | sum(1 << slot for slot in {*after, *before})
             for test in tests:
@@ -236,11 +230,4 @@ def places(mask: int) -> Iterable[int]:
 
 
 def _of_type(kind: str, nodes: Iterable[EventNode]) -> tuple[int, ...]:
-    return tuple(i for i, n in enumerate(nodes) if n.types is None or kind in n.types)
-
-
-def _overlap(one: EventNode, other: EventNode) -> bool:
-    """Whether an event could be of both types."""
-    if one.types is None or other.types is None:
-        return True
-    return bool(one.types & other.types)
+    return tuple(i for i, n in enumerate(nodes) if n.may_have(kind))

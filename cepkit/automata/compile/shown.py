@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 from cepkit.automata.events import Binding
 from cepkit.automata.scalars import Layout, value
 from cepkit.pattern.conditions import Aggregate, Attribute, Call, Expression, Literal
-from cepkit.pattern.durations import duration_text
 from cepkit.pattern.evaluation.closures import History
 from cepkit.pattern.printer import expression_text
 from cepkit.printing import time_text
+from cepkit.stream.durations import duration_text
 
 Shown: TypeAlias = Callable[[Binding], str]
 

@@ -22,10 +22,6 @@ _INSTEAD = (
 )
 
 
-def _room() -> Room:
-    return Room("partial matches", "instances", _INSTEAD)
-
-
 @dataclass(slots=True, eq=False)
 class Instance:
     """A partial match that waits for more: a token on a node of the diagram.
@@ -79,7 +75,7 @@ class Journal:
     matches: int = 0
     peak_instances: int = 0
     peak_stored: int = 0
-    room: Room = field(default_factory=_room)
+    room: Room = field(default_factory=lambda: Room("partial matches", "instances", _INSTEAD))
 
     def counts(self) -> Counts:
         """Return the counters as they are now."""
@@ -104,8 +100,7 @@ class Journal:
             self.peak_instances = self.instances
             if self.instances > MOST_INSTANCES:
                 raise LimitError(
-                    f"more than {MOST_INSTANCES:,} partial matches are alive at once",
-                    hint=_INSTEAD,
+                    f"more than {MOST_INSTANCES:,} partial matches are alive at once", hint=_INSTEAD
                 )
             if not self.instances % _EVERY:
                 self.room.take(_EVERY, _EVERY * _BYTES)

@@ -29,7 +29,7 @@ looked at."""
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a lane is told of the run that it is part of.
+    """The run that a lane is part of.
 
     Attributes:
         rules: What its branch demands.
@@ -160,12 +160,17 @@ class Lane(ABC):
         absences: tuple[Absence, ...],
     ) -> bool:
         """Say whether the set at `slot` may end with the members that it has."""
-        if len(self.members(instance, slot)) < self.rules.bounds[slot][0]:
-            return False
-        held = all(test.holds(instance.binding) for test in closing)
+        enough = len(self.members(instance, slot)) >= self.rules.bounds[slot][0]
+        return enough and self.closes(instance, closing, absences)
+
+    def closes(
+        self, instance: Instance, tests: tuple[Test, ...], absences: tuple[Absence, ...]
+    ) -> bool:
+        """Say whether what is decided at the end of sets holds."""
+        held = all(test.holds(instance.binding) for test in tests)
         by = self.breaker(absences, instance) if held else None
-        if self.journal.recording and (closing or by):
-            self.journal.close(instance.number, closing, instance.binding, by)
+        if self.journal.recording and (tests or by):
+            self.journal.close(instance.number, tests, instance.binding, by)
         return held and by is None
 
     def members(self, instance: Instance, slot: int) -> tuple[Event, ...]:
@@ -202,28 +207,19 @@ class Lane(ABC):
         return None
 
     def holds(
-        self, instance: Instance, edge: int, event: Event, tests: tuple[Test, ...], binding: Binding
-    ) -> bool:
-        """Evaluate an edge on an instance and a candidate, and count it."""
-        journal = self.journal
-        journal.evaluations += 1
-        if journal.recording:
-            return journal.evaluate(instance, edge, event, tests, binding)
-        return all(test.holds(binding) for test in tests)
-
-    def joins(
         self,
         instance: Instance,
-        other: Instance,
         edge: int,
+        event: Event | None,
         tests: tuple[Test, ...],
         binding: Binding,
+        other: Instance | None = None,
     ) -> bool:
-        """Evaluate an edge on two instances, and count it."""
+        """Evaluate an edge on an instance and a candidate, or another instance, and count it."""
         journal = self.journal
         journal.evaluations += 1
         if journal.recording:
-            return journal.evaluate(instance, edge, None, tests, binding, other)
+            return journal.evaluate(instance, edge, event, tests, binding, other)
         return all(test.holds(binding) for test in tests)
 
     def _breaks(self, absence: Absence, instance: Instance, event: Event) -> bool:

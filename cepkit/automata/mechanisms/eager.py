@@ -41,7 +41,7 @@ class EagerNFA:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Move:
-    """What an event does that comes for a variable in a state.
+    """The transition of a state by an event for a variable.
 
     Attributes:
         stage: Where in time it must lie.
@@ -220,12 +220,7 @@ class EagerLane(Lane):
         self.stay(instance, self._at.setdefault(state, {}))
 
     def _may_end(self, instance: Instance) -> bool:
-        tests, absences = self._final
         for slot in places(self._program.open_sets(self.rules.everything)):
             if len(self.members(instance, slot)) < self.rules.bounds[slot][0]:
                 return False
-        held = all(test.holds(instance.binding) for test in tests)
-        by = self.breaker(absences, instance) if held else None
-        if self.journal.recording and (tests or by):
-            self.journal.close(instance.number, tests, instance.binding, by)
-        return held and by is None
+        return self.closes(instance, *self._final)

@@ -146,7 +146,7 @@ class JoinProgram:
 
 
 class JoinLane(Lane):
-    """What is kept at the nodes of the tree in one partition."""
+    """The instances at the nodes of the tree in one partition."""
 
     def __init__(self, setting: Setting, program: JoinProgram) -> None:
         super().__init__(setting)
@@ -158,35 +158,20 @@ class JoinLane(Lane):
     def arrive(self, event: Event, slots: Sequence[int]) -> None:
         """Make an instance at each leaf that the event can stand at."""
         for slot in slots:
-            leaf = self._program.leaves[slot]
-            if slot not in self.rules.bounds:
-                self._settle(self._at_leaf(leaf, (), event, event), leaf)
-                continue
-            growing = list(self._growing[slot].values())
-            self._settle(self._at_leaf(leaf, (), (event,), event), leaf)
+            leaf, bounds = self._program.leaves[slot], self.rules.bounds
+            growing = list(self._growing[slot].values()) if slot in bounds else []
+            place = (event,) if slot in bounds else event
+            binding = with_place(self._empty, slot, place)
+            clock, variable = event.clock, self.rules.variables[slot]
+            new = self.create((), leaf.node, leaf.bound, binding, clock, clock, variable, event)
+            self._settle(new, leaf)
             for instance in growing:
                 members = self.members(instance, slot)
                 if self.scopes.in_window(instance, event) and self.holds(
                     instance, leaf.loop, event, (), self._empty
                 ):
-                    child = self._at_leaf(leaf, (instance,), (*members, event), event)
-                    self._settle(child, leaf)
-
-    def _at_leaf(
-        self, leaf: Station, parents: Sequence[Instance], place: Place, event: Event
-    ) -> Instance:
-        lows = [parent.low for parent in parents]
-        highs = [parent.high for parent in parents]
-        return self.create(
-            tuple(parent.number for parent in parents),
-            leaf.node,
-            leaf.bound,
-            with_place(self._empty, leaf.slot, place),
-            min(*lows, event.clock) if lows else event.clock,
-            max(*highs, event.clock) if highs else event.clock,
-            self.rules.variables[leaf.slot],
-            event,
-        )
+                    longer = (*members, event)
+                    self._settle(self.extended(instance, leaf.node, slot, longer, event), leaf)
 
     def _settle(self, instance: Instance, station: Station) -> None:
         """Let a new instance do all that it can do: meet others, be kept, be a match."""
@@ -239,7 +224,7 @@ class JoinLane(Lane):
             one if one is not None else two
             for one, two in zip(instance.binding, other.binding, strict=True)
         )
-        if not self.joins(instance, other, station.edge, parent.tests, binding):
+        if not self.holds(instance, station.edge, None, parent.tests, binding, other):
             return
         child = self.create(
             (instance.number, other.number),

@@ -116,7 +116,7 @@ class TreeProgram:
 
 @dataclass(slots=True, eq=False)
 class _Wish:
-    """What an instance of the tree still wants.
+    """The variables that an instance of the tree lacks, and from which event on it looks for them.
 
     Attributes:
         order: The variables that it has taken, in that order.

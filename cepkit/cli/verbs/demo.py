@@ -144,7 +144,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 @dataclass
 class _Step:
-    """What a step has to say; it is said when its work is done."""
+    """A step of the demo; its lines are printed when its work is done."""
 
     lines: list[str] = field(default_factory=list)
     begin: float = field(default_factory=perf_counter)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from time import perf_counter
 from typing import Any
@@ -131,7 +130,7 @@ def run(arguments: argparse.Namespace) -> None:
                 {name: number_as_data(value) for name, value in asdict(step).items()}
                 for step in explanation.steps
             ]
-        write_json(arguments, json.dumps(data, indent=2, ensure_ascii=False))
+        write_json(arguments, data)
 
 
 def _plan(arguments: argparse.Namespace, query: Query, stream: Stream) -> Plan | None:

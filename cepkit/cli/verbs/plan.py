@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 
 import cepkit as ck
@@ -91,7 +90,7 @@ def run(arguments: argparse.Namespace) -> None:
             "plans": [_compared_as_data(row) for row in comparison.rows],
             "refused": dict(comparison.refused),
         }
-        write_json(arguments, json.dumps(data, indent=2, ensure_ascii=False))
+        write_json(arguments, data)
 
 
 def _check(arguments: argparse.Namespace) -> None:

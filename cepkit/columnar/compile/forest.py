@@ -62,11 +62,22 @@ class Prefix:
 Node: TypeAlias = "Leaf | Prefix"
 
 
-def forest_of(programs: Sequence[Program]) -> tuple[Node, ...]:
-    """Return what programs begin with in common."""
+def forest_of(
+    programs: Sequence[Program], pools: Sequence[Hashable] | None = None
+) -> tuple[Node, ...]:
+    """Return what programs begin with in common.
+
+    Args:
+        programs: The programs.
+        pools: For each program what tells it from those that it is not to share with; None: those
+            share whose windows are not too different.
+    """
     if len(programs) == 1:
         return (Leaf(0),)
-    return tuple(_nodes(programs, [_keys(p) for p in programs], range(len(programs)), 0))
+    keys: list[Sequence[Hashable]] = [_keys(p) for p in programs]
+    if pools is not None:
+        keys = [[(pool, key) for key in each] for pool, each in zip(pools, keys, strict=True)]
+    return tuple(_nodes(programs, keys, range(len(programs)), 0, pools is not None))
 
 
 def _nodes(
@@ -74,6 +85,7 @@ def _nodes(
     keys: Sequence[Sequence[Hashable]],
     members: Sequence[int],
     length: int,
+    any_window: bool,
 ) -> Iterator[Node]:
     """Yield what programs that have their first steps in common have beyond these."""
     groups: dict[Hashable, list[int]] = {}
@@ -83,14 +95,14 @@ def _nodes(
         key = ("end", number) if ended else keys[number][length]
         groups.setdefault(key, []).append(number)
     for group in groups.values():
-        for alike in _of_like_windows(programs, group):
+        for alike in [group] if any_window else _of_like_windows(programs, group):
             if len(alike) == 1:
                 yield Leaf(alike[0])
                 continue
             end = length + 1
             while len({(*keys[n], None)[end] for n in alike}) == 1 and end < len(keys[alike[0]]):
                 end += 1
-            children = tuple(_nodes(programs, keys, alike, end))
+            children = tuple(_nodes(programs, keys, alike, end, any_window))
             if end < LEAST:
                 yield from children
             else:
@@ -125,13 +137,13 @@ def _beginning(program: Program, length: int, owner: int | None) -> Program:
     """Return the first steps of a program as a program."""
     bound = program.bound[:length]
     absences = tuple(absence for absence in program.absences if absence.after < length)
-    named = {*bound, *(absence.step.variable for absence in absences)}
+    variables = {*bound, *(absence.step.variable for absence in absences)}
     used = {number for absence in absences for number in absence.step.classes}
     classes = []
     for number, members in enumerate(program.classes):
-        own = frozenset(member for member in members if member[0] in named)
-        wanted = len(own) > 1 and (number < program.linked or number in used)
-        classes.append(own if wanted else frozenset())
+        own = frozenset(member for member in members if member[0] in variables)
+        is_used = len(own) > 1 and (number < program.linked or number in used)
+        classes.append(own if is_used else frozenset())
     return replace(
         program,
         variables=bound,

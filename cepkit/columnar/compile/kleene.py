@@ -218,11 +218,11 @@ def deal(parts: Iterable[Expression], repeated: Sequence[Repeated]) -> Parts:
     sized = (p for p in parts if all(_count_bound(r.variable, p) is None for r in repeated))
     for part in (with_ends(p, repeated) for p in sized):
         each = [r for r in repeated if r.variable in _read_of_members(part)]
-        whole = {node.variable for node in walk(part) if isinstance(node, Aggregate)}
-        if whole or len(each) > 1:
+        set_variables = {node.variable for node in walk(part) if isinstance(node, Aggregate)}
+        if set_variables or len(each) > 1:
             sets.append(part)
             # Ends that fail against each other spoil every set between them.
-            if not whole:
+            if not set_variables:
                 single += _on_ends(part, each)
             of_members = _of_members(part, repeated)
             if of_members is not None:

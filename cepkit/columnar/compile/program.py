@@ -7,6 +7,7 @@ Programs know nothing of data: `branch.py` makes one of a branch and an order,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from cepkit.columnar.compile.kleene import Cap, Repeated
@@ -168,7 +169,7 @@ class SetStep:
     caps: tuple[Cap, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Program:
     """An order plan of one branch, ready to be bound to columns.
 
@@ -217,33 +218,33 @@ class Program:
     partition_by: tuple[str, ...]
     constants: tuple[Expression, ...]
 
-    @property
+    @cached_property
     def columns(self) -> frozenset[str]:
         """All columns that evaluation reads beside time and type."""
         return self.attributes | frozenset(self.partition_by)
 
-    @property
+    @cached_property
     def listed(self) -> tuple[Step, ...]:
         """The steps that list the members of sets."""
         return tuple(one.step for one in self.sets)
 
-    @property
+    @cached_property
     def everything(self) -> tuple[Step, ...]:
         """All steps: those that bind, those that list, and those that look for what is absent."""
         return (*self.single, *self.listed, *self.negated)
 
-    @property
+    @cached_property
     def clocks(self) -> frozenset[Clock]:
         """The clocks that anything is counted in."""
         clocks = {clock for step in self.everything for _, clock in step.windows}
         return frozenset(clocks if self.side_by_side is None else {*clocks, self.side_by_side})
 
-    @property
+    @cached_property
     def cuts_sets_off(self) -> bool:
         """Whether fewer sets may be tried than there are."""
         return any(one.caps for one in self.sets)
 
-    @property
+    @cached_property
     def tries_sets(self) -> bool:
         """Whether anything is said of sets that shows only when they are chosen."""
         late = any(
@@ -252,30 +253,30 @@ class Program:
             for absence in group
         )
         counted = any(clock != "time" for _, clock in self.windows)
-        said = self.on_sets or self.overlapping or self.side_by_side or late or counted
-        return bool(self.sets and said)
+        conditions = self.on_sets or self.overlapping or self.side_by_side or late or counted
+        return bool(self.sets and conditions)
 
-    @property
+    @cached_property
     def ends(self) -> frozenset[str]:
         """The variables that stand for the first or the last member of a set."""
         return frozenset(end for one in self.sets for end in one.repeated.ends)
 
-    @property
+    @cached_property
     def work(self) -> tuple[AnyStep, ...]:
         """All steps, those of subtrees before the step that joins them."""
         return _work(self.steps)
 
-    @property
+    @cached_property
     def single(self) -> tuple[Step, ...]:
         """The steps that bind a single variable, wherever they stand."""
         return tuple(step for step in self.work if isinstance(step, Step))
 
-    @property
+    @cached_property
     def bound(self) -> tuple[str, ...]:
         """The variables that the steps bind, in their order."""
         return tuple(variable for step in self.steps for variable in step.variables)
 
-    @property
+    @cached_property
     def negated(self) -> tuple[Step, ...]:
         """The steps that look for what must not be there."""
         inner = (step.absences for step in self.work if isinstance(step, GroupStep))

@@ -50,8 +50,8 @@ def compile_query(query: Query, plan: Plan, sets: Sets = "every") -> CompiledQue
     """Return `query` compiled under `plan`, which has a plan for each of its branches."""
     branches = normal_form(query)
     programs = tuple(
-        compile_branch(branch, chosen, branches[:i])
-        for i, (branch, chosen) in enumerate(zip(branches, plan.branches, strict=True))
+        compile_branch(branch, branch_plan, branches[:i])
+        for i, (branch, branch_plan) in enumerate(zip(branches, plan.branches, strict=True))
     )
     in_turn = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
     forest = tuple(map(Leaf, range(len(programs)))) if in_turn else forest_of(programs)

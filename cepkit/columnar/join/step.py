@@ -113,8 +113,8 @@ class Join:
         loop of its own.
         """
         name = absence.step.name
-        looked = self._sought.setdefault(name, StepCounters(name))
-        return self.exists(absence, looked, rows, size)
+        counters = self._sought.setdefault(name, StepCounters(name))
+        return self.exists(absence, counters, rows, size)
 
     def exists(
         self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
@@ -160,15 +160,15 @@ class Join:
     def _searched(self, bound: BoundStep, search: Search, partials: Partials) -> Ints:
         limit, new = search.limit, bound.candidates
         times = self._candidates[limit.variable].clock(limit.clock)
-        wanted = times[partials[limit.variable]] + limit.delta
+        limits = times[partials[limit.variable]] + limit.delta
         if search.partner is None or search.key_class is None or new.starts is None:
-            keys = np.zeros(len(wanted), dtype=np.int32)
+            keys = np.zeros(len(limits), dtype=np.int32)
             starts = np.array([0, len(new)], dtype=np.int64)
         else:
             codes = self._candidates[search.partner].keys[search.key_class]
             keys, starts = codes[partials[search.partner]], new.starts
-        out = np.empty(len(wanted), dtype=np.int32)
-        searched_bounds(wanted, keys, new.clock(limit.clock), starts, out)
+        out = np.empty(len(limits), dtype=np.int32)
+        searched_bounds(limits, keys, new.clock(limit.clock), starts, out)
         return out
 
     def _choose_loop(

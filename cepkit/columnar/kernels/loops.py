@@ -75,8 +75,8 @@ def bounds(x_ts: Times, y_ts: Times, delta: int, table: Ints) -> None:
     j = uintp(0)
     n = uintp(y_ts.size)
     for i in range(uintp(x_ts.size)):
-        wanted = x_ts[i] + delta
-        while j < n and y_ts[j] < wanted:
+        limit = x_ts[i] + delta
+        while j < n and y_ts[j] < limit:
             j += uintp(1)
         table[i] = j
 
@@ -100,32 +100,32 @@ def keyed_bounds(
     cursors = starts.copy()
     for i in range(uintp(x_ts.size)):
         key = uintp(x_keys[i])
-        wanted = x_ts[i] + delta
+        limit = x_ts[i] + delta
         j = uintp(cursors[key])
         end = uintp(starts[key + uintp(1)])
-        while j < end and y_ts[j] < wanted:
+        while j < end and y_ts[j] < limit:
             j += uintp(1)
         cursors[key] = j
         table[i] = j
 
 
 @compiled
-def searched_bounds(wanted: Times, keys: Ints, y_ts: Times, starts: Times, out: Ints) -> None:
+def searched_bounds(limits: Times, keys: Ints, y_ts: Times, starts: Times, out: Ints) -> None:
     """Find for each (key, time) the first y with that key and no earlier time, by binary search.
 
     Args:
-        wanted: int64[n], the times.
+        limits: int64[n], the times.
         keys: int32[n], the keys.
         y_ts: int64[y], the time of each y, in the order of (key, time).
         starts: int64[keys + 1], where the y of each key begin, and the end.
         out: int32[n], the output: a number of a y, or the end of those with the key.
     """
-    for p in range(uintp(wanted.size)):
+    for p in range(uintp(limits.size)):
         low = starts[uintp(keys[p])]
         high = starts[uintp(keys[p]) + uintp(1)]
         while low < high:
             middle = (low + high) >> 1
-            if y_ts[uintp(middle)] < wanted[p]:
+            if y_ts[uintp(middle)] < limits[p]:
                 low = middle + 1
             else:
                 high = middle

@@ -113,9 +113,11 @@ class SetConditions:
     def _needed(self, group: Iterable[BoundAbsence], every: frozenset[str]) -> frozenset[str]:
         needed: set[str] = set()
         for one in group:
-            named = {*one.absence.apart}.union(*map(variables_of, one.absence.conditions)) & every
+            mentioned = {*one.absence.apart}.union(
+                *map(variables_of, one.absence.conditions)
+            ) & every
             if one.absence.after == len(self._bound.steps):
-                needed |= named or every
+                needed |= mentioned or every
                 if any(clock != "time" for _, clock in one.absence.step.windows):
                     needed |= every
         return frozenset(needed)
@@ -212,11 +214,11 @@ class SetConditions:
     def _exists(self, one: BoundAbsence, chosen: Chosen) -> Mask:
         """Return for which rows there is an event that must not be there."""
         variable = one.absence.step.variable
-        looked = self._sought.setdefault(variable, StepCounters(variable))
+        counters = self._sought.setdefault(variable, StepCounters(variable))
         rows = {v: at for v, at in chosen.rows.items() if v}
         windows = tuple(window for window in one.absence.step.windows if window[1] != "time")
         present = np.zeros(chosen.size, dtype=np.bool_)
-        for parents, candidates in self._join.pairs(one.bound, looked, rows, chosen.size):
+        for parents, candidates in self._join.pairs(one.bound, counters, rows, chosen.size):
             pairs = chosen.take(parents)
             pairs = replace(pairs, rows={**pairs.rows, variable: candidates.copy()})
             held = np.ones(pairs.size, dtype=np.bool_)

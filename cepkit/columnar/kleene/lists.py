@@ -109,8 +109,8 @@ class Lists(NamedTuple):
 
 def _codes(lists: Lists) -> npt.NDArray[np.int64]:
     """Return a number for each row that tells its number of sets: by length and ends."""
-    given = (lists.firsts >= 0).astype(np.int64) + (lists.lasts >= 0)
-    return lists.lengths.astype(np.int64) * 3 + given
+    bounds = (lists.firsts >= 0).astype(np.int64) + (lists.lasts >= 0)
+    return lists.lengths.astype(np.int64) * 3 + bounds
 
 
 def parts_of(lists: Sequence[Lists], size: int) -> Iterator[slice]:
@@ -189,15 +189,15 @@ class Listing:
         began = perf_counter()
         for begin, end, own in self._lists(number, rows, size):
             fitting = own.fitting()
-            kept = np.flatnonzero(fitting)
-            some = {v: column[begin:end][kept] for v, column in rows.items()}
-            before = tuple(one.take(slice(begin, end)).take(kept) for one in lists)
-            counters.peak_rows = max(counters.peak_rows, len(kept))
+            fitting_rows = np.flatnonzero(fitting)
+            some = {v: column[begin:end][fitting_rows] for v, column in rows.items()}
+            before = tuple(one.take(slice(begin, end)).take(fitting_rows) for one in lists)
+            counters.peak_rows = max(counters.peak_rows, len(fitting_rows))
             if number < len(self._steps) - 1:
-                counters.survivors += len(kept)
+                counters.survivors += len(fitting_rows)
             counters.seconds += perf_counter() - began
-            if len(kept):
-                yield from self.listed(some, len(kept), (*before, own.take(kept)))
+            if len(fitting_rows):
+                yield from self.listed(some, len(fitting_rows), (*before, own.take(fitting_rows)))
             began = perf_counter()
         counters.seconds += perf_counter() - began
 
@@ -297,10 +297,10 @@ class Listing:
             for end in (repeated.first, repeated.last)
         )
         lasts = np.where(firsts == lasts, np.int32(-1), lasts)
-        given = (firsts >= 0).astype(np.int32) + (lasts >= 0)
-        least = np.maximum(repeated.minimum - given, np.where(given, 0, 1)).astype(np.int32)
+        bounds = (firsts >= 0).astype(np.int32) + (lasts >= 0)
+        least = np.maximum(repeated.minimum - bounds, np.where(bounds, 0, 1)).astype(np.int32)
         lengths = ends - begins
-        most = lengths if repeated.maximum is None else (repeated.maximum - given).astype(np.int32)
+        most = lengths if repeated.maximum is None else (repeated.maximum - bounds).astype(np.int32)
         if self._whole:
             least = np.where(lengths < least, np.int32(MOST_MEMBERS), lengths)
         return Lists(begins, ends, members, least, np.minimum(most, lengths), firsts, lasts)

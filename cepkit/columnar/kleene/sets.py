@@ -113,22 +113,24 @@ class Sets:
         needed = self._conditions.variables
         for some, size in rows:
             for listed, count, lists in self._listing.listed(some, size):
-                named = {s.repeated.variable: o for s, o in zip(self._steps, lists, strict=True)}
-                free = {v: one for v, one in named.items() if v not in needed}
+                by_variable = {
+                    s.repeated.variable: o for s, o in zip(self._steps, lists, strict=True)
+                }
+                free = {v: one for v, one in by_variable.items() if v not in needed}
                 if not needed:
                     yield Offers(count, self._events(listed), free)
                     continue
                 # In pattern order, so that their sets come in the order of the matches.
                 of_variable = {s.repeated.variable: s for s in self._steps}
                 steps = tuple(of_variable[v] for v in self._bound.program.variables if v in needed)
-                chosen = tuple(named[s.repeated.variable] for s in steps)
+                offers_of_steps = tuple(by_variable[s.repeated.variable] for s in steps)
                 marked = Chosen({**listed, "": np.arange(count, dtype=np.int32)}, {}, count)
-                number = total_of(*kinds_of(chosen, count))
+                number = total_of(*kinds_of(offers_of_steps, count))
                 if number <= tries.together:
                     tries.spend(number)
-                    choices = self._enumerated(0, marked, chosen, steps)
+                    choices = self._enumerated(0, marked, offers_of_steps, steps)
                 elif tries.alone:
-                    choices = self._first_ones(marked, chosen, steps, tries, arrival)
+                    choices = self._first_ones(marked, offers_of_steps, steps, tries, arrival)
                 else:
                     raise TooManySets
                 for choice in choices:
@@ -204,8 +206,8 @@ class Sets:
         marked = {**rows, "": np.arange(size, dtype=np.int32)}
         numbers, which = kinds_of(free, size)
         steps = tuple(step for step, _ in held)
-        chosen = tuple(one for _, one in held)
-        for some in self._enumerated(0, Chosen(marked, {}, size), chosen, steps):
+        sizes = tuple(one for _, one in held)
+        for some in self._enumerated(0, Chosen(marked, {}, size), sizes, steps):
             yield SetBlock(total_of(numbers, which[some.rows[""]]), {}, {})
 
     def _enumerated(
@@ -229,10 +231,10 @@ class Sets:
             held = np.flatnonzero(self._conditions.hold(longer))
             if not len(held):
                 continue
-            kept = parents
+            rows = parents
             if len(held) < longer.size:
-                longer, kept = longer.take(held), parents[held]
-            rest = tuple(one.take(kept) for one in lists)
+                longer, rows = longer.take(held), parents[held]
+            rest = tuple(one.take(rows) for one in lists)
             yield from self._enumerated(number + 1, longer, rest, steps, tries)
 
     def _subsets(
@@ -246,8 +248,8 @@ class Sets:
                 tries.spend(len(parents))
             self._tried += len(parents) if about else 0
             if self._tried > MOST_TRIED:
-                tried = f"more than {MOST_TRIED:,} sets tried, and not all, as every one for"
-                raise too_many_sets(self._bound.program, tried, MOST_TRIED)
+                detail = f"more than {MOST_TRIED:,} sets tried, and not all, as every one for"
+                raise too_many_sets(self._bound.program, detail, MOST_TRIED)
             yield parents, members
 
     def _block(self, chosen: Chosen) -> SetBlock:

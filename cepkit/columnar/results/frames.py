@@ -66,11 +66,11 @@ def _pieces(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
-        whole = _bytes_of(batch)
-        rows = max(1, len(batch) * _PIECE // max(whole, 1))
+        bytes_in_all = _bytes_of(batch)
+        rows = max(1, len(batch) * _PIECE // max(bytes_in_all, 1))
         for begin in range(0, len(batch), rows):
             held.append(batch.slice(begin, rows))
-            size += whole * len(held[-1]) // len(batch)
+            size += bytes_in_all * len(held[-1]) // len(batch)
             if size >= _PIECE:
                 yield pa.Table.from_batches(held, schema=schema)
                 held, size = [], 0
@@ -121,8 +121,8 @@ def _series(column: pa.ChunkedArray) -> pd.Series[Any]:
         return pd.Series(_events(column))
     if pa.types.is_list(column.type):
         return pd.Series(_sets(column))
-    whole: pd.Series[Any] = column.to_pandas()
-    return whole
+    series: pd.Series[Any] = column.to_pandas()
+    return series
 
 
 def _events(column: pa.ChunkedArray) -> npt.NDArray[np.object_]:

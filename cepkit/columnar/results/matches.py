@@ -119,11 +119,11 @@ class Matches(Rows):
         left = self.limit
         for program, block in self.blocks():
             for batch in writer.batches(block, program.variables):
-                wanted = batch if left is None else batch.slice(0, left)
+                part = batch if left is None else batch.slice(0, left)
                 if left is not None:
-                    left -= len(wanted)
-                if len(wanted):
-                    yield wanted
+                    left -= len(part)
+                if len(part):
+                    yield part
                 if left == 0:
                     return
 
@@ -286,5 +286,5 @@ def report(columns: EventColumns, *queries: Query) -> None:
     """
     warn_of_dropped(columns.dropped, *queries)
     for query in queries:
-        named = {t for event in events_of(query.structure) for t in event.types or ()}
-        warn_of_absent(sorted(named - set(columns.type_names)), columns.type_names, query)
+        types = {t for event in events_of(query.structure) for t in event.types or ()}
+        warn_of_absent(sorted(types - set(columns.type_names)), columns.type_names, query)

@@ -83,12 +83,12 @@ class Writer:
             present: The variables that they bind.
         """
         members = {v: block.members(v) for v in present}
-        sets = {v: found for v, found in members.items() if found is not None}
+        sets = {v: members_of for v, members_of in members.items() if members_of is not None}
         events = {v: block.events(v) for v in present if v not in sets}
         return [
             self._batch(
                 {v: rows[begin : begin + ROWS] for v, rows in events.items()},
-                {v: found.slice(begin, begin + ROWS) for v, found in sets.items()},
+                {v: members_of.slice(begin, begin + ROWS) for v, members_of in sets.items()},
             )
             for begin in range(0, block.size, ROWS)
         ]
@@ -98,8 +98,8 @@ class Writer:
     ) -> pa.RecordBatch:
         # Rows are in the order of time, so the first event has the least row.
         extremes = {
-            END: [*events.values(), *(found.last for found in sets.values())],
-            START: [*events.values(), *(found.first for found in sets.values())],
+            END: [*events.values(), *(each.last for each in sets.values())],
+            START: [*events.values(), *(each.first for each in sets.values())],
         }
         ends = {
             START: np.minimum.reduce(extremes[START]),

@@ -98,9 +98,9 @@ def flat(
         are left out. The values of a repeated variable stand in a list.
     """
     shown = tuple(dict.fromkeys(attributes))
-    kept = variables[: max(1, most // max(1, len(shown)))]
+    selected = variables[: max(1, most // max(1, len(shown)))]
     rows = []
-    for events in zip(*(frame[v] for v in kept), strict=True):
+    for events in zip(*(frame[v] for v in selected), strict=True):
         row: list[object] = []
         for bound in events:
             each = events_in(bound)
@@ -109,7 +109,7 @@ def flat(
                 values = [event.get(name) for event in each]
                 row.append(values[0] if one else values or None)
         rows.append(row)
-    return [(v, name) for v in kept for name in shown], rows, len(variables) - len(kept)
+    return [(v, name) for v in selected for name in shown], rows, len(variables) - len(selected)
 
 
 def to_text(title: str, frame: pd.DataFrame, variables: Sequence[str], shown: Sequence[str]) -> str:
@@ -157,17 +157,17 @@ def value_text(value: object, width: int = _WIDTH) -> str:
 def _several_text(values: Sequence[object], width: int) -> str:
     """Return the values of a set: all where they fit, else the first ones and how many they are."""
     texts = [value_text(value, width) for value in values[:width]]
-    whole = ", ".join(texts)
-    if len(values) <= width and len(whole) <= width:
-        return whole
+    joined = ", ".join(texts)
+    if len(values) <= width and len(joined) <= width:
+        return joined
     end = f" … ({len(values)})"
-    kept = ""
+    text_so_far = ""
     for text in texts:
-        longer = f"{kept}, {text}" if kept else text
+        longer = f"{text_so_far}, {text}" if text_so_far else text
         if len(longer) + len(end) > width:
             break
-        kept = longer
-    return f"{kept or _cut(texts[0], width - len(end))}{end}"
+        text_so_far = longer
+    return f"{text_so_far or _cut(texts[0], width - len(end))}{end}"
 
 
 def moment_text(value: object) -> str:

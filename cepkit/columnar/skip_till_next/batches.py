@@ -178,8 +178,8 @@ class Batches:
                 ahead = int(np.searchsorted(ts, ts[until - 1] + program.window, side="right"))
         elif not program.negated and all(clock == "time" for _, clock in program.windows):
             ahead = until
-        whole = begin == 0 and ahead == len(ts)
-        part = self._columns if whole else self._columns.slice(begin, ahead)
+        covers_all = begin == 0 and ahead == len(ts)
+        part = self._columns if covers_all else self._columns.slice(begin, ahead)
         free = ~self._consumed[begin:ahead]
         free[until - begin :] = False
         owned = Owned(since=int(ts[first]), free=free)

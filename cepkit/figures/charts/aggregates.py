@@ -13,19 +13,9 @@ import plotly.graph_objects as go
 
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.errors import CepkitError, LimitError
+from cepkit.figures.kit import style
 from cepkit.figures.kit.panels import axis_name, rows_of, stacked
 from cepkit.figures.kit.scales import Scale, TextScale, log10
-from cepkit.figures.kit.style import (
-    COLOURS,
-    SIZE,
-    SMALL,
-    TEXT,
-    axis_of,
-    colour_of,
-    figure,
-    heading,
-    message,
-)
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.tables import value_text
 
@@ -173,7 +163,7 @@ def draw_aggregates(
             raise CepkitError.unknown(f"the result has no aggregate '{name}'", name, names)
     title = f"{len(result):,} row{'' if len(result) == 1 else 's'} by {result.method}"
     if not len(result):
-        return message(title, "no event could end a match")
+        return style.message(title, "no event could end a match")
     if result.emit == "total":
         return _bars(result, chosen, title)
     number_of_groups = len(_keys(result))
@@ -199,7 +189,7 @@ def _over_time(
     panels: dict[str, tuple[Line, ...]], title: str, *, step: bool, joined: bool
 ) -> go.Figure:
     plot, domains = stacked([_PANEL] * len(panels), _GAP)
-    chart = figure(shown(title), plot + _ABOVE + _BELOW)
+    chart = style.figure(shown(title), plot + _ABOVE + _BELOW)
     notes = []
     for place, (domain, (name, some)) in enumerate(zip(domains, panels.items(), strict=True)):
         scale = _scale([value for line in some for value in line.values])
@@ -213,10 +203,10 @@ def _over_time(
                 mode="lines+markers" if joined and len(line.values) < 200
                 else "lines" if joined else "markers",
                 connectgaps=False,
-                line={"color": colour_of(i), "width": 1.8,
+                line={"color": style.colour_of(i), "width": 1.8,
                       "dash": _DASHES[i // 2 % len(_DASHES)] if joined else "solid",
                       "shape": "hv" if step else "linear"},
-                marker={"color": colour_of(i), "size": 5, "symbol": i},
+                marker={"color": style.colour_of(i), "size": 5, "symbol": i},
                 hovertext=[
                     f"<b>{shown(cut(name, 60))}</b> {shown(_text(value))}"
                     + (f"<br>{shown(cut(line.group, 60))}" if line.group else "")
@@ -227,12 +217,12 @@ def _over_time(
                 yaxis=axis_name("y", place),
             )  # fmt: skip
         empty = all(value is None for line in some for value in line.values)
-        axis = {**axis_of(chart), "domain": domain, "automargin": True, "anchor": "x"}
+        axis = {**style.axis_of(chart), "domain": domain, "automargin": True, "anchor": "x"}
         if scale is not None:
             axis |= scale.axis()
         chart.update_layout({f"yaxis{place + 1 if place else ''}": axis})
         text = shown(cut(name, 60)) + (": no value" if empty else "")
-        notes.append(heading(text, domain[1], font={"size": SIZE, "color": TEXT}))
+        notes.append(style.heading(text, domain[1], font={"size": style.SIZE, "color": style.TEXT}))
     chart.update_layout(
         annotations=notes,
         margin={"t": _ABOVE, "b": _BELOW},
@@ -282,7 +272,7 @@ def _bars(result: Aggregates, columns: Sequence[str], title: str) -> go.Figure:
         title += f"; the {_MOST_BARS} of {len(parts):,} groups with the most matches"
         parts = parts[:_MOST_BARS]
     names = [shown(cut(group, _NAME_LENGTH)) for group, _ in parts]
-    chart = figure(shown(title), len(parts) * _ROW + _ABOVE + _BELOW + _ROW)
+    chart = style.figure(shown(title), len(parts) * _ROW + _ABOVE + _BELOW + _ROW)
     width = 1 / len(columns)
     notes = []
     for place, name in enumerate(columns):
@@ -303,7 +293,7 @@ def _bars(result: Aggregates, columns: Sequence[str], title: str) -> go.Figure:
             textposition="outside",
             textangle=0,
             cliponaxis=False,
-            marker={"color": COLOURS[place % len(COLOURS)]},
+            marker={"color": style.COLOURS[place % len(style.COLOURS)]},
             hovertext=[f"<b>{group}</b><br>{shown(name)} {shown(_text(value))}"
                        for group, value in zip(names, values, strict=True)],
             hoverinfo="text",
@@ -312,7 +302,7 @@ def _bars(result: Aggregates, columns: Sequence[str], title: str) -> go.Figure:
             yaxis="y",
         )  # fmt: skip
         axis = {
-            **axis_of(chart),
+            **style.axis_of(chart),
             "domain": [left, min(1.0, (place + 1) * width)],
             "anchor": "y",
         }
@@ -321,7 +311,7 @@ def _bars(result: Aggregates, columns: Sequence[str], title: str) -> go.Figure:
         axis |= scale.axis() if scale is not None else {}
         chart.update_layout({f"xaxis{place + 1 if place else ''}": axis})
         text = shown(cut(name, _HEAD_LENGTH // len(columns)))
-        notes.append({**heading(text, 1, font={"size": SMALL}), "x": left})
+        notes.append({**style.heading(text, 1, font={"size": style.SMALL}), "x": left})
     chart.update_layout(annotations=notes, margin={"t": _ABOVE, "b": _BELOW}, yaxis=rows_of(names))
     return chart
 

@@ -9,26 +9,16 @@ from typing import Any
 import plotly.graph_objects as go
 
 from cepkit.errors import TraceError
+from cepkit.figures.kit import style
 from cepkit.figures.kit.panels import stacked
-from cepkit.figures.kit.style import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    SIZE,
-    SKY,
-    VERMILLION,
-    axis_of,
-    figure,
-    heading,
-    message,
-)
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.figures.player import Traces
 from cepkit.figures.player.moments import counts_at, first_of, moments_of
 
-_LINES = ((BLUE, "solid"), (VERMILLION, "dash"), (GREEN, "dot"), (PURPLE, "dashdot"),
-          (ORANGE, "longdash"), (SKY, "longdashdot"))  # fmt: skip
+_LINES = (
+    (style.BLUE, "solid"), (style.VERMILLION, "dash"), (style.GREEN, "dot"),
+    (style.PURPLE, "dashdot"), (style.ORANGE, "longdash"), (style.SKY, "longdashdot"),
+)  # fmt: skip
 _PANEL = 150
 _GAP = 46
 _ABOVE, _BELOW = 96, 48
@@ -95,28 +85,28 @@ def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> g
     """
     series = counted(traces, counters)
     if not any(one.steps for one in series):
-        return message("counters over the steps", "the stream is empty: there is no step")
+        return style.message("counters over the steps", "the stream is empty: there is no step")
     names = list(dict.fromkeys(one.counter for one in series))
     titles_of = traces[0].counter_titles
     panels = len(names)
     plot, domains = stacked([_PANEL] * panels, _GAP)
-    chart = figure("counters over the steps", plot + _ABOVE + _BELOW)
+    chart = style.figure("counters over the steps", plot + _ABOVE + _BELOW)
     chart.update_layout(margin={"t": _ABOVE, "b": _BELOW}, hovermode="x unified")
     axes: dict[str, Any] = {}
     titles = []
     for place, (name, domain) in enumerate(zip(names, domains, strict=True)):
         number = "" if place == 0 else str(place + 1)
         axes[f"yaxis{number}"] = {
-            **axis_of(chart), "domain": domain, "anchor": f"x{number}", "automargin": True,
+            **style.axis_of(chart), "domain": domain, "anchor": f"x{number}", "automargin": True,
             "rangemode": "tozero",
         }  # fmt: skip
         axes[f"xaxis{number}"] = {
-            **axis_of(chart), "anchor": f"y{number}", "showticklabels": place == panels - 1,
+            **style.axis_of(chart), "anchor": f"y{number}", "showticklabels": place == panels - 1,
         }  # fmt: skip
         if place:
             axes[f"xaxis{number}"]["matches"] = "x"
         text = f"<b>{shown(titles_of[name])}</b>"
-        titles.append(heading(text, domain[1], font={"size": SIZE}))
+        titles.append(style.heading(text, domain[1], font={"size": style.SIZE}))
     axes[f"xaxis{'' if panels == 1 else panels}"]["title"] = {"text": f"{traces[0].unit} so far"}
     chart.update_layout(annotations=titles, **axes)
     for place, one in enumerate(series):

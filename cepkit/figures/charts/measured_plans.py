@@ -19,7 +19,7 @@ from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import TEXT, figure, message
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.logarithms import log_text
-from cepkit.plan.nodes import Plan, TreePlan, as_tree
+from cepkit.plan.nodes import TreePlan, as_tree
 from cepkit.plan.printer import one_line
 from cepkit.planners.compare import ComparedPlan, Measured, PlanComparison
 from cepkit.statistics.tables import number, whole
@@ -48,7 +48,7 @@ _MEASURES: Mapping[str, tuple[str, Callable[[Measured], float]]] = MappingProxyT
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPlan:
-    """A plan that was to be run, once, whoever found it.
+    """A plan that was to be run, with all planners that found it.
 
     Attributes:
         planners: Who found it.
@@ -92,13 +92,9 @@ def measured_plans(comparison: PlanComparison, by: By = "work") -> tuple[Measure
         )
     alike: dict[tuple[TreePlan, ...], list[ComparedPlan]] = {}
     for row in comparison.rows:
-        alike.setdefault(_as_trees(row.plan), []).append(row)
+        alike.setdefault(tuple(map(as_tree, row.plan.branches)), []).append(row)
     plans = [_together(comparison, rows, by) for rows in alike.values()]
     return tuple(sorted(plans, key=lambda plan: plan.log_cost))
-
-
-def _as_trees(plan: Plan) -> tuple[TreePlan, ...]:
-    return tuple(map(as_tree, plan.branches))
 
 
 def _together(comparison: PlanComparison, rows: Sequence[ComparedPlan], by: By) -> MeasuredPlan:
@@ -129,10 +125,6 @@ def rank_correlation(plans: Sequence[MeasuredPlan]) -> float | None:
     return float(np.corrcoef(costs, values)[0, 1])
 
 
-def _number_run(plans: Sequence[MeasuredPlan]) -> int:
-    return sum(plan.value is not None for plan in plans)
-
-
 def _ranks(values: np.ndarray) -> np.ndarray:
     """Return the rank of each value; of equal ones their mean rank."""
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -158,7 +150,8 @@ def draw_measured(comparison: PlanComparison, by: By = "work") -> go.Figure:
     correlation = rank_correlation(plans)
     title = "cost against measurement"
     if correlation is not None:
-        title += f": rank correlation {correlation:.2f} over {_number_run(plans)} plans"
+        number_run = sum(plan.value is not None for plan in plans)
+        title += f": rank correlation {correlation:.2f} over {number_run} plans"
     run = [(plan, mark_of(i)) for i, plan in enumerate(plans) if plan.value is not None]
     if not run:
         chart = message(title, "no plan was run")

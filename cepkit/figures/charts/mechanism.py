@@ -36,7 +36,7 @@ _VISITED, _FINAL = "rgba(86,180,233,0.30)", "rgba(0,158,115,0.30)"
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a trace did with a node.
+    """The instances that came to a node in a trace.
 
     Attributes:
         label: The node's name.

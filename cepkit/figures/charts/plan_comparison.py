@@ -29,7 +29,7 @@ _EQUAL = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One planner's plan.
+    """The bar of one planner's plan.
 
     Attributes:
         planner: Its name.

@@ -7,20 +7,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from cepkit.figures.kit import style
 from cepkit.figures.kit.panels import rows_of
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import (
-    BLUE,
-    ORANGE,
-    SIZE,
-    SKY,
-    TEXT,
-    at_the_top,
-    axis_of,
-    figure,
-    message,
-    note,
-)
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import number
@@ -33,7 +22,7 @@ _NAME_LENGTH = 26
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What satisfies the conditions between some variables, and within which limits that lies."""
+    """The selectivity of the conditions between some variables, with its confidence interval."""
 
     variables: str
     share: float
@@ -60,16 +49,16 @@ def draw_overview(statistics: Statistics) -> go.Figure:
     arriving, fitting = statistics.rates, shares(statistics)
     title = f"{statistics.events:,} events in {number(statistics.span_seconds)} s"
     if not arriving:
-        return message(title, "no variables")
+        return style.message(title, "no variables")
     upper, lower = (1.4 * len(arriving) + 0.4) * _ROW, (len(fitting) + 0.4) * _ROW
     plot = upper + (_GAP + lower if fitting else 0)
-    chart = figure(title, round(plot + _ABOVE + _BELOW))
-    chart.update_layout(margin={"t": _ABOVE, "b": _BELOW}, title=at_the_top())
+    chart = style.figure(title, round(plot + _ABOVE + _BELOW))
+    chart.update_layout(margin={"t": _ABOVE, "b": _BELOW}, title=style.at_the_top())
     _add_rates(chart, statistics)
     chart.update_yaxes(domain=[1 - upper / plot, 1])
     if fitting:
         _add_shares(chart, fitting)
-        plain = {**axis_of(chart), "automargin": True}
+        plain = {**style.axis_of(chart), "automargin": True}
         domain = [0, lower / plot]
         chart.update_layout(
             xaxis2={**plain, "anchor": "y2"}, yaxis2={**plain, "anchor": "x2", "domain": domain}
@@ -93,8 +82,8 @@ def _add_rates(chart: go.Figure, statistics: Statistics) -> None:
             name=name,
             y=[place + shift for place in range(len(names))],
             width=0.34,
-            marker={"color": SKY, **marker, "line": {"color": BLUE, "width": 1.4},
-                    "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": BLUE}},
+            marker={"color": style.SKY, **marker, "line": {"color": style.BLUE, "width": 1.4},
+                    "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": style.BLUE}},
             text=list(map(number, values)),
             textposition="outside",
             textangle=0,
@@ -119,10 +108,10 @@ def _add_shares(chart: go.Figure, rows: tuple[Share, ...]) -> None:
         x=at,
         y=list(range(len(rows))),
         mode="markers",
-        marker={"symbol": "diamond", "size": 10, "color": ORANGE,
-                "line": {"color": TEXT, "width": 1}},
+        marker={"symbol": "diamond", "size": 10, "color": style.ORANGE,
+                "line": {"color": style.TEXT, "width": 1}},
         error_x={
-            "type": "data", "symmetric": False, "color": TEXT, "thickness": 1.5,
+            "type": "data", "symmetric": False, "color": style.TEXT, "thickness": 1.5,
             "array": [end - here for here, end in zip(at, high, strict=True)],
             "arrayminus": [here - end for here, end in zip(at, low, strict=True)],
         },
@@ -131,12 +120,16 @@ def _add_shares(chart: go.Figure, rows: tuple[Share, ...]) -> None:
         xaxis="x2",
         yaxis="y2",
     )  # fmt: skip
-    here = {"xref": "x2", "yref": "y2", "font": {"size": SIZE}}
+    here = {"xref": "x2", "yref": "y2", "font": {"size": style.SIZE}}
     notes = [
-        note(end, place, f"  {number(row.share)}", **here)
+        style.note(end, place, f"  {number(row.share)}", **here)
         for place, (row, end) in enumerate(zip(rows, high, strict=True))
     ]
-    title = {"text": "share that satisfies the conditions", "standoff": 8, "font": {"size": SIZE}}
+    title = {
+        "text": "share that satisfies the conditions",
+        "standoff": 8,
+        "font": {"size": style.SIZE},
+    }
     chart.update_layout(
         annotations=notes,
         xaxis2={**scale.axis(), "title": title},

@@ -36,7 +36,7 @@ _ALPHA = "\N{GREEK SMALL LETTER ALPHA}"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What one planner takes at a point, and for which alphas.
+    """The plans of one planner at a point, and the alphas for which it takes them.
 
     Attributes:
         planner: Its name.

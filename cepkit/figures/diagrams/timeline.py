@@ -47,7 +47,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What is drawn.
+    """Matches in time, as they are drawn.
 
     Attributes:
         variables: Their names; marks refer to them by number.

@@ -25,10 +25,7 @@ def event_text(branch: Branch, variable: str) -> str:
 
 def scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:
     """Say between which of the bound variables an event lies: the nearest on either side."""
-    before = [x for x in bound if x in branch.before(variable)]
-    after = [x for x in bound if x in branch.after(variable)]
-    latest = [x for x in before if not branch.after(x) & set(before)]
-    earliest = [x for x in after if not branch.before(x) & set(after)]
+    latest, earliest = branch.neighbours(variable, bound)
     parts = [
         f"{word} {' and '.join(map(name_text, names))}"
         for word, names in (("after", latest), ("before", earliest))

@@ -36,7 +36,7 @@ Box: TypeAlias = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Circle:
-    """A circle; what it stands for is told when the pointer is on it.
+    """A circle, with a text that shows when the pointer is on it.
 
     Attributes:
         x: Of its centre.

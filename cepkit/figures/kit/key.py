@@ -12,18 +12,7 @@ from typing import TypeVar
 
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    SMALL,
-    VERMILLION,
-    heading,
-    note,
-)  # fmt: skip
+from cepkit.figures.kit import style
 from cepkit.figures.kit.texts import cut, shown, width_of, wrapped
 
 LEFT = 76
@@ -31,7 +20,7 @@ LEFT = 76
 NARROWEST = 500 - LEFT - 24
 """The width of a plot on the narrowest page that figures are made for."""
 
-_LINE = SMALL * 1.3
+_LINE = style.SMALL * 1.3
 _BETWEEN = 5
 _WIDTH = 500 - 2 * 12 - 8
 _MOST_LINES = 3
@@ -40,7 +29,15 @@ _SAME = 1e-9
 _SPACE = "\N{NO-BREAK SPACE}"
 
 # Yellow is left out, as a line of it is lost on a white page.
-_COLOURS = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, GREY)
+_COLOURS = (
+    style.BLUE,
+    style.ORANGE,
+    style.GREEN,
+    style.VERMILLION,
+    style.PURPLE,
+    style.SKY,
+    style.GREY,
+)
 _DASHES = (("solid", "━━"), ("dash", "╍╍"), ("dot", "┈┈"), ("dashdot", "━╍"))
 _SYMBOLS = (
     ("circle", "●"), ("square", "■"), ("diamond", "◆"), ("triangle-up", "▲"),
@@ -125,17 +122,17 @@ class KeyRow:
     head: str
     text: str = ""
     sign: str = ""
-    colour: str = GREY
+    colour: str = style.GREY
 
     def lines(self, width: float) -> list[str]:
         """Return the row broken into lines as plotly reads them, without its sign."""
-        bold = SMALL * 1.1
+        bold = style.SMALL * 1.1
         if not self.text:
-            return [shown(line) for line in wrapped(self.head, SMALL, width, _MOST_LINES)]
+            return [shown(line) for line in wrapped(self.head, style.SMALL, width, _MOST_LINES)]
         if width_of(f"{self.head}  {self.text}", bold) <= width:
             return [f"<b>{shown(self.head)}</b>{_SPACE * 2}{shown(self.text)}"]
         head = wrapped(self.head, bold, width, _MOST_LINES)
-        text = wrapped(self.text, SMALL, width, _MOST_LINES)
+        text = wrapped(self.text, style.SMALL, width, _MOST_LINES)
         return [*(f"<b>{shown(line)}</b>" for line in head), *map(shown, text)]
 
 
@@ -147,7 +144,7 @@ def name_axis(chart: go.Figure, text: str, above: int = 6) -> None:
         text: Already escaped.
         above: The pixels between the plot and the name.
     """
-    chart.add_annotation(heading(text, 1, xshift=12 - LEFT, yshift=above, borderpad=0))
+    chart.add_annotation(style.heading(text, 1, xshift=12 - LEFT, yshift=above, borderpad=0))
 
 
 def add_key(
@@ -164,15 +161,15 @@ def add_key(
     width = _WIDTH - (0 if left else LEFT)
     below = float(axis)
     for row in rows:
-        indent = width_of(row.sign, SMALL * 1.6) + 6 if row.sign else 0.0
+        indent = width_of(row.sign, style.SMALL * 1.6) + 6 if row.sign else 0.0
         lines = row.lines(width - indent)
         sign = f'<span style="color:{row.colour}">{row.sign}</span>{_SPACE}' if row.sign else ""
         # Lines below begin where the first one does, as far as spaces can bring them there.
         between = "<br>" + (_SPACE * 5 if row.sign else "")
         chart.add_annotation(
-            note(0, 0, sign + between.join(lines), xref="paper", yref="paper", yanchor="top"),
+            style.note(0, 0, sign + between.join(lines), xref="paper", yref="paper", yanchor="top"),
             hovertext=shown(cut(f"{row.head} {row.text}", _MOST_HOVER)),
-            xshift=-left, yshift=-below, align="left", borderpad=0, font={"size": SMALL},
+            xshift=-left, yshift=-below, align="left", borderpad=0, font={"size": style.SMALL},
         )  # fmt: skip
         below += len(lines) * _LINE + _BETWEEN
     bottom = round(below + 8) if rows else axis

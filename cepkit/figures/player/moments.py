@@ -19,7 +19,7 @@ from cepkit.tracing.counters import CounterCounts
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What happens at once in traces that are played together.
+    """A step of traces that are played together.
 
     Attributes:
         time: When, in microseconds.

@@ -41,7 +41,7 @@ class Player:
 
     @cached_property
     def document(self) -> str:
-        """What is played, as JSON (`cepkit.player/1`)."""
+        """The document that is played, as JSON (`cepkit.player/1`)."""
         return json.dumps(self._content, ensure_ascii=False, separators=(",", ":"))
 
     @property

@@ -17,25 +17,7 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.pattern.conditions import (
-    Aggregate,
-    AllOf,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Between,
-    Call,
-    Comparison,
-    ComparisonOperator,
-    Complement,
-    Constant,
-    Expression,
-    InList,
-    IsNull,
-    Literal,
-    Negative,
-    children,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions.contract import (
     Function,
@@ -59,7 +41,7 @@ Truth: TypeAlias = Callable[[Sequence[Any]], bool]
 Kinded: TypeAlias = tuple[Value, ValueKind]
 """A value and what it is; "any" where only a user's function knows."""
 
-Read: TypeAlias = Callable[[Attribute | Aggregate], Kinded]
+Read: TypeAlias = Callable[[c.Attribute | c.Aggregate], Kinded]
 """Gives what reads an attribute of a binding, or computes a function of a set."""
 
 
@@ -76,7 +58,7 @@ class History:
     unit: npt.NDArray[np.float64]
 
 
-_COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
+_COMPARE: dict[c.ComparisonOperator, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
     "=": operator.eq,
@@ -86,7 +68,7 @@ _COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
 }
 
 
-def truth(condition: Expression, read: Read) -> Truth:
+def truth(condition: c.Expression, read: Read) -> Truth:
     """Return a function that says of a binding whether `condition` is true.
 
     Args:
@@ -94,57 +76,65 @@ def truth(condition: Expression, read: Read) -> Truth:
         read: Says how attributes and functions of sets are read.
     """
     match condition:
-        case AllOf(items):
+        case c.AllOf(items):
             parts = tuple(truth(item, read) for item in items)
             return lambda b: all(part(b) for part in parts)
-        case AnyOf(items):
+        case c.AnyOf(items):
             parts = tuple(truth(item, read) for item in items)
             return lambda b: any(part(b) for part in parts)
-        case Comparison(sign, left, right):
+        case c.Comparison(sign, left, right):
             return _comparison(sign, value(left, read), value(right, read))
-        case InList(operand, choices, negated):
+        case c.InList(operand, choices, negated):
             operand_value = value(operand, read)
-            equal: ComparisonOperator = "!=" if negated else "="
+            equal: c.ComparisonOperator = "!=" if negated else "="
             tests = tuple(_comparison(equal, operand_value, value(one, read)) for one in choices)
             if negated:
                 return lambda b: all(test(b) for test in tests)
             return lambda b: any(test(b) for test in tests)
-        case IsNull(operand, negated):
+        case c.IsNull(operand, negated):
             inner = value(operand, read)[0]
             return lambda b: (inner(b) is None) is not negated
-        case Literal(constant):
+        case c.Literal(constant):
             return lambda _: constant is True
         case (
-            Between()
-            | Complement()
-            | Attribute()
-            | Negative()
-            | Arithmetic()
-            | Call()
-            | Aggregate()
+            c.Between()
+            | c.Complement()
+            | c.Attribute()
+            | c.Negative()
+            | c.Arithmetic()
+            | c.Call()
+            | c.Aggregate()
         ):
             raise AssertionError("not a condition in the form that rewrite.without_not gives")
         case _:
             assert_never(condition)
 
 
-def value(expression: Expression, read: Read) -> Kinded:
+def value(expression: c.Expression, read: Read) -> Kinded:
     """Return a function that gives the value of `expression`, and what it is."""
     match expression:
-        case Literal(constant):
+        case c.Literal(constant):
             return _constant(constant)
-        case Attribute() | Aggregate():
+        case c.Attribute() | c.Aggregate():
             return read(expression)
-        case Negative() | Arithmetic() | Call():
-            return _computed(expression, [value(part, read) for part in children(expression)])
-        case AllOf() | AnyOf() | Complement() | Comparison() | InList() | Between() | IsNull():
+        case c.Negative() | c.Arithmetic() | c.Call():
+            return _computed(expression, [value(part, read) for part in c.children(expression)])
+        case (
+            c.AllOf()
+            | c.AnyOf()
+            | c.Complement()
+            | c.Comparison()
+            | c.InList()
+            | c.Between()
+            | c.IsNull()
+        ):
             raise AssertionError("checks.py lets no condition stand where a value belongs")
         case _:
             assert_never(expression)
 
 
 def _comparison(
-    sign: ComparisonOperator, left: Kinded, right: Kinded
+    sign: c.ComparisonOperator, left: Kinded, right: Kinded
 ) -> Callable[[Sequence[Any]], bool]:
     compare = _COMPARE[sign]
     kinds = (left[1], right[1])
@@ -164,7 +154,7 @@ def _comparison(
     return compared
 
 
-def _computed(node: Negative | Arithmetic | Call, operands: Sequence[Kinded]) -> Kinded:
+def _computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Kinded]) -> Kinded:
     kinds = [kind for _, kind in operands]
     function, result = function_of(node), computed_kind(node, kinds)
     compute = _computation(node, function, kinds, result)
@@ -190,7 +180,7 @@ def _computed(node: Negative | Arithmetic | Call, operands: Sequence[Kinded]) ->
 
 
 def _computation(
-    node: Negative | Arithmetic | Call,
+    node: c.Negative | c.Arithmetic | c.Call,
     function: Function,
     kinds: Sequence[ValueKind],
     result: ValueKind,
@@ -234,7 +224,7 @@ def _computation(
             assert_never(form)
 
 
-def _of_registered(node: Negative | Arithmetic | Call, columns: Sequence[Column]) -> Any:
+def _of_registered(node: c.Negative | c.Arithmetic | c.Call, columns: Sequence[Column]) -> Any:
     """Return what a user's function says, which takes columns: of one row here."""
     answer = computed(node, columns)
     result = answer.values[0]
@@ -275,7 +265,7 @@ def _column(item: Any, kind: ValueKind) -> Column:
             return Column("float", np.array([number]), has_missing=True)
 
 
-def _constant(constant: Constant) -> Kinded:
+def _constant(constant: c.Constant) -> Kinded:
     kind = constant_kind(constant)
     value: Any = constant
     match constant:

@@ -13,25 +13,7 @@ from typing import TypeAlias, assert_never
 import numpy as np
 
 from cepkit.errors import PatternError, UnsupportedError
-from cepkit.pattern.conditions import (
-    Aggregate,
-    AllOf,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Between,
-    Call,
-    Comparison,
-    ComparisonOperator,
-    Complement,
-    Constant,
-    Expression,
-    InList,
-    IsNull,
-    Literal,
-    Negative,
-    children,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.kinds import constant_kind
 from cepkit.pattern.evaluation.operations import Truth, compare, computed
@@ -41,7 +23,7 @@ Read: TypeAlias = Callable[[str, str], Column]
 """Gives the column of (variable, attribute), one row for each candidate."""
 
 
-def truth(condition: Expression, read: Read, size: int) -> Truth:
+def truth(condition: c.Expression, read: Read, size: int) -> Truth:
     """Return for each row whether `condition` is true.
 
     Args:
@@ -56,48 +38,48 @@ def truth(condition: Expression, read: Read, size: int) -> Truth:
     return np.broadcast_to(_truth(condition, read), (size,))
 
 
-def _truth(condition: Expression, read: Read) -> Truth:
+def _truth(condition: c.Expression, read: Read) -> Truth:
     match condition:
-        case AllOf(items):
+        case c.AllOf(items):
             held = _truth(items[0], read)
             for item in items[1:]:
                 held = held & _truth(item, read)
             return held
-        case AnyOf(items):
+        case c.AnyOf(items):
             held = _truth(items[0], read)
             for item in items[1:]:
                 held = held | _truth(item, read)
             return held
-        case Comparison(operator, left, right):
+        case c.Comparison(operator, left, right):
             return compare(operator, value(left, read), value(right, read), condition)
-        case InList(operand, choices, negated):
+        case c.InList(operand, choices, negated):
             operand_value = value(operand, read)
-            equal: ComparisonOperator = "!=" if negated else "="
+            equal: c.ComparisonOperator = "!=" if negated else "="
             held = compare(equal, operand_value, value(choices[0], read), condition)
             for choice in choices[1:]:
                 one = compare(equal, operand_value, value(choice, read), condition)
                 held = (held & one) if negated else (held | one)
             return held
-        case IsNull(operand, negated):
+        case c.IsNull(operand, negated):
             missing = value(operand, read).missing()
             return ~missing if negated else missing
-        case Literal(constant):
+        case c.Literal(constant):
             return np.array([constant is True])
         case (
-            Between()
-            | Complement()
-            | Attribute()
-            | Negative()
-            | Arithmetic()
-            | Call()
-            | Aggregate()
+            c.Between()
+            | c.Complement()
+            | c.Attribute()
+            | c.Negative()
+            | c.Arithmetic()
+            | c.Call()
+            | c.Aggregate()
         ):
             raise AssertionError("not a condition in the form that rewrite.without_not gives")
         case _:
             assert_never(condition)
 
 
-def value(expression: Expression, read: Read) -> Column:
+def value(expression: c.Expression, read: Read) -> Column:
     """Return the value of `expression` for each row; constants as a column of one row.
 
     Raises:
@@ -105,21 +87,29 @@ def value(expression: Expression, read: Read) -> Column:
         UnsupportedError: A set function: sets of events are the engine's business.
     """
     match expression:
-        case Literal(constant):
+        case c.Literal(constant):
             return _constant(constant)
-        case Attribute(variable, name):
+        case c.Attribute(variable, name):
             return read(variable, name)
-        case Negative() | Arithmetic() | Call():
-            return computed(expression, [value(part, read) for part in children(expression)])
-        case Aggregate(function):
+        case c.Negative() | c.Arithmetic() | c.Call():
+            return computed(expression, [value(part, read) for part in c.children(expression)])
+        case c.Aggregate(function):
             raise UnsupportedError(f"{function}() of a set of events cannot be evaluated here")
-        case AllOf() | AnyOf() | Complement() | Comparison() | InList() | Between() | IsNull():
+        case (
+            c.AllOf()
+            | c.AnyOf()
+            | c.Complement()
+            | c.Comparison()
+            | c.InList()
+            | c.Between()
+            | c.IsNull()
+        ):
             raise PatternError("a condition stands where a value belongs", span=expression.span)
         case _:
             assert_never(expression)
 
 
-def _constant(constant: Constant) -> Column:
+def _constant(constant: c.Constant) -> Column:
     kind = constant_kind(constant)
     match constant:
         case None:

@@ -10,26 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias, assert_never
 
 from cepkit.errors import PatternError
+from cepkit.pattern import conditions as c
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.aggregates.contract import TAKES
-from cepkit.pattern.conditions import (
-    Aggregate,
-    AllOf,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Between,
-    Call,
-    Comparison,
-    Complement,
-    Expression,
-    InList,
-    IsNull,
-    Literal,
-    Negative,
-    children,
-    conjuncts,
-)
 from cepkit.pattern.evaluation.functions.registered import computed_kind
 from cepkit.pattern.evaluation.kinds import (
     ValueKind,
@@ -63,7 +46,7 @@ def check_kinds(query: Query, kinds: Mapping[str, ValueKind]) -> None:
                     f"{clause} '{name}', which holds arrays",
                     expected="an attribute whose values are numbers, texts, times or truth values",
                 )
-    for condition in conjuncts(query.where):
+    for condition in c.conjuncts(query.where):
         check_condition(condition, lambda _, name: kinds[name])
     for aggregate in query.aggregates:
         kind = kinds.get(aggregate.attribute) if aggregate.attribute is not None else None
@@ -71,7 +54,7 @@ def check_kinds(query: Query, kinds: Mapping[str, ValueKind]) -> None:
             _check_aggregate(aggregate, kind)
 
 
-def check_condition(condition: Expression, read: ReadKind) -> None:
+def check_condition(condition: c.Expression, read: ReadKind) -> None:
     """Check one condition; see `check_kinds`.
 
     Args:
@@ -82,22 +65,22 @@ def check_condition(condition: Expression, read: ReadKind) -> None:
         PatternError: It compares or computes what cannot be.
     """
     match condition:
-        case AllOf(items) | AnyOf(items):
+        case c.AllOf(items) | c.AnyOf(items):
             for item in items:
                 check_condition(item, read)
-        case Complement(item):
+        case c.Complement(item):
             check_condition(item, read)
-        case Comparison(_, left, right):
+        case c.Comparison(_, left, right):
             _check_sides(condition, left, right, read)
-        case InList(operand, choices):
+        case c.InList(operand, choices):
             for choice in choices:
                 _check_sides(condition, operand, choice, read)
-        case Between(operand, low, high):
+        case c.Between(operand, low, high):
             for end in (low, high):
                 _check_sides(condition, operand, end, read)
-        case IsNull(operand):
+        case c.IsNull(operand):
             kind_of(operand, read)
-        case Literal():
+        case c.Literal():
             pass
         case _:
             kind = kind_of(condition, read)
@@ -109,7 +92,7 @@ def check_condition(condition: Expression, read: ReadKind) -> None:
                 )
 
 
-def kind_of(expression: Expression, read: ReadKind) -> ValueKind:
+def kind_of(expression: c.Expression, read: ReadKind) -> ValueKind:
     """Return what a value is.
 
     Args:
@@ -120,33 +103,46 @@ def kind_of(expression: Expression, read: ReadKind) -> ValueKind:
         PatternError: It is computed of what does not go together; the error points at the place.
     """
     match expression:
-        case Literal(constant):
+        case c.Literal(constant):
             return constant_kind(constant)
-        case Attribute(variable, name):
+        case c.Attribute(variable, name):
             return read(variable, name)
-        case Negative() | Arithmetic() | Call():
-            return computed_kind(expression, [kind_of(part, read) for part in children(expression)])
-        case Aggregate(_, str(variable), str(name)):
+        case c.Negative() | c.Arithmetic() | c.Call():
+            return computed_kind(
+                expression, [kind_of(part, read) for part in c.children(expression)]
+            )
+        case c.Aggregate(_, str(variable), str(name)):
             return set_function_kind(expression, read(variable, name))
-        case Aggregate():
+        case c.Aggregate():
             return "integer"
-        case AllOf() | AnyOf() | Complement() | Comparison() | InList() | Between() | IsNull():
+        case (
+            c.AllOf()
+            | c.AnyOf()
+            | c.Complement()
+            | c.Comparison()
+            | c.InList()
+            | c.Between()
+            | c.IsNull()
+        ):
             raise PatternError("a condition stands where a value belongs", span=expression.span)
         case _:
             assert_never(expression)
 
 
 def _check_sides(
-    place: Comparison | InList | Between, left: Expression, right: Expression, read: ReadKind
+    place: c.Comparison | c.InList | c.Between,
+    left: c.Expression,
+    right: c.Expression,
+    read: ReadKind,
 ) -> None:
     kinds = kind_of(left, read), kind_of(right, read)
     check_comparable(place, *kinds)
     for side in (left, right):
-        if "timestamp" in kinds and isinstance(side, Literal) and isinstance(side.value, str):
+        if "timestamp" in kinds and isinstance(side, c.Literal) and isinstance(side.value, str):
             moments([side.value], place)
 
 
-def _check_aggregate(aggregate: Aggregate, kind: ValueKind) -> None:
+def _check_aggregate(aggregate: c.Aggregate, kind: ValueKind) -> None:
     """Check a function in AGG: a total of times or durations has no column to go to."""
     definition = AGGREGATES[aggregate.function]
     if not definition.accepts(kind):

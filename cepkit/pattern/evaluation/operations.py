@@ -12,15 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import PatternError
-from cepkit.pattern.conditions import (
-    Arithmetic,
-    Call,
-    Comparison,
-    ComparisonOperator,
-    Expression,
-    InList,
-    Negative,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.evaluation.distinct import of_distinct
 from cepkit.pattern.evaluation.functions.contract import (
     Function,
@@ -37,7 +29,7 @@ from cepkit.stream.columns import MISSING_INTEGER, Column, Kind
 
 Truth = npt.NDArray[np.bool_]
 
-_COMPARE: dict[ComparisonOperator, Callable[[Any, Any], Any]] = {
+_COMPARE: dict[c.ComparisonOperator, Callable[[Any, Any], Any]] = {
     "<": np.less,
     "<=": np.less_equal,
     "=": np.equal,
@@ -47,11 +39,11 @@ _COMPARE: dict[ComparisonOperator, Callable[[Any, Any], Any]] = {
 }
 
 
-def as_floats(column: Column, place: Expression | None = None) -> npt.NDArray[np.float64]:
+def as_floats(column: Column) -> npt.NDArray[np.float64]:
     """Return the numbers (or truth values) of `column` as floats with NaN for missing.
 
     Raises:
-        PatternError: The column holds texts or arrays; the error points at `place`.
+        PatternError: The column holds texts or arrays.
     """
     match column.kind:
         case "float" | "null":
@@ -62,13 +54,10 @@ def as_floats(column: Column, place: Expression | None = None) -> npt.NDArray[np
                 floats[column.missing()] = np.nan
             return floats
         case _:
-            raise PatternError(
-                f"{word(column.kind)} stands where a number belongs",
-                span=place.span if place is not None else None,
-            )
+            raise PatternError(f"{word(column.kind)} stands where a number belongs")
 
 
-def computed(node: Negative | Arithmetic | Call, operands: Sequence[Column]) -> Column:
+def computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Column]) -> Column:
     """Return what a function or an operator gives for each row.
 
     Raises:
@@ -135,7 +124,7 @@ def _whole(function: Function, whole: Whole, kind: Kind, operands: Sequence[Colu
 
 
 def _call_registered(
-    node: Negative | Arithmetic | Call, form: Registered, operands: Sequence[Column]
+    node: c.Negative | c.Arithmetic | c.Call, form: Registered, operands: Sequence[Column]
 ) -> Column:
     size = max((len(column.values) for column in operands), default=1)
     arguments: list[npt.NDArray[Any]] = []
@@ -165,7 +154,7 @@ def _call_registered(
 
 
 def compare(
-    operator: ComparisonOperator, left: Column, right: Column, place: Comparison | InList
+    operator: c.ComparisonOperator, left: Column, right: Column, place: c.Comparison | c.InList
 ) -> Truth:
     """Return for each row whether `left operator right` is true.
 
@@ -205,7 +194,7 @@ def common_codes(left: Column, right: Column) -> tuple[Column, Column]:
     return recoded[0], recoded[1]
 
 
-def as_times(texts: Column, place: Expression | None = None) -> Column:
+def as_times(texts: Column, place: c.Expression | None = None) -> Column:
     """Return the times that texts say.
 
     Raises:

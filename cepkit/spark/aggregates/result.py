@@ -15,8 +15,8 @@ from cepkit.errors import PatternError
 from cepkit.pattern.query import Query
 from cepkit.routes.several import Several, SharingPlan
 from cepkit.spark.aggregates.one_pass import AggregationPass
-from cepkit.spark.aggregates.one_table import QUERY
 from cepkit.spark.passes.frame import ResultFrame
+from cepkit.spark.passes.one_table import QUERY
 from cepkit.stream.sessions import check_session
 
 _QUERY = "query"
@@ -99,9 +99,9 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
         if not self.passes:
             raise PatternError("there are no queries whose rows could be taken together")
         parts = [_named(aggregates) for aggregates in self.passes]
-        whole = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+        union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
         return ResultFrame(
-            whole,
+            union,
             title=f"Aggregates of {len(self)} queries together",
             route="; ".join(dict.fromkeys(each.pass_.delivery.route for each in self.passes)),
             reports=self.passes[0].pass_.reports,

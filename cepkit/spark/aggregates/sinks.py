@@ -22,11 +22,11 @@ from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.counters import Counters
 from cepkit.routes.detected import only_counts
 from cepkit.routes.several import Cluster, aggregate_cluster
-from cepkit.spark.aggregates.one_table import OneTable
 from cepkit.spark.aggregates.request import Request
 from cepkit.spark.aggregates.totals import Totals, as_promised
 from cepkit.spark.cells.dealing import Batches
 from cepkit.spark.passes.one_pass import Cell
+from cepkit.spark.passes.one_table import OneTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +149,10 @@ class TotalsSink:
 
 def _blocks_of(request: Request, cell: Cell) -> Callable[[], Iterator[tuple[Program, Block]]]:
     """Return what finds the matches that the rows of a cell, or its sums, are about."""
-    wanted = _wanted(request.emit, request.compiled.programs, cell)
+    owned = _wanted(request.emit, request.compiled.programs, cell)
 
     def blocks() -> Iterator[tuple[Program, Block]]:
-        for number, block in Detector(request.compiled).matches(cell.events, wanted):
+        for number, block in Detector(request.compiled).matches(cell.events, owned):
             yield request.compiled.programs[number], block
 
     return blocks

@@ -83,9 +83,9 @@ def _pack(
     table = sending.table(batches)
     sending.check_numbers(table)
     ts = sending.times(table)
-    kept, dropped = sending.wanted_rows(table, ts)
-    if kept is not None:
-        table, ts = table.filter(pa.array(kept)), ts[kept]
+    mask, dropped = sending.wanted_rows(table, ts)
+    if mask is not None:
+        table, ts = table.filter(pa.array(mask)), ts[mask]
     bucket: Integers | None = None
     clock, key = layout.cut.clock, layout.cut.key
     if layout.buckets > 1 and key is not None:
@@ -111,9 +111,9 @@ def _packed(table: pa.Table, cells: Integers) -> pa.RecordBatch:
     sink = pa.BufferOutputStream()
     ends = [0, *(np.flatnonzero(np.diff(cells)) + 1).tolist(), len(cells)]
     ends = sorted({*ends, *range(0, len(cells), _PIECE_ROWS)})
-    whole = table.combine_chunks().to_batches()
-    for begin, end in pairwise(ends) if whole else ():
-        sink.write(whole[0].slice(begin, end - begin).serialize())
+    batches = table.combine_chunks().to_batches()
+    for begin, end in pairwise(ends) if batches else ():
+        sink.write(batches[0].slice(begin, end - begin).serialize())
         numbers.append(int(cells[begin]))
         offsets.append(sink.tell())
     places = pa.py_buffer(np.array(offsets, dtype=np.int32))
@@ -130,10 +130,10 @@ def _slices(layout: Layout, readings: Integers) -> Iterator[tuple[Integers, Inte
     first = (since - layout.ahead) // layout.slice
     copies = (since + layout.halo) // layout.slice - first
     for further in range(int(copies.max(initial=0)) + 1):
-        wanted = copies >= further
+        holds_copy = copies >= further
         if layout.sample is not None:
-            wanted &= np.isin(first + further, layout.sample)
-        rows = None if wanted.all() else np.flatnonzero(wanted)
+            holds_copy &= np.isin(first + further, layout.sample)
+        rows = None if holds_copy.all() else np.flatnonzero(holds_copy)
         yield (first if rows is None else first[rows]) + further, rows
 
 

@@ -157,23 +157,25 @@ def choose_layout(extent: Extent | None, cut: Cut, *, cores: int, row_bytes: flo
     events = 0 if extent is None else extent.events
     usual = min(USUAL_EVENTS, most, max(LEAST_EVENTS, events // (8 * cores)))
     window, key = cut.window, cut.key
-    given = None
+    choice = None
     if window is not None:
         window = min(max(window, 0), _FAR)
         cut = replace(cut, window=window)
-        given = _given_length(window, cut)
-    if window is None or (key is not None and given is None and extent and extent.heaviest <= most):
+        choice = _given_length(window, cut)
+    if window is None or (
+        key is not None and choice is None and extent and extent.heaviest <= most
+    ):
         buckets = 1
         if key is not None:
             room = max(1, most - (extent.heaviest if extent else 0))
             buckets = max(2 * cores if extent is None else 1, *_shares(events, usual, room))
         return Layout(cut, buckets=buckets, cells=buckets)
     if extent is None:
-        assert given is not None
-        return Layout(cut, given, 0, 2 if key else 1, None)
+        assert choice is not None
+        return Layout(cut, choice, 0, 2 if key else 1, None)
     # By place, the slices of all keys are numbered alike: the heaviest key has all of them.
     sliced = replace(extent, events=extent.heaviest) if cut.clock == "place" else extent
-    length = _length(sliced, window, usual, most) if given is None else given
+    length = _length(sliced, window, usual, most) if choice is None else choice
     slices = (extent.last - extent.first) // length + 1
     buckets = max(1, *_shares(events // slices, most, most)) if key is not None else 1
     origin = max(-_FAR, min(extent.first, _FAR))

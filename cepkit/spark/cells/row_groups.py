@@ -83,23 +83,23 @@ def _needed(
     """Return the rows that a slice needs, and how many are no events."""
     table = sending.table([batch.select(sending.columns.names)])
     ts = sending.times(table)
-    kept, dropped = sending.wanted_rows(table, ts)
+    is_event, dropped = sending.wanted_rows(table, ts)
     owned = layout.owned(cell)
     if owned.since is not None and owned.until is not None:
         inside = (ts >= owned.since - layout.halo) & (ts < owned.until + layout.ahead)
         if not inside.all():
-            kept = inside if kept is None else kept & inside
+            is_event = inside if is_event is None else is_event & inside
     kind = table.schema.field(sending.schema.type).type
     if sending.types is not None and is_text(kind):
         names = pa.array(sorted(sending.types), kind)
-        named = pc.is_in(table.column(sending.schema.type), value_set=names)
-        mask = named if kept is None else pc.and_(named, pa.array(kept))
+        has_type = pc.is_in(table.column(sending.schema.type), value_set=names)
+        mask = has_type if is_event is None else pc.and_(has_type, pa.array(is_event))
         return table.filter(mask), dropped
-    return (table if kept is None else _filtered(table, kept)), dropped
+    return (table if is_event is None else _filtered(table, is_event)), dropped
 
 
-def _filtered(table: pa.Table, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Table:
-    rows = np.flatnonzero(kept)
+def _filtered(table: pa.Table, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Table:
+    rows = np.flatnonzero(mask)
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows):  # one stretch, as of sorted files
         return table.slice(int(rows[0]), len(rows))
-    return table.filter(pa.array(kept))
+    return table.filter(pa.array(mask))

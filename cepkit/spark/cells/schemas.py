@@ -31,13 +31,13 @@ def _nullable(value: Any) -> Any:
     return [_nullable(item) for item in value] if isinstance(value, list) else value
 
 
-def arrow_columns(frame: DataFrame, names: Sequence[str], wanted: Sequence[str]) -> pa.Schema:
+def arrow_columns(frame: DataFrame, names: Sequence[str], selected: Sequence[str]) -> pa.Schema:
     """Return what some columns of a Spark DataFrame are in Arrow, timestamps in UTC.
 
     Args:
         frame: The DataFrame.
         names: Its columns.
-        wanted: Those to take.
+        selected: Those to take.
 
     Raises:
         StreamError: Spark cannot hand a column to Python through Arrow.
@@ -47,7 +47,7 @@ def arrow_columns(frame: DataFrame, names: Sequence[str], wanted: Sequence[str])
     large = frame.sparkSession.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false")
     fields = []
     for name, column in zip(names, nullable(frame.schema).fields, strict=True):
-        if name not in wanted:
+        if name not in selected:
             continue
         try:
             one = to_arrow_schema(

@@ -181,12 +181,12 @@ def sending_for(
     names, schema = stream.column_names, stream.schema.without_arrival()
     stream.schema.check(names, attributes)
     types = [types_of(query) for query in queries]
-    named = [each for each in types if each is not None]
+    type_sets = [each for each in types if each is not None]
     return Sending(
         schema,
         arrow_columns(stream.source, names, schema.needed(names, attributes)),
         tuple(sorted(attributes)),
-        None if every_type or len(named) < len(types) else frozenset().union(*named),
+        None if every_type or len(type_sets) < len(types) else frozenset().union(*type_sets),
         functions_of(*queries),
         numbers,
         stream.schema.arrival,

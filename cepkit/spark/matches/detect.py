@@ -73,7 +73,7 @@ def detect(
     """
     frame = batch_frame(stream)
     compiled, known = compile_query(query, plan, sets), plan.statistics
-    scan = scan_for(stream, query, compiled, known, slice_seconds, slice_events)
+    scan = scan_for(stream, (query,), compiled, known, slice_seconds, slice_events)
     check_kinds(query, scan.sending.nothing.kinds)
     pass_ = start_pass(scan, route, dropped=None if known is None else known.dropped)
     if known is not None:
@@ -97,17 +97,17 @@ def detect(
 
 def scan_for(
     stream: Stream,
-    query: Query,
+    queries: tuple[Query, ...],
     compiled: CompiledQuery,
     statistics: Statistics | None = None,
     slice_seconds: float | None = None,
     slice_events: int | None = None,
 ) -> Scan:
-    """Return what is read of a stream for the matches of a query, and how it may be cut."""
+    """Return what is read of a stream for queries that are run as one, and how it may be cut."""
     numbers = numbers_for(compiled.programs, in_turn=compiled.in_turn)
-    sending = sending_for(stream, (query,), compiled.attributes, numbers=numbers)
+    sending = sending_for(stream, queries, compiled.attributes, numbers=numbers)
     cut = _cut(compiled, slice_seconds, slice_events)
-    return Scan(stream, (query,), sending, cut, statistics, query.partition_by)
+    return Scan(stream, queries, sending, cut, statistics, queries[0].partition_by)
 
 
 def _cut(compiled: CompiledQuery, slice_seconds: float | None, slice_events: int | None) -> Cut:

@@ -54,10 +54,10 @@ class SparkMatches(ResultFrame):
         variables: tuple[str, ...],
         limit: int | None,
     ) -> None:
-        wanted = rows if limit is None else rows.limit(limit)
+        limited = rows if limit is None else rows.limit(limit)
         order = "; ".join(map(str, plan.branches))
         title = f"Matches of {', '.join(variables)} by the plan {order}"
-        super().__init__(wanted, title=title, route=pass_.delivery.route, reports=pass_.reports)
+        super().__init__(limited, title=title, route=pass_.delivery.route, reports=pass_.reports)
         self.query = query
         self.plan = plan
         self.most = limit
@@ -101,8 +101,8 @@ class SparkMatches(ResultFrame):
 
     def count(self) -> int:
         """Return the number of matches; their rows are not made, unless the frame is cached."""
-        kept = self.storageLevel
-        if kept.useMemory or kept.useDisk:
+        level = self.storageLevel
+        if level.useMemory or level.useDisk:
             return super().count()
         matches = self._run()[0].matches
         return matches if self.most is None else min(matches, self.most)

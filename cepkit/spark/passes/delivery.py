@@ -108,10 +108,10 @@ def _files(scan: Scan) -> Delivery | None:
         known = extent_of_statistics(scan.statistics, scan.queries[0], None)
         return layout_of(scan, known or extent, replace(scan.cut, key=None))
 
-    chosen = parquet.choose(scan, layout_for)
-    if chosen is None:
+    choice = parquet.choose(scan, layout_for)
+    if choice is None:
         return None
-    layout, reads, text = chosen
+    layout, reads, text = choice
     sending, tasks = scan.sending, max(1, len(reads))
     return Delivery(
         scan.stream.source.sparkSession.range(0, tasks, 1, tasks),

@@ -66,15 +66,15 @@ def measured_extent(
         The extent, times good to a day (the span is better), and the rows that are no events.
     """
     source = StreamRows(stream)
-    wanted = source.is_event & source.may_have(types)
-    seconds = F.when(wanted, source.seconds)
+    is_relevant = source.is_event & source.may_have(types)
+    seconds = F.when(is_relevant, source.seconds)
     buckets = []
     if key is not None:
         buckets = [F.pmod(F.xxhash64(*map(source.column, key.columns)), F.lit(KEY_BUCKETS))]
     counted = (
         source.rows.groupBy(*buckets)
         .agg(
-            F.count_if(wanted).alias("events"),
+            F.count_if(is_relevant).alias("events"),
             F.min(seconds).alias("first"),
             F.max(seconds).alias("last"),
             F.count_if(source.no_time).alias("null_time"),

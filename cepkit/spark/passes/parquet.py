@@ -76,8 +76,8 @@ def scanned_files(frame: DataFrame) -> list[Path] | None:
         if kind in ("SubqueryAlias", "View"):
             node = node.child()
         elif kind == "Project":
-            chosen = node.projectList()
-            parts = [chosen.apply(i).getClass().getSimpleName() for i in range(chosen.size())]
+            columns = node.projectList()
+            parts = [columns.apply(i).getClass().getSimpleName() for i in range(columns.size())]
             if any(part != "AttributeReference" for part in parts):
                 return None
             node = node.child()
@@ -174,17 +174,17 @@ def _same_columns(file: pa.Schema, names: Sequence[str], columns: pa.Schema) -> 
     return all(_same(file.field(field.name).type, field.type) for field in columns)
 
 
-def _same(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    if pa.types.is_timestamp(stored) and pa.types.is_timestamp(wanted):
+def _same(stored: pa.DataType, expected: pa.DataType) -> bool:
+    if pa.types.is_timestamp(stored) and pa.types.is_timestamp(expected):
         # Of nanoseconds Spark keeps no more than microseconds, or makes whole numbers.
-        return stored.unit in ("us", "ms", "s") and (stored.tz is None) == (wanted.tz is None)
+        return stored.unit in ("us", "ms", "s") and (stored.tz is None) == (expected.tz is None)
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
-    if is_text(stored) and is_text(wanted):
+    if is_text(stored) and is_text(expected):
         return True
-    if pa.types.is_list(stored) and pa.types.is_list(wanted):
-        return _same(stored.value_type, wanted.value_type)
-    return bool(stored.equals(wanted))
+    if pa.types.is_list(stored) and pa.types.is_list(expected):
+        return _same(stored.value_type, expected.value_type)
+    return bool(stored.equals(expected))
 
 
 def _reads(groups: Sequence[RowGroup], layout: Layout) -> tuple[tuple[Read, ...], float] | None:

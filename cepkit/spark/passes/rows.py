@@ -20,7 +20,7 @@ from cepkit.errors import UnsupportedError
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.schema import UNITS, Schema
 from cepkit.stream.sessions import check_session
-from cepkit.stream.stream import Stream
+from cepkit.stream.stream import Stream, check_all_there
 from cepkit.stream.time_zones import instants, is_utc
 
 _NO_TIMES = ("", "NAT", "NAN", "NULL", "NONE", "NA", "N/A")
@@ -117,8 +117,7 @@ def batch_frame(stream: Stream) -> DataFrame:
             hint="use a classic session, or write the events to Parquet and pass the path",
         )
     check_session(frame)
-    if frame.isStreaming:
-        raise UnsupportedError("this release cannot detect over a streaming DataFrame yet")
+    check_all_there(stream)
     return frame
 
 
@@ -153,12 +152,12 @@ def key_value(column: Column, name: str, kind: t.DataType, schema: Schema) -> Co
             return column
 
 
-def _counted(column: Column, whole: bool, unit: str) -> Column:
+def _counted(column: Column, whole_numbers: bool, unit: str) -> Column:
     """Return a time that is a number in microseconds, rounded as it is when it is read."""
-    if whole and unit == "ns":
+    if whole_numbers and unit == "ns":
         column = column.cast("long")
         return F.call_function("div", column - F.pmod(column, F.lit(1000)), F.lit(1000))
-    if whole:
+    if whole_numbers:
         return column.cast("long") * UNITS[unit]
     column = F.nanvl(column.cast("double"), F.lit(None))
     return F.floor(column / 1000) if unit == "ns" else F.rint(column * UNITS[unit]).cast("long")
@@ -188,14 +187,14 @@ def has_type(column: Column, kind: t.DataType, names: frozenset[str] | None) -> 
     """
     if names is None:
         return None
-    wanted: list[Any] = sorted(names)
+    type_names: list[Any] = sorted(names)
     match kind:
         case t.StringType():
-            return column.isin(*wanted)
+            return column.isin(*type_names)
         case t.ByteType() | t.ShortType() | t.IntegerType() | t.LongType() | t.BooleanType():
-            return column.cast("string").isin(*wanted)
+            return column.cast("string").isin(*type_names)
         case t.FloatType() | t.DoubleType():
-            numbers = [number for number in map(_number, wanted) if not math.isnan(number)]
+            numbers = [number for number in map(_number, type_names) if not math.isnan(number)]
             return column.cast("double").isin(*numbers)
         case _:
             return None

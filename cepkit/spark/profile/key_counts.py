@@ -148,8 +148,8 @@ class _Counting:
         counted = rows.groupBy(
             F.col("one.family").alias("family"), F.col("one.key").alias("key")
         ).agg(*self._counts(places, has))
-        found: Sequence[Any] = counted.mapInArrow(_summing(places), _SUMS).collect()
-        return found
+        sums: Sequence[Any] = counted.mapInArrow(_summing(places), _SUMS).collect()
+        return sums
 
     def _has(self, variables: frozenset[str]) -> Column:
         types = types_of_variables(self.source.query, variables)
@@ -170,8 +170,8 @@ class _Counting:
 
     def _common(self, names: Sequence[str]) -> Kind:
         """Return as what attributes are compared that are compared with each other."""
-        found = {self.kinds[name] for name in names} - {"null"}
-        return "float" if len(found) != 1 else found.pop()
+        kinds = {self.kinds[name] for name in names} - {"null"}
+        return "float" if len(kinds) != 1 else kinds.pop()
 
     def _key(self, attributes: Sequence[str], kinds: Kinds) -> Column:
         return F.array(*map(self._text, attributes, kinds))
@@ -258,13 +258,13 @@ def _add_keys(
     present = _present(batch)
     for i, kinds in enumerate(places.kinds):
         numbers = _numbers(batch, f"events_{i}")
-        wanted = (numbers > 0) & (present | places.missing_agree[i])
-        numbers = numbers[wanted]
+        mask = (numbers > 0) & (present | places.missing_agree[i])
+        numbers = numbers[mask]
         _add(sums, "events", i, int(numbers.sum()))
         _add(sums, "distinct", i, len(numbers))
         if not len(numbers):
             continue
-        keys = batch.column("key").filter(pa.array(wanted))
+        keys = batch.column("key").filter(pa.array(mask))
         columns = [
             _values(pc.list_element(keys, j), kind, places.schema) for j, kind in enumerate(kinds)
         ]

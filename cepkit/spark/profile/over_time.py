@@ -24,8 +24,8 @@ def over_time(source: Source, counts: StreamCounts) -> OverTime | None:
     if counts.first is None or counts.last is None:
         return None
     buckets = Buckets.of(counts.first, counts.last, counts.events)
-    wanted = types_of(source.query)
-    names = sorted(name for name in counts.by_type if wanted is None or name in wanted)
+    needed_types = types_of(source.query)
+    names = sorted(name for name in counts.by_type if needed_types is None or name in needed_types)
     schema = source.schema
     places = {name: place for place, name in enumerate(names)}
 
@@ -46,10 +46,10 @@ def over_time(source: Source, counts: StreamCounts) -> OverTime | None:
             names=["type", "bucket", "events"],
         )
 
-    rows = source.rows.where(source.is_event & source.may_have(wanted))
+    rows = source.rows.where(source.is_event & source.may_have(needed_types))
     rows = rows.select(source.place(schema.time), source.place(schema.type))
-    found = rows.mapInArrow(counting, _COUNTED).groupBy("type", "bucket").agg(F.sum("events"))
+    totals = rows.mapInArrow(counting, _COUNTED).groupBy("type", "bucket").agg(F.sum("events"))
     by_bucket = np.zeros((len(names), buckets.number), dtype=np.int64)
-    for which, when, number in found.collect():
+    for which, when, number in totals.collect():
         by_bucket[which, when] = number
     return buckets.over_time(source.query, dict(zip(names, by_bucket, strict=True)))

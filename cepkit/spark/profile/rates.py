@@ -46,19 +46,19 @@ def sampled_rates(stream: Stream, frame: DataFrame) -> RatesOf:
         kinds, names = shared.kinds_of(sequences), stream.column_names
         read = {name for sequence in sequences for name in sequence.attributes}
         types = [kind.types for kind in kinds if kind.types is not None]
-        wanted = frozenset().union(*types) if len(types) == len(kinds) else None
+        all_types = frozenset().union(*types) if len(types) == len(kinds) else None
         size = rows_in_files(frame)
         if size is None:
-            size = measured_extent(stream, wanted, None)[0].events
+            size = measured_extent(stream, all_types, None)[0].events
         fraction = min(1.0, SAMPLE / max(1, size))
         schema = replace(stream.schema, arrival=None, columns=tuple(sorted(read)))
         needed = schema.needed(names, ())
         source = StreamRows(stream)
-        rows = source.rows.where(source.may_have(wanted)).select(*map(source.place, needed))
+        rows = source.rows.where(source.may_have(all_types)).select(*map(source.place, needed))
         rows = rows if fraction == 1 else rows.sample(fraction=fraction, seed=0)
         table = rows.toArrow().rename_columns(list(needed))
         local = Stream(table.cast(arrow_columns(frame, names, needed)), schema, needed)
-        found = shared.rates_of(sequences, local.columns(sorted(read)))
-        return replace(found, events={kind: n / fraction for kind, n in found.events.items()})
+        rates = shared.rates_of(sequences, local.columns(sorted(read)))
+        return replace(rates, events={kind: n / fraction for kind, n in rates.events.items()})
 
     return rates_of

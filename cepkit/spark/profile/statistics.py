@@ -83,9 +83,9 @@ def profile(
     """
     frame = batch_frame(stream)
     names = stream.column_names
-    wanted = (stream.schema.time, stream.schema.type, *sorted(attributes_read(query)))
-    stream.schema.check(names, wanted)
-    columns = arrow_columns(frame, names, wanted)
+    needed_columns = (stream.schema.time, stream.schema.type, *sorted(attributes_read(query)))
+    stream.schema.check(names, needed_columns)
+    columns = arrow_columns(frame, names, needed_columns)
     schema = stream.schema.without_output()
     nothing = event_columns(columns.empty_table(), schema, attributes_read(query))
     check_kinds(query, nothing.kinds)
@@ -127,23 +127,23 @@ class _Measuring:
         if not isinstance(window, TimeWindow):
             layout, slices = Layout(), 1
             if share < 1:
-                drawn = F.pmod(F.xxhash64(F.lit(self.seed), *rows.columns), F.lit(_SHARES))
-                rows = rows.where(drawn < int(share * _SHARES))
+                share_number = F.pmod(F.xxhash64(F.lit(self.seed), *rows.columns), F.lit(_SHARES))
+                rows = rows.where(share_number < int(share * _SHARES))
         else:
             layout, share = self._drawn(counts, relevant, min(window.microseconds, 2**60), share)
             slices = len(layout.sample or (0,))
             if layout.sample is not None:
                 rows = rows.where(self._near(layout))
-        kept = rows.select(*map(source.place, source.columns.names))
+        placed = rows.select(*map(source.place, source.columns.names))
         schema, functions = source.schema.without_output(), functions_of(source.query)
         read = attributes_read(source.query)
         sending = Sending(schema, source.columns, tuple(read), types, functions)
         tasks = max(1, min(slices, 4 * source.cores))
-        packed = dealt_out(kept, sending, layout, tasks)
+        packed = dealt_out(placed, sending, layout, tasks)
         sample = SAMPLE if slices == 1 else max(1000, 2 * SAMPLE // slices)
         work = _tallying(sending, layout, source.query, self.seed, sample)
-        found = packed.mapInArrow(work, _TALLIES).collect()
-        ordered = sorted(found, key=lambda row: (row.cell, sorted(row.variables)))
+        batches = packed.mapInArrow(work, _TALLIES).collect()
+        ordered = sorted(batches, key=lambda row: (row.cell, sorted(row.variables)))
         return [Tally(frozenset(row[1]), *row[2:]) for row in ordered], share < 1
 
     def _drawn(
@@ -156,13 +156,13 @@ class _Measuring:
         each = span / max(relevant, 1)
         length = max(4 * window, min(math.ceil(self.sample_events / _SLICES * each), span))
         there = -(-span // length)
-        wanted = max(1, min(there, round(share * there)))
-        if share >= 1 or wanted >= there:
+        size = max(1, min(there, round(share * there)))
+        if share >= 1 or size >= there:
             return Layout(Cut(window)), 1.0
         rng = np.random.default_rng(self.seed)
-        drawn = sorted(rng.choice(there, size=wanted, replace=False).tolist())
+        numbers = sorted(rng.choice(there, size=size, replace=False).tolist())
         cut = Cut(window, ahead=True)
-        return Layout(cut, length, counts.first, cells=wanted, sample=tuple(drawn)), wanted / there
+        return Layout(cut, length, counts.first, cells=size, sample=tuple(numbers)), size / there
 
     def _near(self, layout: Layout) -> Column:
         """Return whether a row may lie in a chosen slice: the workers look more closely."""
@@ -194,8 +194,8 @@ def _tallying(
             owned = None
             if own.since is not None and own.until is not None:
                 owned = (own.since, own.until - 1)
-            found = tally_slice(columns, query, seed=seed, sample=sample, owned=owned)
-            yield _as_batch(cell, found)
+            tallies = tally_slice(columns, query, seed=seed, sample=sample, owned=owned)
+            yield _as_batch(cell, tallies)
 
     return run
 

@@ -72,20 +72,22 @@ def count(source: Source, *, details: bool) -> FirstCounts:
     )
     codes, texts = type_codes(table.column("type"), schema.type)
     events = np.asarray(table.column("events"))
-    named = (codes >= 0) & (events > 0)
+    has_name = (codes >= 0) & (events > 0)
     of_type = np.zeros(len(texts), dtype=np.int64)
-    np.add.at(of_type, codes[named], events[named])
+    np.add.at(of_type, codes[has_name], events[has_name])
     counts = dict(zip(map(str, texts), of_type.tolist(), strict=True))
     values = table.column("type").to_pylist()
     written: dict[str, list[Any]] = {}
-    for code, value in dict(zip(codes[named].tolist(), _at(values, named), strict=True)).items():
+    for code, value in dict(
+        zip(codes[has_name].tolist(), _at(values, has_name), strict=True)
+    ).items():
         written.setdefault(str(texts[code]), []).append(value)
     dropped = Dropped(sum(table.column("null_time").to_pylist()), int(events[codes < 0].sum()))
-    first, last = _ends(source, table, named)
+    first, last = _ends(source, table, has_name)
     missing = {}
     for i, name in enumerate(read):
         types = types_of_variables(source.query, readers(source.query)[name])
-        fitting = named & np.array([types is None or texts[c] in types for c in codes], np.bool_)
+        fitting = has_name & np.array([types is None or texts[c] in types for c in codes], np.bool_)
         absent = int(np.asarray(table.column(f"missing{i}"))[fitting].sum())
         missing[name] = absent / max(1, int(events[fitting].sum()))
     stream_counts = StreamCounts(
@@ -119,16 +121,16 @@ def detailed(source: Source, first: FirstCounts, kinds: Mapping[str, Kind]) -> S
     return replace(counts, details=details)
 
 
-def _at(values: list[Any], named: Any) -> list[Any]:
-    return [value for value, wanted in zip(values, named.tolist(), strict=True) if wanted]
+def _at(values: list[Any], mask: Any) -> list[Any]:
+    return [value for value, is_set in zip(values, mask.tolist(), strict=True) if is_set]
 
 
-def _ends(source: Source, table: pa.Table, named: Any) -> tuple[int | None, int | None]:
+def _ends(source: Source, table: pa.Table, mask: Any) -> tuple[int | None, int | None]:
     """Return the first and the last time."""
     if isinstance(source.kind(source.schema.time), t.StringType):
         return _ends_of_texts(source)
-    wanted = table.filter(pa.array(named))
-    firsts, lasts = (source.microseconds(wanted.column(name)) for name in ("first", "last"))
+    events = table.filter(pa.array(mask))
+    firsts, lasts = (source.microseconds(events.column(name)) for name in ("first", "last"))
     return _ends_of(firsts)[0], _ends_of(lasts)[1]
 
 
@@ -144,8 +146,10 @@ def _ends_of_texts(source: Source) -> tuple[int | None, int | None]:
 
     def ends(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            found = _ends_of(microseconds(batch.column(0), schema.time, timezone=schema.timezone))
-            values = [pa.array([end], pa.int64()) for end in found]
+            first_and_last = _ends_of(
+                microseconds(batch.column(0), schema.time, timezone=schema.timezone)
+            )
+            values = [pa.array([end], pa.int64()) for end in first_and_last]
             yield pa.RecordBatch.from_arrays(values, names=["first", "last"])
 
     times = source.rows.where(source.is_event).select(source.place(schema.time))

@@ -46,11 +46,11 @@ def error_of(report: str) -> errors.CepkitError | None:
     Args:
         report: Spark's text: a Python traceback, perhaps followed by a Java one.
     """
-    found = _OURS.search(report)
-    kind = getattr(errors, found.group(1), None) if found else None
-    if found is None or not (isinstance(kind, type) and issubclass(kind, errors.CepkitError)):
+    match = _OURS.search(report)
+    kind = getattr(errors, match.group(1), None) if match else None
+    if match is None or not (isinstance(kind, type) and issubclass(kind, errors.CepkitError)):
         return None
-    text = _NEXT.split(found.group(2))[0].strip()
+    text = _NEXT.split(match.group(2))[0].strip()
     text, _, hint = text.partition("\nHint: ")
     text, _, expected = text.partition("\nExpected: ")
     error: errors.CepkitError = kind(text, expected=expected or None, hint=hint or None)

@@ -96,8 +96,8 @@ def parse_java_version(text: str) -> int | None:
     Returns:
         17 for "17.0.15", 8 for "1.8.0_372", 25 for "25-ea"; None where no version is stated.
     """
-    found = re.search(r'version "(?:1\.)?(\d+)', text)
-    return int(found.group(1)) if found else None
+    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    return int(match.group(1)) if match else None
 
 
 def _candidates() -> Iterator[tuple[Origin, Path]]:

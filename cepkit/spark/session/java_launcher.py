@@ -78,8 +78,8 @@ def spark_java_home(java: JavaHome) -> Iterator[Path]:
 
 def _places() -> list[Path]:
     """Return where the launcher may stand: many a folder for temporary files is no place to run."""
-    kept = user_folder("java")
-    own = [kept.path] if kept is not None and kept.refusal() is None else []
+    folder = user_folder("java")
+    own = [folder.path] if folder is not None and folder.refusal() is None else []
     return [Path(tempfile.gettempdir()), *own]
 
 
@@ -87,8 +87,8 @@ def _written(script: bytes, place: Path, opened: contextlib.ExitStack) -> Path |
     """Return a folder with the launcher, or None where that cannot be; `opened` removes it."""
     with contextlib.suppress(OSError):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        made = tempfile.TemporaryDirectory(prefix="cepkit-", dir=place)
-        folder = Path(opened.enter_context(made))
+        temporary = tempfile.TemporaryDirectory(prefix="cepkit-", dir=place)
+        folder = Path(opened.enter_context(temporary))
         program = folder / "bin" / "java"
         program.parent.mkdir()
         program.write_bytes(script)

@@ -92,6 +92,10 @@ def local_settings(cores: int, memory: str) -> dict[str, str]:
         # Spark's own default, INT96, loses the time zone: other readers see other times.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.python.daemon.module": "cepkit.spark.session.daemon",
+        # The state of streams on disk, and of each micro-batch only what has changed.
+        "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming"
+        ".state.RocksDBStateStoreProvider",
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     }
 
 

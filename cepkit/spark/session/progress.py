@@ -49,7 +49,7 @@ def run_with_progress(
     if context is None:
         return action()
     group = f"cepkit-{uuid.uuid4()}"
-    done = threading.Event()
+    finished = threading.Event()
     outcome: dict[str, Any] = {}
 
     def work() -> None:
@@ -59,18 +59,18 @@ def run_with_progress(
         except BaseException as error:  # noqa: BLE001 - it is raised again below, in the user's thread
             outcome["error"] = error
         finally:
-            done.set()
+            finished.set()
 
     InheritableThread(target=work, daemon=True).start()
     with ThreadPoolExecutor(1) as caller:
         try:
-            _watch(lambda: caller.submit(_tasks, context, group), done, description, progress)
+            _watch(lambda: caller.submit(_tasks, context, group), finished, description, progress)
         except KeyboardInterrupt:
             # Again and again, as the action may be about to start its next job.
             stop = time.monotonic() + _STOP_SECONDS
-            while not done.is_set() and time.monotonic() < stop:
+            while not finished.is_set() and time.monotonic() < stop:
                 caller.submit(context.cancelJobGroup, group).result()
-                done.wait(_LOOK_SECONDS)
+                finished.wait(_LOOK_SECONDS)
             raise
     if "error" in outcome:
         with plain_errors():

@@ -11,11 +11,12 @@ from cepkit.automata.events import Event
 from cepkit.automata.scalars import Layout
 from cepkit.automata.scalars import value as scalar
 from cepkit.pattern.conditions import Comparison, Literal
-from cepkit.pattern.durations import UNITS, in_microseconds
+from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.columns import value
 from cepkit.pattern.parser import parse_condition
 from cepkit.pattern.printer import expression_text
 from cepkit.stream.columns import MISSING_INTEGER, Column, Kind
+from cepkit.stream.durations import UNITS
 
 SECOND = 1_000_000
 NOW = 1_714_555_800 * SECOND

@@ -60,7 +60,7 @@ def start(w: Wiring, s: State, node: np.uintp, place: np.uintp, event: int) -> N
 
 @called
 def clear(kind: int, row: np.uintp, lo: np.uintp, hi: np.uintp, x: Wide, f: Floats) -> None:
-    """Write what there is of no match."""
+    """Set lanes to what they hold of no match."""
     if kind == FLOAT:
         for at in range(row + lo, row + hi):
             f[at] = 0.0

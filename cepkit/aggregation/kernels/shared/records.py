@@ -83,7 +83,7 @@ class Wiring(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is kept of a key.
+    """The counters, lanes and snapshots of the key under way.
 
     Rows of `room` places, one for each live START of a tree, lie one behind the other in flat
     arrays. Snapshots lie one behind the other too: where the counts of one begin, its slots follow.
@@ -121,7 +121,7 @@ class State(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What is written of some moments of each sequence, one sequence behind the other.
+    """The rows of the output of each sequence, one sequence behind the other.
 
     Attributes:
         at: int64[moments], of a trigger how many matches it completes; of an expiry its START.
@@ -138,7 +138,7 @@ class Rows(NamedTuple):
 
 
 class Before(NamedTuple):
-    """What snapshots have of a lane of the pieces before.
+    """A lane of the pieces before, as snapshots have it.
 
     Attributes:
         snaps: The snapshots.

@@ -48,7 +48,7 @@ def dot(rows: npt.NDArray[Any], row: np.uintp, lo: np.uintp, hi: np.uintp, befor
 
 @called
 def dot_reals(f: Floats, row: np.uintp, lo: np.uintp, hi: np.uintp, before: Before) -> float:
-    """As `dot`, of a float lane and the numbers of matches that snapshots have."""
+    """Return the dot product of a float lane and the numbers of matches that snapshots have."""
     snaps, wide, _, kept, mine, oldest = before
     result = 0.0
     for place in range(lo, hi):
@@ -119,7 +119,7 @@ def live_matches(w: Wiring, s: State, q: np.uintp) -> int:
 
 @called
 def write_lanes(
-    w: Wiring, s: State, to: Rows, q: np.uintp, node: int, event: int, found: int, moment: int,
+    w: Wiring, s: State, to: Rows, q: np.uintp, node: int, event: int, matches: int, moment: int,
     expiry: bool,
 ) -> None:  # fmt: skip
     """Write what the lanes of a sequence hold of its matches, or of those that an event completes.
@@ -131,7 +131,7 @@ def write_lanes(
         q: The sequence.
         node: How far the matches' last piece has come; -1: to its next START.
         event: The event that completes them; -1: they are complete.
-        found: How many there are.
+        matches: How many there are.
         moment: Which moment of the sequence it is.
         expiry: Whether it is a moment of expiry.
     """
@@ -160,7 +160,7 @@ def write_lanes(
             elif slot >= 0:
                 whole = dot(x, counted, lo, hi, reals_before)
             elif base < 0:
-                whole = reals[sources[source].values, event] * found if found != 0 else 0.0
+                whole = reals[sources[source].values, event] * matches if matches != 0 else 0.0
             elif link < 0:
                 whole = total(f, row + lo, row + hi)
             else:
@@ -173,7 +173,7 @@ def write_lanes(
             elif slot >= 0:
                 whole_number = dot(x, counted, lo, hi, before)
             elif base < 0:
-                whole_number = values[sources[source].values, event] * found
+                whole_number = values[sources[source].values, event] * matches
             elif link < 0:
                 whole_number = total(x, row + lo, row + hi)
             else:
@@ -184,7 +184,7 @@ def write_lanes(
             if slot >= 0 and node < 0:
                 least = saved_at(before, hi, NOBODY)
             elif slot < 0 and base < 0:
-                least = values[sources[source].values, event] if found != 0 else NOBODY
+                least = values[sources[source].values, event] if matches != 0 else NOBODY
             elif link < 0:
                 for place in range(row + lo, row + hi):
                     least = min(least, x[place])

@@ -81,17 +81,17 @@ def run(
             if connected and _any_start(steps, w, i, end) and not save_all(steps, w, s, i, end):
                 cursor[0], cursor[1] = key, i
                 return MORE_SNAPSHOTS
-            asked = 0
+            triggers = 0
             for op in range(i, end):
                 slot = uintp(slots[op])
                 node = uintp(kinds[slot].node)
                 if kinds[slot].absent:
                     _end(w, s, node)
                     continue
-                asked += _complete(steps, w, s, node, op, now, only_new, completed)
+                triggers += _complete(steps, w, s, node, op, now, only_new, completed)
                 _count(steps, w, s, node, op)
             # All events of this time are taken: what is live at its triggers.
-            if asked > 0:
+            if triggers > 0:
                 _write_live(steps, w, s, i, end, only_new, completed)
             i = end
         if expiries and keep >= 0 and stop > begin:
@@ -189,19 +189,19 @@ def _complete(
                 place += 1
             queries[q].oldest = place + trees[first].moved
         before = Before(s.snaps, s.wide, 0, s.kept, uintp(max(0, link)) * size, queries[q].oldest)
-        found = 1
+        matches = 1
         if above >= 0 and link < 0:
             base = uintp(above) * size
-            found = total(s.x, base + uintp(place), base + hi)
+            matches = total(s.x, base + uintp(place), base + hi)
         elif above >= 0:
-            found = dot(s.x, uintp(above) * size, lo, hi, before)
+            matches = dot(s.x, uintp(above) * size, lo, hi, before)
         elif link >= 0:
-            found = saved_at(before, hi, 0)
+            matches = saved_at(before, hi, 0)
         nth = queries[q].done
-        to.at[queries[q].triggers + nth] = found
+        to.at[queries[q].triggers + nth] = matches
         if only_new:
-            to.counts[queries[q].triggers + nth] = found
-            write_lanes(w, s, to, q, above, steps.rows[op], found, nth, False)
+            to.counts[queries[q].triggers + nth] = matches
+            write_lanes(w, s, to, q, above, steps.rows[op], matches, nth, False)
         queries[q].done += 1
         queries[q].waiting += 1
     return int(nodes[node + uintp(1)].ending - nodes[node].ending)

@@ -1,0 +1,241 @@
+"""Searches for shared plans side by side, with the two parts of what they gain told apart.
+
+    gain = cost of the text's plans / cost = reordering * sharing
+
+Reordering is what the same plans gain without sharing, each by itself; sharing is what equal nodes
+once add. It is bounded: what only one pattern has, its root most often, is paid in any case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Literal
+
+from cepkit.costs.contract import CostModel
+from cepkit.costs.work import WORK
+from cepkit.errors import LimitError, PlanError
+from cepkit.pattern.query import Query
+from cepkit.printing import Printed, html_output
+from cepkit.progress import Bar, Progress
+from cepkit.sharing.names import named
+from cepkit.sharing.parts import known_statistics
+from cepkit.sharing.plan_graph import Mode, PlanGraph, Prepared
+from cepkit.sharing.prices import number_of
+from cepkit.sharing.searches import SEARCHES, SharingObserved, SharingSearch
+from cepkit.sharing.searches.baselines import TEXT_ORDER
+from cepkit.sharing.start import alone
+from cepkit.sharing.workload import Workload
+from cepkit.statistics.model import Statistics
+from cepkit.statistics.tables import count_text, html_table, number, text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MODES: Mapping[str, tuple[Mode, ...]] = {
+    "prefix": ("order",),
+    "tree": ("tree",),
+    "auto": ("order", "tree"),
+}
+_GAINS = ("gain", "reordering", "sharing")
+_HEAD = ("search", "share", "cost", *_GAINS, "nodes", "shared", "planning ms")
+_COLUMNS = ("search", "share", "cost", "apart", "text", *_GAINS, "nodes", "shared", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSharing:
+    """The plans of one search, by their costs.
+
+    Attributes:
+        search: Its name.
+        share: "prefix" or "tree".
+        cost: Of all plans together.
+        apart: Of the same plans, each by itself.
+        text: Of the plans in the order of the text, each by itself.
+        nodes: How many nodes there are.
+        shared: How many of them several plans use.
+        seconds: How long it searched.
+        observed: Where the search stood while it went on.
+    """
+
+    search: str
+    share: Literal["prefix", "tree"]
+    cost: float
+    apart: float
+    text: float
+    nodes: int
+    shared: int
+    seconds: float
+    observed: tuple[SharingObserved, ...] = ()
+
+    @property
+    def gain(self) -> float:
+        """How many times cheaper than the plans of the text."""
+        return _times(self.text, self.cost)
+
+    @property
+    def reordering(self) -> float:
+        """The part of the gain that is due to the plans themselves."""
+        return _times(self.text, self.apart)
+
+    @property
+    def sharing(self) -> float:
+        """The part of the gain that is due to equal nodes being there once."""
+        return _times(self.apart, self.cost)
+
+
+def _times(before: float, after: float) -> float:
+    if after:
+        return before / after
+    return math.inf if before else 1.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SharingComparison(Printed):
+    """Searches for plans of several patterns, side by side.
+
+    Attributes:
+        names: Of the patterns.
+        rows: One for each search and kind of plan.
+        cost_model: The name of what was planned by.
+        refused: The searches that found nothing, and why.
+    """
+
+    names: tuple[str, ...]
+    rows: tuple[ComparedSharing, ...]
+    cost_model: str
+    refused: tuple[tuple[str, str], ...] = ()
+
+    def row(self, search: str, share: str = "prefix") -> ComparedSharing:
+        """Return one row.
+
+        Raises:
+            PlanError: The comparison has no such search.
+        """
+        for row in self.rows:
+            if (row.search, row.share) == (search, share):
+                return row
+        names = sorted({row.search for row in self.rows})
+        raise PlanError.unknown(f"no row of '{search}' with share='{share}'", search, names)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row for each search.
+
+        Columns: search, share, cost, apart, text, gain, reordering, sharing, nodes, shared, and
+        seconds.
+        """
+        import pandas as pd
+
+        rows = [tuple(getattr(row, name) for name in _COLUMNS) for row in self.rows]
+        return pd.DataFrame.from_records(rows, columns=_COLUMNS)
+
+    def _cells(self, row: ComparedSharing) -> tuple[str, ...]:
+        return (
+            row.search,
+            row.share,
+            number(row.cost),
+            *(f"{number(float(f'{getattr(row, name):.4g}'))}x" for name in _GAINS),
+            f"{row.nodes:,}",
+            f"{row.shared:,}",
+            number(float(f"{1000 * row.seconds:.3g}")),
+        )
+
+    def _remarks(self) -> tuple[str, ...]:
+        patterns = count_text(len(self.names), "pattern")
+        return (
+            f"{patterns}; cost: {self.cost_model}",
+            "gain: over the order of the text without sharing; it is reordering times sharing",
+            *(f"{name}: {why}" for name, why in self.refused),
+        )
+
+    def __str__(self) -> str:
+        first, *rest = self._remarks()
+        return "\n".join((first, text_table(_HEAD, map(self._cells, self.rows), left=2), *rest))
+
+    def _repr_html_(self) -> str:
+        caption = "; ".join(self._remarks())
+        return html_output(html_table(_HEAD, map(self._cells, self.rows), caption, left=2))
+
+
+def compare_shared_plans(
+    queries: Sequence[Query] | Mapping[str, Query],
+    statistics: Statistics,
+    searches: Sequence[str | SharingSearch] | None = None,
+    share: Literal["auto", "prefix", "tree"] = "auto",
+    cost: CostModel = WORK,
+    *,
+    progress: Progress = False,
+) -> SharingComparison:
+    """Return what several searches find.
+
+    The user may interrupt: then the comparison has the rows until then.
+
+    Args:
+        queries: The queries, by name or with their numbers as names.
+        statistics: What is known of the stream, of all of them.
+        searches: Names of the shelf, or searches with settings of their own; None for all.
+        share: "prefix" for orders, "tree" for trees, "auto" for both.
+        cost: The cost model.
+        progress: Whether to show a bar: see `cepkit.progress`.
+
+    Raises:
+        PatternError: There is no query.
+        PlanError: No search is given, or there is none of a given name.
+        StatisticsError: The statistics lack an event or a condition of a query.
+        LimitError: Every one of the searches refused.
+    """
+    if share not in _MODES:
+        raise PlanError.unknown(f"share='{share}'", share, _MODES)
+    picked = [*map(SEARCHES.pick, SEARCHES if searches is None else searches)]
+    if not picked:
+        raise PlanError("no search to compare", expected=f"some of {', '.join(SEARCHES)}")
+    names, listed = named(queries)
+    workload = Workload.of(listed, known_statistics(listed, statistics))
+    rows: list[ComparedSharing] = []
+    refused: dict[str, LimitError] = {}
+    tasks = [(mode, search) for mode in _MODES[share] for search in picked]
+    with Bar(len(tasks), progress) as bar:
+        for mode, search in tasks:
+            bar.begin(search.name)
+            try:
+                rows.append(_compared(workload, cost, mode, search))
+            except LimitError as reason:
+                refused[search.name] = reason
+            except KeyboardInterrupt:
+                if not rows:
+                    raise
+                refused[search.name] = LimitError("interrupted, as are those after it")
+                break
+    if not rows:
+        raise next(iter(refused.values()))
+    reasons = tuple((name, reason.found) for name, reason in refused.items())
+    return SharingComparison(names, tuple(rows), cost.name, reasons)
+
+
+def _compared(
+    workload: Workload, cost: CostModel, mode: Mode, search: SharingSearch
+) -> ComparedSharing:
+    prepared = Prepared(workload, cost, mode)  # each its own, so that none plans for the next
+    observed: list[SharingObserved] = []
+    begin = perf_counter()
+    choices = search.search(prepared, observed.append)
+    seconds = perf_counter() - begin
+    graph = PlanGraph(prepared, choices)
+    apart = PlanGraph(
+        prepared,
+        {s.number: replace(choices[s.number], pool=alone(s)) for s in workload.sharers},
+    )
+    text = PlanGraph(prepared, TEXT_ORDER.search(prepared))
+    return ComparedSharing(
+        search.name,
+        "prefix" if mode == "order" else "tree",
+        number_of(graph.cost),
+        number_of(apart.cost),
+        number_of(text.cost),
+        len(graph.held),
+        sum(held.windows.total() > 1 for held in graph.held.values()),
+        seconds,
+        tuple(observed),
+    )

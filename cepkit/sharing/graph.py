@@ -1,0 +1,232 @@
+"""The multi-pattern graph: which patterns have which maximal sub-patterns in common, as a value.
+
+It is kept as two tables: from maximal sub-patterns to patterns, and from patterns to theirs;
+smaller sub-patterns follow from them. Two patterns are compared by their branches. O(n^2)
+comparisons for n patterns; one more or less needs n. Source: MULTI, section on the multi-pattern
+graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+
+from cepkit.errors import PlanError
+from cepkit.pattern.builder import as_query
+from cepkit.pattern.query import Query
+from cepkit.printing import Printed, cut, html_output
+from cepkit.sharing.common import maximal_common
+from cepkit.sharing.names import free_name, named
+from cepkit.sharing.texts import sub_pattern_text
+from cepkit.sharing.workload import Form, Places, Sharer, Workload
+from cepkit.statistics.tables import count_text, html_table, text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_HEAD = ("patterns", "variables", "common sub-pattern", "of")
+_MOST_ROWS = 20
+_WIDEST = 60
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CommonPattern:
+    """A sub-pattern that several patterns have, and that no larger one of two of them contains.
+
+    Attributes:
+        text: What it says, events called by their types.
+        size: The number of its variables.
+    """
+
+    text: str
+    size: int
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PatternGraph(Printed):
+    """What several patterns have in common.
+
+    Attributes:
+        names: Of the patterns.
+        queries: The patterns.
+        edges: For two patterns that have something in common, by their names in order, all maximal
+            sub-patterns that they have.
+    """
+
+    names: tuple[str, ...]
+    queries: tuple[Query, ...]
+    edges: Mapping[tuple[str, str], tuple[CommonPattern, ...]] = field(hash=False)
+
+    @property
+    def holders(self) -> dict[CommonPattern, tuple[str, ...]]:
+        """For each maximal sub-pattern the patterns that have it; what may save most first."""
+        holders: dict[CommonPattern, dict[str, None]] = {}
+        for pair, commons in self.edges.items():
+            for common in commons:
+                holders.setdefault(common, {}).update(dict.fromkeys(pair))
+        rank = {name: i for i, name in enumerate(self.names)}
+        items = [(common, sorted(names, key=rank.__getitem__)) for common, names in holders.items()]
+        items.sort(key=lambda item: (-len(item[1]) * (item[0].size - 1), item[0].text))
+        return {common: tuple(names) for common, names in items}
+
+    def common(self, name: str) -> tuple[CommonPattern, ...]:
+        """Return the maximal sub-patterns that a pattern has in common with others.
+
+        Raises:
+            PlanError: There is none of that name.
+        """
+        self._number(name)
+        return tuple(common for common, names in self.holders.items() if name in names)
+
+    @property
+    def components(self) -> tuple[tuple[str, ...], ...]:
+        """The patterns in groups that have nothing in common with each other, largest first."""
+        graph: nx.Graph[str] = nx.Graph()
+        graph.add_nodes_from(self.names)
+        graph.add_edges_from(self.edges)
+        rank = {name: i for i, name in enumerate(self.names)}
+        groups = [sorted(group, key=rank.__getitem__) for group in nx.connected_components(graph)]
+        return tuple(map(tuple, sorted(groups, key=lambda g: (-len(g), rank[g[0]]))))
+
+    def add(self, pattern: str | Query | Any, name: str | None = None) -> PatternGraph:
+        """Return the graph with one more pattern; only this one is compared with the others.
+
+        Args:
+            pattern: The query, its text, or what the builder makes.
+            name: Of the pattern; None for a number that is free.
+
+        Raises:
+            PatternError: It is no pattern.
+            PlanError: There is a pattern of that name.
+        """
+        taken = free_name(self.names, name)
+        queries = (*self.queries, as_query(pattern))
+        names = (*self.names, taken)
+        new = len(self.queries)
+        found = _edges(names, queries, ((number, new) for number in range(new)))
+        return PatternGraph(names, queries, {**self.edges, **found})
+
+    def remove(self, name: str) -> PatternGraph:
+        """Return the graph without one pattern; nothing is compared anew.
+
+        Raises:
+            PlanError: There is none of that name.
+        """
+        number = self._number(name)
+        return PatternGraph(
+            self.names[:number] + self.names[number + 1 :],
+            self.queries[:number] + self.queries[number + 1 :],
+            {pair: common for pair, common in self.edges.items() if name not in pair},
+        )
+
+    def _number(self, name: str) -> int:
+        if name not in self.names:
+            raise PlanError.unknown(f"there is no pattern '{name}'", name, self.names)
+        return self.names.index(name)
+
+    def to_networkx(self) -> nx.Graph[Any]:
+        """Return the graph with vertices for patterns and for maximal sub-patterns.
+
+        Vertices are ("pattern", name) and ("common", text), with the attributes `kind`, `label` and
+        for sub-patterns `size`; an edge says that a pattern has a sub-pattern.
+        """
+        graph: nx.Graph[Any] = nx.Graph()
+        for name in self.names:
+            graph.add_node(("pattern", name), kind="pattern", label=name)
+        for common, names in self.holders.items():
+            vertex = ("common", common.text)
+            graph.add_node(vertex, kind="common", label=common.text, size=common.size)
+            graph.add_edges_from((("pattern", name), vertex) for name in names)
+        return graph
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row for each maximal sub-pattern: sub_pattern, variables, patterns."""
+        import pandas as pd
+
+        rows = [(common.text, common.size, list(names)) for common, names in self.holders.items()]
+        return pd.DataFrame.from_records(rows, columns=["sub_pattern", "variables", "patterns"])
+
+    def _title(self) -> str:
+        patterns = count_text(len(self.names), "pattern")
+        groups = count_text(len(self.components), "connected group")
+        pairs = len(self.names) * (len(self.names) - 1) // 2
+        shared = f"{len(self.edges):,} of {count_text(pairs, 'pair')} have something in common"
+        return f"{patterns} in {groups}; {shared}"
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                f"{len(names)}",
+                f"{common.size}",
+                cut(common.text, _WIDEST),
+                cut(", ".join(names), 40),
+            )
+            for common, names in self.holders.items()
+        ]
+
+    def __str__(self) -> str:
+        cells = self._cells()
+        lines = [self._title()]
+        if cells:
+            lines.append(text_table(_HEAD, cells[:_MOST_ROWS], left=4))
+        if len(cells) > _MOST_ROWS:
+            lines.append(f"and {len(cells) - _MOST_ROWS:,} more sub-patterns")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return html_output(html_table(_HEAD, self._cells(), self._title(), left=4))
+
+
+def pattern_graph(queries: Sequence[Query] | Mapping[str, Query]) -> PatternGraph:
+    """Return what several queries have in common.
+
+    Args:
+        queries: The queries, by name or with their numbers as names.
+
+    Raises:
+        PatternError: There is no query.
+    """
+    names, listed = named(queries)
+    return PatternGraph(names, listed, _edges(names, listed, combinations(range(len(listed)), 2)))
+
+
+def _edges(
+    names: Sequence[str], queries: Sequence[Query], pairs: Iterable[tuple[int, int]]
+) -> dict[tuple[str, str], tuple[CommonPattern, ...]]:
+    """Return what pairs of queries, given by their numbers, have in common."""
+    workload = Workload.of(queries)
+    branches: dict[int, list[Sharer]] = {}
+    for sharer in workload.sharers:
+        if sharer.said.shares:
+            branches.setdefault(sharer.query, []).append(sharer)
+    edges = {}
+    for i, j in pairs:
+        found: dict[Form, tuple[Sharer, Places]] = {}
+        for one in branches.get(i, ()):
+            for other in branches.get(j, ()):
+                for form, (places, _) in maximal_common(one, other).items():
+                    found.setdefault(form, (one, places))
+        commons = [
+            CommonPattern(sub_pattern_text(sharer, places), len(places))
+            for form, (sharer, places) in found.items()
+            if not any(_contains(larger, form) for larger in found.values())
+        ]
+        if commons:
+            ordered = sorted(commons, key=lambda c: (-c.size, c.text))
+            edges[names[i], names[j]] = tuple(ordered)
+    return edges
+
+
+def _contains(larger: tuple[Sharer, Places], form: Form) -> bool:
+    """Return whether a sub-pattern contains another one, which another two branches may have."""
+    sharer, places = larger
+    size = len(form[1])
+    parts = combinations(places, size) if size < len(places) else ()
+    return any(sharer.form(sum(1 << place for place in part))[0] == form for part in parts)

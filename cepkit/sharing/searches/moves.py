@@ -1,0 +1,84 @@
+"""Neighbours of plans: some branches that have a sub-pattern in common plan it alike.
+
+Neighbourhood `edge`: two branches with an edge of the multi-pattern graph, and one of the
+sub-patterns that they have in common; or none, and both go back to their own best plan - otherwise
+nothing would ever be unshared. `vertex(k)`: the same for up to k branches that have the
+sub-pattern. Trees keep their other shared subtrees, or not, at random. Source: MULTI, section on
+local search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from random import Random
+
+from cepkit.sharing.merging import occurrences_of, sub_plan, with_part
+from cepkit.sharing.plan_graph import COMMON, Changes, Choice, PlanGraph, Planned
+from cepkit.sharing.start import own_plans, pools_of
+from cepkit.sharing.workload import Form
+
+_NOTHING_SHARED = 0.1
+"""How often a neighbour shares nothing."""
+
+
+class Moves:
+    """Random neighbours of the plans of a graph.
+
+    Args:
+        graph: The plans, which change meanwhile.
+        most: How many branches a move is about at most.
+        seed: Of what is random.
+    """
+
+    def __init__(self, graph: PlanGraph, most: int, seed: int) -> None:
+        self.graph = graph
+        self.random = Random(seed)  # noqa: S311 - not for secrets
+        self._most = most
+        least = 1 if graph.prepared.mode == "order" else 2
+        self._holders = {
+            form: sorted({sharer.number for sharer, _ in holders})
+            for form, holders in graph.prepared.workload.holders.items()
+            if len(form[1]) >= least
+        }
+        common: dict[tuple[int, int], list[Form]] = {}
+        for form in sorted(self._holders):
+            for edge in combinations(self._holders[form], 2):
+                common.setdefault(edge, []).append(form)
+        self._common = common
+        self._own = own_plans(graph.prepared)
+        self._parts: dict[Form, Planned] = {}
+        self.edges = sorted(common)
+
+    def propose(self) -> Changes:
+        """Return a random neighbour: new plans of some branches, none where nothing changes."""
+        random = self.random
+        edge = random.choice(self.edges)
+        if random.random() < _NOTHING_SHARED:
+            return self._changed({number: self._own[number] for number in edge})
+        form = random.choice(self._common[edge])
+        chosen = [*edge]
+        if self._most > 2:
+            others = [number for number in self._holders[form] if number not in edge]
+            chosen += random.sample(others, min(self._most - 2, len(others)))
+        return self._changed(self._sharing(form, sorted(chosen)))
+
+    def _sharing(self, form: Form, numbers: Sequence[int]) -> Changes:
+        prepared = self.graph.prepared
+        sharers = [prepared.workload.sharers[number] for number in numbers]
+        if form not in self._parts:
+            holders = prepared.workload.holders[form]
+            self._parts[form] = sub_plan(prepared, *max(holders, key=lambda h: h[0].window))
+        pools = {pools_of(prepared, sharer)[0] for sharer in sharers}
+        pool = pools.pop() if len(pools) == 1 else COMMON
+        changes = {}
+        for sharer in sharers:
+            keep = prepared.mode == "tree" and self.random.random() < 0.5
+            occurrences = occurrences_of(prepared, form, sharer)
+            plan = with_part(self.graph, sharer, occurrences, self._parts[form], keep=keep)
+            changes[sharer.number] = Choice(plan, pool)
+        return changes
+
+    def _changed(self, changes: Changes) -> Changes:
+        now = self.graph.choices
+        return {number: choice for number, choice in changes.items() if choice != now[number]}

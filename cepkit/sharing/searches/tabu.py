@@ -1,0 +1,81 @@
+"""Tabu search over shared plans: always the best of some neighbours that was not there lately.
+
+Of `width` random neighbours the cheapest that is none of the last `memory` states is taken, even if
+it costs more. Anytime, seeded. O(width * length) a step, and what the local planner takes.
+Source: MULTI.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cepkit.sharing.plan_graph import Changes, PlanGraph, Prepared
+from cepkit.sharing.searches.contract import Progressed, SharingObserver
+from cepkit.sharing.searches.moves import Moves
+from cepkit.sharing.start import own_plans
+
+
+@dataclass(frozen=True, slots=True)
+class Tabu:
+    """Tabu search.
+
+    Attributes:
+        most: How many branches a move is about at most: 2 is the neighbourhood `edge`, more
+        `vertex`. seed: Of what is random. steps: The most moves that are made. idle: How many in a
+        row may bring nothing better. seconds: The most time; None for no limit. With one, equal
+        seeds may give unequal plans. width: How many neighbours a move is chosen from. memory: How
+        many states are remembered.
+    """
+
+    most: int = 2
+    seed: int = 0
+    steps: int = 300
+    idle: int = 50
+    seconds: float | None = None
+    width: int = 100
+    memory: int = 10_000
+    name: str = "tabu"
+
+    def search(self, prepared: Prepared, observe: SharingObserver | None = None) -> Changes:
+        """Return the best plans seen (see `contract.SharingSearch`)."""
+        graph = PlanGraph(prepared, own_plans(prepared))
+        state = Progressed(graph, observe, self.seconds)
+        moves = Moves(graph, self.most, self.seed)
+        if not moves.edges:
+            return state.best
+        seen = {_state(graph): True}
+        better_at = 0
+        for step in range(1, self.steps + 1):
+            if state.out_of_time or step - better_at > self.idle:
+                break
+            changes = self._best_neighbour(graph, moves, seen, state)
+            if changes is None:
+                break
+            graph.swap(changes)
+            seen[_state(graph)] = True
+            if len(seen) > self.memory:
+                del seen[next(iter(seen))]
+            if state.offer():
+                better_at = step
+        state.report()
+        return state.best
+
+    def _best_neighbour(
+        self, graph: PlanGraph, moves: Moves, seen: dict[int, bool], state: Progressed
+    ) -> Changes | None:
+        best: Changes | None = None
+        least = 0
+        for _ in range(self.width):
+            if state.out_of_time and best is not None:
+                break
+            changes = moves.propose()
+            state.examined += 1
+            undo = graph.swap(changes)
+            if (best is None or graph.cost < least) and _state(graph) not in seen:
+                best, least = changes, graph.cost
+            graph.swap(undo)
+        return best
+
+
+def _state(graph: PlanGraph) -> int:
+    return hash(frozenset(graph.choices.items()))

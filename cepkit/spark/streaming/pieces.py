@@ -1,0 +1,149 @@
+"""Rows of a micro-batch as pieces: one Arrow message for each bucket of keys, many rows in one.
+
+Pieces are numbered, so that a bucket takes its events in the same order each time that a
+micro-batch is run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count, pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
+from cepkit.spark.cells.dealing import Batches
+from cepkit.spark.cells.keys import Key, key_hashes
+from cepkit.spark.cells.sending import Sending
+from cepkit.spark.streaming.bucket import batch_of
+from cepkit.stream.ingest import attribute
+
+PIECES = "bucket int, task int, number long, kind string, rows long, packed binary"
+_FIELDS = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("task", pa.int32()),
+        ("number", pa.int64()),
+        ("kind", pa.string()),
+        ("rows", pa.int64()),
+        ("packed", pa.binary()),
+    ]
+)
+AHEAD = "\0ahead"
+"""The column that says which rows lie too far ahead of the clock on the wall."""
+
+_FLUSH_ROWS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How rows are packed.
+
+    Attributes:
+        sending: Which columns they have.
+        buckets: Into how many.
+        key: What is hashed; None: there is one bucket.
+        marked: Whether the last column says what lies too far ahead.
+    """
+
+    sending: Sending
+    buckets: int
+    key: Key | None
+    marked: bool
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield pieces."""
+        context = TaskContext.get()
+        task = 0 if context is None else context.partitionId()
+        # One that is empty goes to the first bucket, which so looks at each micro-batch whether
+        # the checkpoint is of this query.
+        yield _piece(0, task, 0, ("events", 0, None))
+        number = count(1)
+        for table in self._tables(batches):
+            for bucket, *rest in self._packed(table):
+                yield _piece(bucket, task, next(number), rest)
+
+    def _tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        """Yield many rows at a time, by the names of their columns."""
+        held: list[pa.RecordBatch] = []
+        rows = 0
+        for batch in batches:
+            held.append(batch)
+            rows += batch.num_rows
+            if rows >= _FLUSH_ROWS:
+                yield self._named(held)
+                held, rows = [], 0
+        if rows:
+            yield self._named(held)
+
+    def _named(self, batches: list[pa.RecordBatch]) -> pa.Table:
+        fields = self.sending.fields
+        if self.marked:
+            fields = fields.append(pa.field(AHEAD, pa.bool_()))
+        table = pa.Table.from_batches([batch.rename_columns(fields.names) for batch in batches])
+        return table if table.schema.equals(fields) else table.cast(fields)
+
+    def _packed(self, table: pa.Table) -> Iterator[tuple[int, str, int, bytes | None]]:
+        """Yield bucket, kind, number of rows, and the rows; first what is no event."""
+        sending = self.sending
+        if self.marked:
+            ahead = pc.fill_null(table.column(AHEAD), False)
+            table = table.drop_columns([AHEAD])
+            if pc.any(ahead).as_py():
+                part = table.filter(ahead)
+                yield 0, "ahead", len(part), batch_of(part).serialize().to_pybytes()
+                table = table.filter(pc.invert(ahead))
+        kept, dropped = sending.wanted_rows(table, sending.times(table))
+        if dropped.null_time:
+            yield 0, "no-time", dropped.null_time, None
+        if dropped.null_type:
+            yield 0, "no-type", dropped.null_type, None
+        if kept is not None:
+            table = table.filter(pa.array(kept))
+        yield from self._dealt_out(table)
+
+    def _dealt_out(self, table: pa.Table) -> Iterator[tuple[int, str, int, bytes | None]]:
+        ends = [0, len(table)]
+        numbers = np.zeros(len(table), dtype=np.int64)
+        if self.key is not None and self.buckets > 1 and len(table):
+            columns = [attribute(table.column(n), n, self.sending.schema) for n in self.key.columns]
+            numbers = (key_hashes(columns) % np.uint64(self.buckets)).astype(np.int64)
+            order = np.argsort(numbers.astype(np.int16), kind="stable")
+            table, numbers = table.take(pa.array(order)), numbers[order]
+            ends = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(table)]
+        whole = batch_of(table)
+        for begin, end in pairwise(ends):
+            if end > begin:
+                piece = whole.slice(begin, end - begin).serialize().to_pybytes()
+                yield int(numbers[begin]), "events", end - begin, piece
+
+
+def _piece(bucket: int, task: int, number: int, rest: Iterable[object]) -> pa.RecordBatch:
+    values = (bucket, task, number, *rest)
+    arrays = [pa.array([v], f.type) for v, f in zip(values, _FIELDS, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_FIELDS)
+
+
+def read_pieces(pieces: Iterable[bytes], fields: pa.Schema) -> pa.Table:
+    """Return the rows of pieces, one after the other."""
+    batches = [pa.ipc.read_record_batch(pa.py_buffer(piece), fields) for piece in pieces]
+    return pa.Table.from_batches(batches, fields)
+
+
+def unpacking(
+    readers: Callable[[str], Callable[[pa.Buffer], pa.RecordBatch] | None],
+) -> Callable[[Batches], Batches]:
+    """Return what makes rows of pieces again; kinds without a reader are left out."""
+
+    def unpack(batches: Batches) -> Batches:
+        for batch in batches:
+            pieces = batch.column("packed")
+            for kind, piece in zip(batch.column("kind").to_pylist(), pieces, strict=True):
+                reader = readers(kind)
+                if reader is not None and piece.is_valid:
+                    yield reader(piece.as_buffer())
+
+    return unpack

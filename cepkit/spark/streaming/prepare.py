@@ -1,0 +1,118 @@
+"""A query made ready for a streaming DataFrame, or refused with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from pyspark.sql.classic.dataframe import DataFrame as Classic
+
+from cepkit.columnar.compile.program import Clock
+from cepkit.columnar.compile.query import CompiledQuery, compile_query
+from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
+from cepkit.errors import StreamError, UnsupportedError
+from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.nodes import bound_events_of
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import Plan
+from cepkit.spark.cells.keys import Key, common_key
+from cepkit.spark.cells.sending import numbers_for, sending_for
+from cepkit.spark.streaming.bucket import Bucket
+from cepkit.spark.streaming.searches import MatchSearch
+from cepkit.stream.sessions import check_session
+from cepkit.stream.stream import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A query made ready.
+
+    Attributes:
+        bucket: What is done with the events of a bucket.
+        key: What the events of a match agree on, by which they are dealt out to buckets.
+    """
+
+    bucket: Bucket
+    key: Key | None
+
+
+def check_live(stream: Stream) -> Classic:
+    """Return the streaming DataFrame of a stream.
+
+    Raises:
+        UnsupportedError: It is one of Spark Connect.
+        StreamError: It is none.
+        SessionError: Its session has been stopped.
+    """
+    frame = stream.source
+    if not isinstance(frame, Classic):
+        raise UnsupportedError(
+            "streams over Spark Connect are not supported: how far the watermark is cannot be"
+            " carried through the client's plans",
+            hint="run it in a classic session",
+        )
+    check_session(frame)
+    if stream.lateness is None:
+        raise StreamError("a stream that is not a streaming DataFrame")
+    return frame
+
+
+def prepare(
+    stream: Stream, query: Query, plan: Plan, sets: Literal["every", "maximal"] = "every"
+) -> Prepared:
+    """Return what is to be done in the buckets of a stream for the matches of a query.
+
+    Raises:
+        UnsupportedError: What must be remembered for the query has no bound, or no order.
+        PatternError: A condition compares what cannot be compared.
+    """
+    compiled = compile_query(query, plan, sets)
+    window = _window(query, compiled)
+    sending = sending_for(stream, (query,), compiled.attributes)
+    check_kinds(query, sending.nothing.kinds)
+    variables = tuple(event.variable for event in bound_events_of(query.structure))
+    search = MatchSearch.of(
+        compiled,
+        variables,
+        sending.schema.time,
+        sending.nothing.source.schema,
+        window=window,
+        ahead=looks_ahead(compiled.programs, "time"),
+    )
+    bucket = Bucket(sending, (search,), in_turn=compiled.in_turn)
+    return Prepared(bucket, common_key(compiled.programs))
+
+
+def _window(query: Query, compiled: CompiledQuery) -> int:
+    """Return the window in microseconds.
+
+    Raises:
+        UnsupportedError: There is none.
+    """
+    _check_counts(query, numbers_for(compiled.programs, in_turn=False))
+    clock, window = cutting_clock(compiled.programs)
+    if window is None or clock != "time":
+        raise UnsupportedError(
+            "a pattern without a window, over a streaming DataFrame: any event could be in a match"
+            " that is still to come, so all would have to be kept for ever",
+            hint="WITHIN 5 minutes, or whatever bounds a match",
+            span=None,
+        )
+    return window
+
+
+def _check_counts(query: Query, numbers: Collection[Clock]) -> None:
+    """Refuse what counts events in the order of their arrival.
+
+    Raises:
+        UnsupportedError: The query does.
+    """
+    if not numbers:
+        return
+    what = "contiguity" if "contiguity" in query.strategy else "a window in events"
+    raise UnsupportedError(
+        f"{what} over a streaming DataFrame: it counts events in the order of their arrival, and"
+        " the rows of a streaming DataFrame have none that two readings would agree on",
+        hint="WITHIN a duration, and STRATEGY skip-till-any-match or skip-till-next-match",
+    )

@@ -1,0 +1,120 @@
+"""What is looked for among the events of a bucket each time the watermark moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.columnar.detector import Detector
+from cepkit.columnar.results.output import Writer, output_schema
+from cepkit.columnar.slices.candidates import Owned
+from cepkit.stream.columns import EventColumns
+
+Taken = npt.NDArray[np.bool_]
+
+FAR = 2**60
+"""Some 36,000 years in microseconds; sums of a few of these are still int64."""
+
+
+class Search(Protocol):
+    """What is looked for."""
+
+    @property
+    def kind(self) -> str:
+        """What its rows are."""
+        ...
+
+    @property
+    def window(self) -> int:
+        """How much before its own stretch of time it must see, in microseconds."""
+        ...
+
+    @property
+    def ahead(self) -> int:
+        """How much after it."""
+        ...
+
+    @property
+    def rows(self) -> pa.Schema:
+        """The columns of its rows."""
+        ...
+
+    @property
+    def at_any_time(self) -> bool:
+        """Whether there may be rows where there is no event."""
+        ...
+
+    def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
+        """Return whether there may be rows in a stretch, by the times of the events."""
+
+    def batches(
+        self, events: EventColumns, owned: Owned, taken: Taken | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a stretch."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchSearch:
+    """The matches of a compiled query.
+
+    Attributes:
+        query: The query.
+        variables: All its variables in pattern order.
+        repeated: The Kleene variables among them.
+        time: The column of the event time.
+        rows: The columns of the matches.
+        window: As for any search.
+        ahead: As for any search.
+        kind: What the rows are.
+    """
+
+    query: CompiledQuery
+    variables: tuple[str, ...]
+    repeated: frozenset[str]
+    time: str
+    rows: pa.Schema
+    window: int
+    ahead: int
+    kind: str = "match"
+    at_any_time: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        query: CompiledQuery,
+        variables: tuple[str, ...],
+        time: str,
+        carried: pa.Schema,
+        *,
+        window: int,
+        ahead: bool,
+        kind: str = "match",
+    ) -> MatchSearch:
+        """Return a search of which the window and whether it looks ahead are known."""
+        repeated = frozenset(step.variable for p in query.programs for step in p.listed)
+        window = min(max(window, 0), FAR)
+        rows = output_schema(carried, variables, time, repeated)
+        return cls(query, variables, repeated, time, rows, window, window if ahead else 0, kind)
+
+    def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
+        """Return whether an event lies in the stretch: the last one of a match does."""
+        assert owned.until is not None
+        inside = ts < owned.until
+        if owned.since is not None:
+            inside &= ts >= owned.since
+        return bool(inside.any())
+
+    def batches(
+        self, events: EventColumns, owned: Owned, taken: Taken | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the matches whose last event lies in the stretch."""
+        writer = Writer(events, self.variables, self.time, self.repeated)
+        programs = self.query.programs
+        for branch, block in Detector(self.query).matches(events, owned, taken=taken):
+            yield from writer.batches(block, programs[branch].variables)

@@ -1,0 +1,102 @@
+"""How late, and how far ahead, the events of a streaming DataFrame may come."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pyarrow as pa
+
+from cepkit.errors import StreamError, nearest, shown
+from cepkit.stream.arrow import described
+from cepkit.stream.durations import NOT_UNITS, UNITS, duration_text, whole
+
+_WRITTEN = re.compile(r"\s*([0-9_]*\.?[0-9]+)\s*([^\W\d_]+)\s*")
+_MOST = 10 * 365 * UNITS["days"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """What is known of the order in which the events of a stream come, in microseconds.
+
+    Attributes:
+        late: By how much an event may be earlier than the latest that came before it.
+        ahead: By how much an event's time may lie ahead of the clock on the wall; None: by any.
+    """
+
+    late: int
+    ahead: int | None = None
+
+    def __str__(self) -> str:
+        text = f"events up to {duration_text(self.late)} late"
+        return text if self.ahead is None else f"{text}, {duration_text(self.ahead)} ahead"
+
+
+def check_lateness(
+    streaming: bool, lateness: str | timedelta | None, max_ahead: str | timedelta | None
+) -> Lateness | None:
+    """Return how late the events of a source may come; None where it is no streaming DataFrame.
+
+    Raises:
+        StreamError: It is one and nothing is said, or it is none; or no duration.
+    """
+    if not streaming:
+        for name, value in (("lateness", lateness), ("max_ahead", max_ahead)):
+            if value is not None:
+                raise StreamError(
+                    f"{name}={shown(value)} for events that are all there",
+                    hint=f"leave {name} out: it is for streaming DataFrames (spark.readStream)",
+                )
+        return None
+    if lateness is None:
+        raise StreamError(
+            "a streaming DataFrame, and no lateness: a match can be told only when no earlier"
+            " event can come any more",
+            expected="lateness=, by how much an event may be earlier than one that came before it",
+            hint="events(..., lateness='10 seconds'): matches are told so much later, and what"
+            " comes later still is left out and counted",
+        )
+    ahead = None if max_ahead is None else _microseconds("max_ahead", max_ahead)
+    return Lateness(_microseconds("lateness", lateness), ahead)
+
+
+def check_event_time(kind: pa.DataType, name: str) -> None:
+    """Check that the time column of a streaming DataFrame can carry Spark's watermark.
+
+    Raises:
+        StreamError: It holds no timestamps that know their zone.
+    """
+    if not (pa.types.is_timestamp(kind) and kind.tz is not None):
+        raise StreamError(
+            f"the time column '{name}' of a streaming DataFrame holds {described(kind)}",
+            expected="Spark's timestamps, as the watermark is made of them",
+            hint=f"sdf.withColumn('{name}', F.timestamp_seconds('{name}')) of numbers of seconds,"
+            f" F.to_timestamp('{name}') of texts and of times without a zone",
+        )
+
+
+def _microseconds(name: str, value: str | timedelta) -> int:
+    """Return a duration in microseconds, whole milliseconds as Spark counts them."""
+    if isinstance(value, timedelta):
+        length = value // timedelta(microseconds=1)
+    else:
+        length = _read(name, value)
+    if not 0 <= length <= _MOST:
+        raise StreamError(f"{name}={shown(value)}", expected="0 seconds to 3650 days")
+    return -(-length // 1_000) * 1_000
+
+
+def _read(name: str, text: str) -> int:
+    expected = "a number and a unit: '10 seconds', '500 ms', '2 hours'"
+    written = _WRITTEN.fullmatch(text)
+    if written is None:
+        raise StreamError(f"{name}={shown(text)}", expected=expected)
+    number, unit = written.groups()
+    if unit.casefold() not in UNITS:
+        hint = NOT_UNITS.get(unit.casefold()) or nearest(unit, UNITS)
+        raise StreamError(f"{name}={shown(text)}", expected=expected, hint=hint)
+    length = whole(number, UNITS[unit.casefold()])
+    if length is None:
+        raise StreamError(f"{name}={shown(text)}", expected="a whole number of microseconds")
+    return length

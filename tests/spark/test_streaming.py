@@ -1,0 +1,191 @@
+"""Over a streaming DataFrame come the matches of the batch, once each, however its events come."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cepkit as ck
+from cepkit.errors import StreamError, UnsupportedError
+from cepkit.spark.session.failures import error_of
+from tests.spark.live import (
+    PATTERNS,
+    SECOND,
+    START,
+    Live,
+    counts,
+    identities,
+    in_batch,
+    make_events,
+    sealed,
+    times,
+)
+
+
+@pytest.fixture
+def live(spark, tmp_path):
+    return Live(spark, tmp_path)
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_shuffled_files_give_the_matches_of_the_batch(live, name):
+    table = make_events(5_000)
+    live.put(table, 2_500)
+    text = PATTERNS[name]
+    progress = live.run(ck.detect(live.events(lateness="3 seconds"), text, buckets=_buckets(name)))
+    ahead = 2 if name == "NOT at the end" else 0
+    expected = in_batch(table, text, sealed(table, 3, ahead))
+    assert len(expected) > 20
+    assert identities(live.result()) == expected
+    assert counts(progress)["match"] == len(expected)
+
+
+def _buckets(name):
+    return None if name == "SEQ without a key" else 3
+
+
+def test_late_events_are_counted_and_the_matches_are_those_of_the_others(live):
+    table = make_events(6_000)
+    live.put(table, 2_000)
+    text = PATTERNS["SEQ"]
+    progress = live.run(ck.detect(live.events(lateness="1 second"), text))
+    late = np.zeros(len(table), bool)
+    for begin in range(2_000, 6_000, 2_000):
+        mark = sealed(table.slice(0, begin), 1)
+        late[begin : begin + 2_000] = times(table)[begin : begin + 2_000] <= mark
+    named = np.isin(table.column("type").to_pylist(), ["A", "B", "C"])
+    assert counts(progress)["late"] == (late & named).sum() > 100
+    others = table.filter(pa.array(~late))
+    assert identities(live.result()) == in_batch(others, text, sealed(table, 1))
+
+
+def test_time_goes_on_while_none_of_the_types_come(live):
+    live.put(_events((0, "A"), (1, "B"), (2, "C")))
+    for second in (10, 20):
+        live.put(_events((second, "X")))
+    live.run(ck.detect(live.events(lateness="1 second"), PATTERNS["SEQ"]))
+    assert identities(live.result()) == [(0, 1, 2)]
+
+
+def test_an_event_from_the_future_makes_no_other_late(live):
+    live.put(_events((0, "A"), (4_000_000_000, "A"), (4_000_000_000, "X")))
+    live.put(_events((1, "B"), (2, "C")))
+    live.put(_events((10, "X")))
+    matches = ck.detect(live.events(lateness="1 second", max_ahead="1 day"), PATTERNS["SEQ"])
+    progress = live.run(matches)
+    assert counts(progress)["ahead"] == 1
+    assert len(live.result()) == 1
+
+
+def test_rows_that_are_no_events_are_counted(live):
+    live.put(_events((0, "A"), (None, "A"), (None, "X"), (1, None), (1, "B"), (2, "C")))
+    live.put(_events((10, "X")))
+    progress = live.run(ck.detect(live.events(lateness="1 second"), PATTERNS["SEQ"]))
+    assert counts(progress) | {"no-time": 2, "no-type": 1, "match": 1} == counts(progress)
+
+
+def test_a_query_goes_on_from_its_checkpoint_under_another_plan(live):
+    table = make_events(4_000)
+    text = PATTERNS["SEQ"]
+    live.put(table.slice(0, 2_000))
+    live.run(ck.detect(live.events(lateness="3 seconds"), text, ["a", "b", "c"]))
+    live.put(table.slice(2_000))
+    live.run(ck.detect(live.events(lateness="3 seconds"), text, ["c", "b", "a"]))
+    assert identities(live.result()) == in_batch(table, text, sealed(table, 3))
+
+
+@pytest.mark.parametrize("change", ["pattern", "lateness", "buckets"])
+def test_a_checkpoint_of_another_query_is_refused(live, change):
+    live.put(_events((0, "A"), (1, "B")))
+    live.run(ck.detect(live.events(lateness="1 second"), PATTERNS["SEQ"]))
+    live.put(_events((9, "X")))
+    text = PATTERNS["AND" if change == "pattern" else "SEQ"]
+    lateness = "2 seconds" if change == "lateness" else "1 second"
+    other = ck.detect(
+        live.events(lateness=lateness), text, buckets=4 if change == "buckets" else None
+    )
+    with pytest.raises(Exception, match="the checkpoint belongs to another query") as raised:
+        live.run(other)
+    error = error_of(str(raised.value))
+    assert isinstance(error, StreamError)
+    assert change in error.found
+    assert change in str(error.expected)
+    assert "new checkpointLocation" in str(error.hint)
+
+
+def test_two_queries_in_one_session(live):
+    table = make_events(4_000)
+    live.put(table, 2_000)
+    stream = live.events(lateness="3 seconds")
+    started = []
+    for name in ("SEQ", "NOT in the middle"):
+        writer = ck.detect(stream, PATTERNS[name]).writeStream.format("parquet")
+        writer = writer.option("checkpointLocation", str(live.root / f"{name}-checkpoint"))
+        started.append(writer.trigger(availableNow=True).start(str(live.root / name)))
+    for query in started:
+        query.awaitTermination()
+    for name in ("SEQ", "NOT in the middle"):
+        expected = in_batch(table, PATTERNS[name], sealed(table, 3))
+        assert identities(live.result(name)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("PATTERN SEQ(A a, B b)", "kept for ever"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5 events", "a window in events"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5 s STRATEGY strict-contiguity", "contiguity"),
+    ],
+)
+def test_what_has_no_bound_or_no_order_is_refused_by_name(live, text, said):
+    live.put(_events((0, "A")))
+    with pytest.raises(UnsupportedError, match=said):
+        ck.detect(live.events(lateness="1 second"), text)
+
+
+def test_what_needs_all_events_is_refused_of_a_streaming_frame(live):
+    live.put(_events((0, "A")))
+    stream = live.events(lateness="1 second")
+    for ask in (
+        lambda: ck.profile(stream, PATTERNS["SEQ"]),
+        stream.head,
+        lambda: ck.detect(stream, PATTERNS["SEQ"], limit=3),
+        lambda: ck.detect(stream, PATTERNS["SEQ"], slice_seconds=3),
+        lambda: ck.detect(stream, PATTERNS["SEQ without a key"], buckets=2),
+    ):
+        with pytest.raises(UnsupportedError):
+            ask()
+
+
+def test_lateness_and_a_timestamp_are_asked_for(live, spark):
+    live.put(_events((0, "A")))
+    with pytest.raises(StreamError, match="no lateness") as error:
+        live.events()
+    assert "lateness='10 seconds'" in str(error.value)
+    with pytest.raises(StreamError, match="holds integers"):
+        live.events(time="id", lateness="1 second")
+    frame = spark.createDataFrame([(1, "A")], "ts long, type string")
+    with pytest.raises(StreamError, match="events that are all there"):
+        ck.events(frame, time="ts", type="type", unit="s", lateness="1 second")
+
+
+def test_a_match_says_when_it_will_be_told(live):
+    live.put(_events((0, "A")))
+    stream = live.events(lateness="1 second")
+    assert "told 1 second after" in repr(ck.detect(stream, PATTERNS["SEQ"]))
+    assert "1 second and 2 seconds after" in repr(ck.detect(stream, PATTERNS["NOT at the end"]))
+
+
+def _events(*rows):
+    """Return events of a second and a type, all of one key, with ascending prices."""
+    ts = [None if second is None else START + second * SECOND for second, _ in rows]
+    return pa.table(
+        {
+            "ts": pa.array(ts, pa.timestamp("us", tz="UTC")),
+            "type": pa.array([kind for _, kind in rows], pa.string()),
+            "key": pa.array([1] * len(rows), pa.int64()),
+            "price": pa.array([float(second or 0) for second, _ in rows]),
+            "id": pa.array([second if second is not None else -1 for second, _ in rows]),
+        }
+    )
