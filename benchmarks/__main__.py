@@ -12,6 +12,7 @@ NAMES = (
     "spark_batch",
     "spark_profile",
     "spark_aggregation",
+    "streaming",
     "intrusion",
     "stocks",
     "player",
@@ -20,6 +21,7 @@ NAMES = (
     "lazy_study",
     "aggregation",
     "aseq_study",
+    "adaptation",
 )
 
 

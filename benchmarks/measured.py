@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.stream import Stream
@@ -40,11 +41,27 @@ def least_seconds(work: Callable[[], object], runs: int) -> float:
     return least
 
 
-def run(stream: Stream, query: Query, plan: Plan, times: int = 5) -> Run:
-    """Count the matches of a query, several times."""
+def run(
+    stream: Stream,
+    query: Query,
+    plan: Plan,
+    times: int = 5,
+    plans: Callable[[], SlicePlans | None] = lambda: None,
+    slice_rows: int | None = None,
+) -> Run:
+    """Count the matches of a query, several times.
+
+    Args:
+        stream: A local one.
+        query: What is counted.
+        plan: The plan of the whole stream.
+        times: How often; the least time counts.
+        plans: Gives what plans slices, new for each time.
+        slice_rows: Events of a slice; None: chosen.
+    """
     seconds = math.inf
     for _ in range(times):
-        matches = Matches(stream, query, plan)
+        matches = Matches(stream, query, plan, plans=plans(), slice_rows=slice_rows)
         began = time.process_time()
         found = matches.count()
         seconds = min(seconds, time.process_time() - began)

@@ -153,20 +153,12 @@ class PlacedError(CepkitError):
 
     Args:
         found: What was found.
-        expected: What would have been right.
-        hint: What to do now.
         span: The place in the pattern's text.
+        **words: What was expected, and a hint.
     """
 
-    def __init__(
-        self,
-        found: str,
-        *,
-        expected: str | None = None,
-        hint: str | None = None,
-        span: Span | None = None,
-    ) -> None:
-        super().__init__(found, expected=expected, hint=hint)
+    def __init__(self, found: str, *, span: Span | None = None, **words: str | None) -> None:
+        super().__init__(found, **words)
         self.span = span
 
     @classmethod
@@ -176,12 +168,11 @@ class PlacedError(CepkitError):
         name: object,
         known: Iterable[str],
         *,
-        option: str = "",
-        beside: str = "",
         span: Span | None = None,
+        **words: str,
     ) -> Self:
-        """As `CepkitError.unknown`, with the place in the pattern's text."""
-        error = super().unknown(found, name, known, option=option, beside=beside)
+        """Return `CepkitError.unknown` with the place in the pattern's text."""
+        error = super().unknown(found, name, known, **words)
         error.span = span
         return error
 
@@ -229,20 +220,12 @@ class FileError(CepkitError, OSError):
 
     Args:
         found: What was found.
-        expected: What would have been right.
-        hint: What to do now.
         cause: What the system said, if it was asked; it has the error's `errno`.
+        **words: What was expected, and a hint.
     """
 
-    def __init__(
-        self,
-        found: str,
-        *,
-        expected: str | None = None,
-        hint: str | None = None,
-        cause: OSError | None = None,
-    ) -> None:
-        super().__init__(found, expected=expected, hint=hint)
+    def __init__(self, found: str, *, cause: OSError | None = None, **words: str | None) -> None:
+        super().__init__(found, **words)
         # What OSError has made of the three.
         self.errno = None if cause is None else cause.errno
         self.strerror = None if cause is None else cause.strerror

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from cepkit.adaptation.decisions import DECISIONS
 from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.cli.verbs import VERBS
 from cepkit.costs import COSTS
@@ -25,6 +26,7 @@ TABLES: Mapping[str, tuple[tuple[str, str], Mapping[str, str]]] = {
     "planners": (("planner", "what it does"), PLANNERS.help),
     "searches": (("search", "what it does"), SEARCHES.help),
     "costs": (("cost model", "what it counts"), COSTS.help),
+    "decisions": (("decision function", "what it does"), DECISIONS.help),
     "aggregates": (
         ("aggregate", "what it is of the values"),
         {name.upper(): line for name, line in AGGREGATES.help.items()},

@@ -13,6 +13,7 @@ from dataclasses import replace
 from cepkit.adaptation.loop import Adaptation, InForce
 from cepkit.adaptation.slices import slice_rates
 from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
+from cepkit.columnar.slices.cutting import ADAPTED_ROWS
 from cepkit.columnar.slices.plans import Branches, SlicePlan
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -40,9 +41,9 @@ class Causal:
         self._compiled: dict[Branches, CompiledQuery] = {}
         self._in_force: InForce | None = None
 
-    def wanted(self, _columns: EventColumns) -> bool:
-        """Return that slices are planned (see `SlicePlans`)."""
-        return True
+    def least_rows(self, _columns: EventColumns) -> int:
+        """Return how many events slices have at least (see `SlicePlans`)."""
+        return ADAPTED_ROWS
 
     def __call__(self, columns: EventColumns, first: int, end: int) -> SlicePlan:
         """Return the plan of the slice after those that were asked for (see `SlicePlans`)."""

@@ -12,7 +12,7 @@ from cepkit.adaptation.loop import Adaptation
 from cepkit.adaptation.slices import PerSlice
 from cepkit.columnar.compile.query import Sets
 from cepkit.columnar.slices.plans import SlicePlans
-from cepkit.errors import PlanError
+from cepkit.errors import PlanError, UnsupportedError
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -25,7 +25,12 @@ _BY_SLICES = ("slices", "auto")
 
 
 def slice_plans(
-    adapt: Adapt, query: Query, plan: Plan, sets: Sets, measure: Callable[[], Statistics]
+    adapt: Adapt,
+    query: Query,
+    plan: Plan,
+    sets: Sets,
+    measure: Callable[[], Statistics],
+    place: str = "local",
 ) -> SlicePlans | None:
     """Return what says under which plan each slice is run; None: all under one.
 
@@ -36,8 +41,10 @@ def slice_plans(
         plan: The plan of the whole stream.
         sets: Which sets of Kleene variables make matches.
         measure: Gives the statistics of the whole stream, where the plan has none.
+        place: Where it is run: see `Stream.place`.
 
     Raises:
+        UnsupportedError: What needs an order of slices, where there is none.
         PlanError: There is no such way.
     """
     adaptation = checked(adapt)
@@ -46,6 +53,12 @@ def slice_plans(
     if plan.statistics is None:
         plan = replace(plan, statistics=measure())
     if isinstance(adaptation, Adaptation):
+        if place == "spark":
+            raise UnsupportedError(
+                f"the decision function '{DECISIONS.pick(adaptation.decision).name}' on Spark:"
+                " it follows slices one after the other",
+                hint="adapt='slices' plans each slice by itself, in any order",
+            )
         return Causal(adaptation, query, plan, sets)
     return PerSlice(query, plan, sets, always=adaptation == "slices")
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
 
 from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
-from cepkit.columnar.slices.cutting import ADAPTED_ROWS, WINDOWS_PER_SLICE
+from cepkit.columnar.slices.cutting import ADAPTED_ROWS, SLICE_ROWS, WINDOWS_PER_SLICE
 from cepkit.columnar.slices.plans import Branches, SlicePlan
-from cepkit.costs.expectation import window_seconds
+from cepkit.costs.expectation import window_in
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
@@ -28,14 +29,17 @@ from cepkit.stream.columns import EventColumns
 
 _NEARLY = math.log(1.1)
 """A plan that costs no more than a tenth above the best is kept."""
-_STRETCHES, _LEAST_SLICES = 16, 4
-_PAYS = 1.5
-"""How many times more work one plan must promise than plans of slices: forecasts are rough."""
+_STRETCHES, _LEAST_SLICES, _SAMPLE = 12, 4, 1 << 16
+_DOUBT = 3.0
+"""How many times too small the forecast of a stream's candidates may be that drifts."""
+_PAYS = math.log(1.5)
+"""How much more work one plan must promise than plans of slices, where that is to be worth it:
+forecasts are rough."""
 _SLICE_COSTS = 500_000.0
 """What a slice costs beside its work, in candidates: a millisecond or so."""
 
 
-def slice_rates(query: Query, columns: EventColumns, first: int, end: int) -> Rates:
+def slice_rates(query: Query, columns: EventColumns, first: int, end: int, every: int = 1) -> Rates:
     """Return the rates of a slice.
 
     Of a type that does not come half an event is taken: it may yet come.
@@ -45,8 +49,9 @@ def slice_rates(query: Query, columns: EventColumns, first: int, end: int) -> Ra
         columns: The stream.
         first: The first row of the slice.
         end: The row after its last.
+        every: Count one event of so many.
     """
-    counts = np.bincount(columns.types[first:end], minlength=len(columns.type_names))
+    counts = np.bincount(columns.types[first:end:every], minlength=len(columns.type_names))
     by_type = dict(zip(columns.type_names, counts.tolist(), strict=True))
     span = (int(columns.ts[end - 1]) - int(columns.ts[first])) / 1e6 if end > first else 0.0
     rates = {}
@@ -54,7 +59,7 @@ def slice_rates(query: Query, columns: EventColumns, first: int, end: int) -> Ra
         types: Iterable[str] = by_type if event.types is None else event.types
         total = sum(by_type.get(name, 0) for name in types)
         # One moment has no rate; as if it were a second.
-        rates[event.variable] = max(total, 0.5) / (span or 1.0)
+        rates[event.variable] = max(total, 0.5) * every / (span or 1.0)
     return Rates(rates, end - first, span)
 
 
@@ -72,17 +77,26 @@ class PerSlice:
         self, query: Query, plan: Plan, sets: Sets = "every", *, always: bool = True
     ) -> None:
         assert plan.statistics is not None
-        self._query, self._sets, self._always = query, sets, always
-        self._statistics = plan.statistics
-        self._planners = tuple(
-            BranchPlanner(branch, branch_plan, plan.statistics)
-            for branch, branch_plan in zip(normal_form(query), plan.branches, strict=True)
-        )
+        self._query, self._plan, self._sets, self._always = query, plan, sets, always
         self._compiled: dict[Branches, CompiledQuery] = {}
         self._asked: dict[tuple[int, ...], SlicePlan] = {}
 
+    @cached_property
+    def _planners(self) -> tuple[BranchPlanner, ...]:
+        assert self._plan.statistics is not None
+        worth = _NEARLY if self._always else _PAYS
+        return tuple(
+            BranchPlanner(branch, branch_plan, self._plan.statistics, worth)
+            for branch, branch_plan in zip(
+                normal_form(self._query), self._plan.branches, strict=True
+            )
+        )
+
     def __call__(self, columns: EventColumns, first: int, end: int) -> SlicePlan:
         """Return the plan of a slice (see `SlicePlans`)."""
+        whole = first == 0 and end == len(columns)
+        if not self._always and (whole or end - first < ADAPTED_ROWS):
+            return SlicePlan(None, self._plan.branches, {})
         times = (int(columns.ts[first]), int(columns.ts[end - 1])) if end > first else ()
         asked = (first, end, *times)
         if asked not in self._asked:
@@ -91,31 +105,40 @@ class PerSlice:
             self._asked[asked] = SlicePlan(self._under(branches), branches, rates.of)
         return self._asked[asked]
 
-    def wanted(self, columns: EventColumns) -> bool:
-        """Return whether to plan slices: always, or where that promises much less work.
+    def least_rows(self, columns: EventColumns) -> int:
+        """Return how many events slices have at least: few where plans of slices promise much.
 
-        Then the plan for all is compared with the best plans of some long stretches of the stream.
+        Of some long stretches of the stream the plan for all is compared with the best plans.
         """
         if self._always:
-            return True
+            return ADAPTED_ROWS
         n = len(columns)
-        window = window_seconds(self._planners[0].branch, self._statistics)
-        span = max(self._statistics.span_seconds, window)
-        in_slice = max(ADAPTED_ROWS, WINDOWS_PER_SLICE * window * n / span)
-        if n < _LEAST_SLICES * in_slice:
-            return False
+        if n < _LEAST_SLICES * ADAPTED_ROWS:
+            return SLICE_ROWS
+        span = (int(columns.ts[-1]) - int(columns.ts[0])) / 1e6
+        window = window_in(normal_form(self._query)[0], span, n, 1.0)
+        in_slice = max(ADAPTED_ROWS, WINDOWS_PER_SLICE * window * n / max(span, window))
+        costs = _SLICE_COSTS * n / in_slice
+        forecast = self._plan.forecast
+        little = forecast is not None and _DOUBT * forecast.candidates < costs
+        if n < _LEAST_SLICES * in_slice or little:
+            return SLICE_ROWS
         ours = own = 0.0
         for i in range(_STRETCHES):
             part = columns, n * i // _STRETCHES, n * (i + 1) // _STRETCHES
-            rates = slice_rates(self._query, *part)
+            rates = slice_rates(self._query, *part, max(1, n // _SAMPLE))
             for planner in self._planners:
                 one, best = planner.compared(rates)
                 # What is expected of a window, as often as the stretch has windows.
                 ours += from_log(one) * rates.span_seconds / window
                 own += from_log(best) * rates.span_seconds / window
-        return ours > _PAYS * own and ours - own > _SLICE_COSTS * n / in_slice
+        pays = ours > math.exp(_PAYS) * own and ours - own > costs
+        return ADAPTED_ROWS if pays else SLICE_ROWS
 
-    def _under(self, branches: Branches) -> CompiledQuery:
+    def _under(self, branches: Branches) -> CompiledQuery | None:
+        """Return the query compiled under a plan, once; None for the plan of the whole stream."""
+        if branches == self._plan.branches:
+            return None
         if branches not in self._compiled:
             plan = Plan(branches, "slices")
             self._compiled[branches] = compile_query(self._query, plan, self._sets)
@@ -133,9 +156,13 @@ class BranchPlanner:
         branch: The branch; of one of very many variables all slices run the same plan.
         plan: Its plan for the whole stream.
         statistics: Those of the whole stream.
+        worth: How much a plan must cost above the best, as a logarithm, to be given up.
     """
 
-    def __init__(self, branch: Branch, plan: BranchPlan, statistics: Statistics) -> None:
+    def __init__(
+        self, branch: Branch, plan: BranchPlan, statistics: Statistics, worth: float
+    ) -> None:
+        self._worth = worth
         self.branch = branch
         self.known = [plan]
         self._order = OrderPlan(branch.variables)
@@ -155,10 +182,8 @@ class BranchPlanner:
             return self.known[0]
         costs = self._planner.under(rates)
         best = costs.best(self._order)
-        if best in self.known:
-            return best
         cheapest = min(self.known, key=costs.of)
-        if costs.of(cheapest) <= costs.of(best) + _NEARLY:
+        if costs.of(cheapest) <= costs.of(best) + self._worth:
             return cheapest
         self.known.append(best)
         return best

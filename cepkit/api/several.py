@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cepkit.api.arguments import Pattern, checked, measured_together
+from cepkit.api.arguments import Pattern, checked, measured, measured_together
 from cepkit.api.checks import named, telling
-from cepkit.errors import PlanError, UnsupportedError
+from cepkit.errors import PlanError
 from cepkit.pattern.checks import check_asks_for_matches
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
@@ -20,6 +21,7 @@ from cepkit.stream.stream import Stream
 if TYPE_CHECKING:
     from cepkit.columnar.compile.query import Sets
     from cepkit.columnar.results.several import SeveralMatches
+    from cepkit.spark.matches.several import SeveralSparkMatches
 
 
 def detect_several(
@@ -30,20 +32,27 @@ def detect_several(
     *,
     limit: int | None,
     sets: Sets,
-) -> SeveralMatches:
+    slice_seconds: float | None,
+    slice_events: int | None,
+) -> SeveralMatches | SeveralSparkMatches:
     """Return the matches of several patterns; see `detect`."""
     queries = detectable_queries(stream, patterns)
-    if stream.place == "spark":
-        raise UnsupportedError(
-            "several patterns over a Spark DataFrame",
-            hint="detect them one by one, or collect the stream",
-        )
     plans = _plans(stream, queries, plan, share)
     if isinstance(plans, SharedPlan):
         queries = dict(zip(plans.names, queries.values(), strict=True))
+    measure = partial(measured, stream, seed=0)
+    if stream.place == "spark":
+        from cepkit.spark.matches.several import SeveralSparkMatches
+
+        return SeveralSparkMatches(
+            stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none",
+            slice_seconds=slice_seconds, slice_events=slice_events,
+        )  # fmt: skip
     from cepkit.columnar.results.several import SeveralMatches
 
-    return SeveralMatches(stream, queries, plans, limit=limit, sets=sets, share=share != "none")
+    return SeveralMatches(
+        stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none"
+    )
 
 
 def detectable_queries(

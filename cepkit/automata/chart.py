@@ -11,15 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
-from cepkit.tracing.diagram import (
-    Diagram,
-    DiagramKind,
-    Edge,
-    EdgeKind,
-    Node,
-    NodeKind,
-    PlacedNode,
-)
+from cepkit.tracing.diagram import Diagram, DiagramKind, Edge, EdgeKind, Node, NodeKind, PlacedNode
 
 Places: TypeAlias = dict[int, tuple[float, float]]
 """For each node x and y."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +13,10 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.dataset as pa_dataset
 
+from cepkit import files
 from cepkit.cli.terminal import say
 from cepkit.columnar.results.output import to_parquet
 from cepkit.errors import UnsupportedError
-from cepkit.files import (
-    CSV,
-    HTML,
-    JSON,
-    PARQUET,
-    check_apart,
-    check_target,
-    whole_file,
-    whole_folder,
-    write_text,
-)
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
 from cepkit.statistics.tables import whole
@@ -44,29 +36,35 @@ def check_targets(arguments: argparse.Namespace) -> Path | None:
     """
     options: Any = {"overwrite": arguments.overwrite, "option": OPTION}
     if arguments.json not in (None, "-"):
-        check_target(arguments.json, JSON, **options)
+        files.check_target(arguments.json, files.JSON, **options)
     if getattr(arguments, "html", None):
-        check_target(arguments.html, HTML, **options)
+        files.check_target(arguments.html, files.HTML, **options)
     if not getattr(arguments, "out", None):
         return None
-    target = check_target(arguments.out, PARQUET, CSV, folders=True, **options)
-    check_apart(target, Path(arguments.events).expanduser())
+    target = files.check_target(arguments.out, files.PARQUET, files.CSV, folders=True, **options)
+    files.check_apart(target, Path(arguments.events).expanduser())
     return target
 
 
-def write_json(arguments: argparse.Namespace, text: str) -> None:
-    """Write a text that is JSON to the file of `--json`, or to stdout."""
+def write_json(arguments: argparse.Namespace, data: Any) -> None:
+    """Write an object, or a text that is JSON, to the file of `--json`, or to stdout."""
+    text = data
+    if not isinstance(data, str):
+        text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
     if arguments.json == "-":
         say(text)
     else:
-        write_text(arguments.json, f"{text}\n", JSON, overwrite=arguments.overwrite, option=OPTION)
+        overwrite = arguments.overwrite
+        files.write_text(
+            arguments.json, f"{text}\n", files.JSON, overwrite=overwrite, option=OPTION
+        )
 
 
 def write(rows: Any, target: Path, *, overwrite: bool) -> int:
     """Write all rows, some at a time.
 
     Args:
-        rows: What `detect` or `aggregate` returned, of batches, or a Spark DataFrame, of which a
+        rows: An Arrow table, what has batches of rows, or a Spark DataFrame, of which a
             folder is written without passing here.
         target: From `check_targets`.
         overwrite: Whether to replace what is there.
@@ -74,16 +72,18 @@ def write(rows: Any, target: Path, *, overwrite: bool) -> int:
     Returns:
         How many there are.
     """
-    is_csv = target.suffix.casefold() in CSV.endings
-    if not hasattr(rows, "batches"):
-        with whole_folder(target, overwrite=overwrite) as folder:
+    is_csv = target.suffix.casefold() in files.CSV.endings
+    is_table = isinstance(rows, pa.Table)
+    if not is_table and not hasattr(rows, "batches"):
+        with files.whole_folder(target, overwrite=overwrite) as folder:
             return _write_on_spark(rows, folder, is_csv=is_csv)
+    batches = rows.to_batches() if is_table else rows.batches()
     if is_csv:
         _check_flat(rows.schema)
-    with whole_file(target, overwrite=overwrite) as file:
+    with files.whole_file(target, overwrite=overwrite) as file:
         if is_csv:
-            return _write_csv(rows, file)
-        return to_parquet(rows.batches(), rows.schema, file)
+            return _write_csv(batches, rows.schema, file)
+        return to_parquet(batches, rows.schema, file)
 
 
 def _write_on_spark(rows: Any, folder: Path, *, is_csv: bool) -> int:
@@ -114,10 +114,10 @@ def _check_flat(schema: pa.Schema) -> None:
         )
 
 
-def _write_csv(rows: Any, file: Any) -> int:
+def _write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Any) -> int:
     written = 0
-    with pa_csv.CSVWriter(file, _flat_schema(rows.schema)) as writer:
-        for batch in rows.batches():
+    with pa_csv.CSVWriter(file, _flat_schema(schema)) as writer:
+        for batch in batches:
             writer.write_batch(_flat(batch))
             written += len(batch)
     return written

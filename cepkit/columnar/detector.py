@@ -31,7 +31,6 @@ from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.clocks import numbered, readings
 from cepkit.columnar.slices.counters import Counters, counters_for
 from cepkit.columnar.slices.cutting import (
-    ADAPTED_ROWS,
     SLICE_ROWS,
     cut,
     cutting_clock,
@@ -305,11 +304,12 @@ class Detector:
         work: SliceWork,
     ) -> Iterator[tuple[int, Block]]:
         """Yield the matches of a stream, or of a slice, each part of it under its own plan."""
-        for part in self._parts(columns, owned, ADAPTED_ROWS):
+        for part in self._parts(columns, owned, plans.least_rows(columns)):
             plan = plans(columns, part.first, part.end)
-            counters = work.of(plan)
+            query = plan.query or self.query
+            counters = work.of(plan.branches, query)
             candidates, partial_matches = total(counters)
-            for number, block in matches_of(plan.query, part.columns, part.owned, counters, choice):
+            for number, block in matches_of(query, part.columns, part.owned, counters, choice):
                 yield number, part.placed(block)
             now = total(counters)
             if part.first < part.end:

@@ -8,7 +8,7 @@ from cepkit.costs.contract import BranchCost, CostModel, query_cost
 from cepkit.costs.expectation import Expectation
 from cepkit.costs.latency import LATENCY, Latency, OutputProfile
 from cepkit.costs.partial_matches import PARTIAL_MATCHES, PartialMatches
-from cepkit.costs.steps import expected_candidates, expected_matches, expected_steps
+from cepkit.costs.steps import expected_steps
 from cepkit.costs.work import WORK, Work
 from cepkit.shelf import Shelf
 
@@ -25,8 +25,6 @@ __all__ = [
     "OutputProfile",
     "PartialMatches",
     "Work",
-    "expected_candidates",
-    "expected_matches",
     "expected_steps",
     "query_cost",
 ]

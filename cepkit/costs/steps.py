@@ -9,7 +9,7 @@ Source: expectation.py; that work is candidates and partial matches together is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cepkit.costs.expectation import Expectation
@@ -18,50 +18,6 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import from_log, log
 from cepkit.plan.nodes import BranchPlan, ExpectedStep, OrderPlan, TreePlan, Unit, work_of
 from cepkit.statistics.model import Statistics
-
-
-def expected_matches(
-    branch: Branch,
-    statistics: Statistics,
-    variables: Collection[str] | None = None,
-    duration: float | None = None,
-) -> float:
-    """Return how many combinations of events a stream is expected to hold.
-
-    Args:
-        branch: The branch whose window, order and conditions they satisfy.
-        statistics: The rates and selectivities.
-        variables: The variables bound; None for all: the matches before NOT is checked.
-        duration: The length of the stream in seconds; None for that of the statistics.
-    """
-    bound = frozenset(branch.variables if variables is None else variables)
-    if not bound:
-        return 1.0
-    return from_log(Expectation.of(branch, statistics).log_total(bound, duration))
-
-
-def expected_candidates(
-    branch: Branch,
-    statistics: Statistics,
-    order: Sequence[str],
-    duration: float | None = None,
-) -> tuple[float, ...]:
-    """Return for each step of an order how many candidates it is expected to look at.
-
-    A candidate is a partial match with an event of the next variable that passes the variable's
-    own conditions and lies in scope: inside the window, in order, in the partition, and with
-    equal attributes where an equality links the two, for then the engine looks it up. The other
-    conditions of the step are not yet applied. Where an equality stands beside other conditions
-    on the same pair and the statistics know no share of equal keys, the common selectivity of
-    all is taken, which is somewhat too small.
-
-    Args:
-        branch: The branch.
-        statistics: The rates and selectivities.
-        order: The positive variables in the order of the plan.
-        duration: The length of the stream in seconds; None for that of the statistics.
-    """
-    return tuple(s.candidates for s in expected_steps(branch, statistics, order, duration))
 
 
 def expected_steps(
@@ -74,6 +30,13 @@ def expected_steps(
 
     Kleene variables come last, wherever the plan has them: their sets are chosen when all
     single events are bound. The steps of a subtree come before the one that joins it.
+
+    A candidate is a partial match with an event of the next variable that passes the variable's
+    own conditions and lies in scope: inside the window, in order, in the partition, and with
+    equal attributes where an equality links the two, for then the engine looks it up. The other
+    conditions of the step are not yet applied. Where an equality stands beside other conditions
+    on the same pair and the statistics know no share of equal keys, the common selectivity of
+    all is taken, which is somewhat too small.
 
     Args:
         branch: The branch.

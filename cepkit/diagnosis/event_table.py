@@ -204,10 +204,7 @@ def scope(
 
 
 def pairs(
-    begin: Ints,
-    end: Ints,
-    groups: npt.NDArray[np.int64] | None = None,
-    most: int = BLOCK,
+    begin: Ints, end: Ints, groups: npt.NDArray[np.int64] | None = None, most: int = BLOCK
 ) -> Iterator[tuple[Ints, Ints]]:
     """Yield all pairs of a row and a number in its range, some at a time.
 

@@ -28,15 +28,7 @@ from cepkit.diagnosis.event_table import (
     spans,
     without_set_functions,
 )
-from cepkit.pattern.conditions import (
-    AllOf,
-    AnyOf,
-    Attribute,
-    Comparison,
-    Expression,
-    InList,
-    variables_of,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.evaluation.columns import Read, truth, value
 from cepkit.pattern.evaluation.operations import as_floats
 from cepkit.pattern.nodes import Event
@@ -87,15 +79,13 @@ class Measures:
     Args:
         table: The events.
         branch: The branch.
-        seed: Of the draws that say what is usual.
     """
 
-    def __init__(self, table: EventTable, branch: Branch, seed: int = 0) -> None:
+    def __init__(self, table: EventTable, branch: Branch) -> None:
         self.table = table
         self.branch = branch
-        self._seed = seed
-        self._rewritten: dict[Expression, Expression] = {}
-        self._scales: dict[Expression, float] = {}
+        self._rewritten: dict[c.Expression, c.Expression] = {}
+        self._scales: dict[c.Expression, float] = {}
         self._time_scale: float | None = None
 
     def of(self, requirement: req.Requirement, rows: Combinations, size: int) -> Violation:
@@ -117,7 +107,7 @@ class Measures:
                 return _violation(rows[first] == rows[second], 1.0)
             case req.SamePartition():
                 codes = [table.partition[events] for events in rows.values()]
-                return _violation(reduce(np.logical_or, [c != codes[0] for c in codes]), 1.0)
+                return _violation(reduce(np.logical_or, [code != codes[0] for code in codes]), 1.0)
             case req.Within() | req.SideBySide():
                 limit = self.limit(requirement, len(self.branch.positive))
                 beyond = spans(table.clock(limit.clock), rows) - limit.most
@@ -125,7 +115,7 @@ class Measures:
             case _:
                 raise AssertionError("not about the bound events alone")
 
-    def condition(self, condition: Expression, read: Read, size: int) -> Violation:
+    def condition(self, condition: c.Expression, read: Read, size: int) -> Violation:
         """Return how much a condition is violated by what `read` gives."""
         violation = self._condition(self.rewritten(condition), read, size)
         broken = np.broadcast_to(violation.broken, (size,))
@@ -162,13 +152,13 @@ class Measures:
                 self._time_scale = _spread(self.table.ts.astype(np.float64))
         return self._time_scale
 
-    def rewritten(self, condition: Expression) -> Expression:
+    def rewritten(self, condition: c.Expression) -> c.Expression:
         """Return a condition as it is evaluated: without NOT and without set functions."""
         if condition not in self._rewritten:
             self._rewritten[condition] = without_not(without_set_functions(condition))
         return self._rewritten[condition]
 
-    def leaf(self, condition: Expression, read: Read) -> Expression:
+    def leaf(self, condition: c.Expression, read: Read) -> c.Expression:
         """Return the part of a broken condition that decides by how much it is broken.
 
         Args:
@@ -176,36 +166,36 @@ class Measures:
             read: Gives the values of one combination.
         """
         match condition:
-            case AllOf(items) | AnyOf(items):
+            case c.AllOf(items) | c.AnyOf(items):
                 parts = [(self._condition(item, read, 1), item) for item in items]
                 by_size = sorted(
                     (float(part.relative.flat[0]), i)
                     for i, (part, _) in enumerate(parts)
                     if part.broken.flat[0]
                 )
-                _, deciding = by_size[-1] if isinstance(condition, AllOf) else by_size[0]
+                _, deciding = by_size[-1] if isinstance(condition, c.AllOf) else by_size[0]
                 return self.leaf(parts[deciding][1], read)
             case _:
                 return condition
 
-    def _condition(self, condition: Expression, read: Read, size: int) -> Violation:
+    def _condition(self, condition: c.Expression, read: Read, size: int) -> Violation:
         match condition:
-            case AllOf(items):
+            case c.AllOf(items):
                 parts = [self._condition(item, read, size) for item in items]
                 broken = reduce(np.logical_or, [part.broken for part in parts])
                 return Violation(broken, reduce(np.add, [part.relative for part in parts]))
-            case AnyOf(items):
+            case c.AnyOf(items):
                 parts = [self._condition(item, read, size) for item in items]
                 broken = reduce(np.logical_and, [part.broken for part in parts])
                 least = reduce(np.minimum, [part.relative for part in parts])
                 return Violation(broken, np.where(broken, least, 0.0))
-            case Comparison() | InList():
+            case c.Comparison() | c.InList():
                 broken = ~truth(condition, read, size)
                 return _violation(broken, self._distance(condition, read))
             case _:
                 return _violation(~truth(condition, read, size), 1.0)
 
-    def _distance(self, condition: Comparison | InList, read: Read) -> Floats | float:
+    def _distance(self, condition: c.Comparison | c.InList, read: Read) -> Floats | float:
         apart = [np.abs(gap) for gap in gaps(condition, read)]
         if not apart:
             return 1.0
@@ -214,11 +204,11 @@ class Measures:
         nearest = reduce(np.fmin, apart) / self._scales[condition]
         return np.where(np.isfinite(nearest), nearest, 1.0)
 
-    def _usual(self, condition: Comparison | InList) -> float:
+    def _usual(self, condition: c.Comparison | c.InList) -> float:
         """Return how far the sides of a condition usually lie apart."""
-        rng = np.random.default_rng(self._seed)
+        rng = np.random.default_rng(0)
         rows = {}
-        for variable in sorted(variables_of(condition)):
+        for variable in sorted(c.variables_of(condition)):
             events = self.table.of_types(self.branch.event(variable).types)
             if not len(events):
                 return 1.0
@@ -227,18 +217,18 @@ class Measures:
         return max((_spread(gap) for gap in gaps(condition, read)), default=1.0)
 
 
-def gaps(condition: Comparison | InList, read: Read) -> Iterator[Floats]:
+def gaps(condition: c.Comparison | c.InList, read: Read) -> Iterator[Floats]:
     """Yield what the sides of a comparison differ by, where less is better and it is a quantity."""
     match condition:
-        case Comparison("!=") | InList(_, _, True):
+        case c.Comparison("!=") | c.InList(_, _, True):
             return
-        case Comparison("=", Attribute() as left, Attribute() as right) if (
+        case c.Comparison("=", c.Attribute() as left, c.Attribute() as right) if (
             value(left, read).kind == value(right, read).kind == "integer"
         ):
             return
-        case Comparison(_, left, right):
+        case c.Comparison(_, left, right):
             sides = [(left, right)]
-        case InList(operand, choices):
+        case c.InList(operand, choices):
             sides = [(operand, choice) for choice in choices]
     for left, right in sides:
         one, other = value(left, read), value(right, read)
@@ -289,9 +279,9 @@ def forbidden_events(
         spend: Called with the number of pairs before they are looked at.
     """
     table, branch, name = measures.table, measures.branch, event.variable
-    about = [c for c in branch.conditions if name in variables_of(c)]
+    about = [each for each in branch.conditions if name in c.variables_of(each)]
     candidates = table.of_types(event.types)
-    for condition in (c for c in about if variables_of(c) == {name}):
+    for condition in (each for each in about if c.variables_of(each) == {name}):
         read = table.reader({name: candidates})
         candidates = candidates[~measures.condition(condition, read, len(candidates)).broken]
     windows = []
@@ -325,7 +315,7 @@ def forbidden_events(
         for name_of_clock, most in windows:
             if name_of_clock != "time":
                 held &= spans(table.clock(name_of_clock), together) <= most[parents]
-        for condition in (c for c in about if variables_of(c) != {name}):
+        for condition in (each for each in about if c.variables_of(each) != {name}):
             read = table.reader(together, sets)
             held &= ~measures.condition(condition, read, len(new)).broken
         yield parents[held], new[held]

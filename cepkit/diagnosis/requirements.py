@@ -219,8 +219,7 @@ def may_coincide(branch: Branch, x: str, y: str) -> bool:
 
 def share_types(branch: Branch, x: str, y: str) -> bool:
     """Return whether some event has a type of either variable."""
-    one, other = branch.event(x).types, branch.event(y).types
-    return one is None or other is None or bool(one & other)
+    return branch.event(x).overlaps(branch.event(y))
 
 
 def about_sets(requirement: Requirement) -> bool:

@@ -20,14 +20,7 @@ import numpy as np
 from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import BLOCK, Ints, pairs
 from cepkit.diagnosis.measures import Mask, Measures, Violation, forbidden_events
-from cepkit.diagnosis.partials import (
-    STRETCH,
-    Key,
-    KeyIndex,
-    Partials,
-    Scopes,
-    join_key,
-)
+from cepkit.diagnosis.partials import STRETCH, Key, KeyIndex, Partials, Scopes, join_key
 from cepkit.diagnosis.work import Coverage, Tally, Work, WorkBoundError
 from cepkit.pattern.conditions import has_set_functions
 from cepkit.pattern.policies import TimeWindow

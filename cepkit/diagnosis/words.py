@@ -16,12 +16,7 @@ from cepkit.pattern.names import attribute_text, name_text, string_text
 from cepkit.pattern.printer import expression_text
 from cepkit.stream.columns import Column
 
-_UNITS = (
-    ("d", 86_400_000_000),
-    ("h", 3_600_000_000),
-    ("min", 60_000_000),
-    ("s", 1_000_000),
-)
+_UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000))
 
 
 def duration_text(microseconds: int) -> str:

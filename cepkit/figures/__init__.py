@@ -1,7 +1,7 @@
 """Figures of queries, plans, statistics, comparisons, explanations, matches and traces.
 
-Each file of `charts/` computes what is drawn (plain values, which tests read) and draws it. Figures
-are returned and never shown; no template or renderer of the session is touched.
+Each file of `charts/` draws one kind of value. Figures are returned and never shown; no template or
+renderer of the session is touched.
 """
 
 from __future__ import annotations

@@ -17,18 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, permutations, product
 from typing import assert_never
 
-from cepkit.pattern.conditions import (
-    Aggregate,
-    AllOf,
-    AnyOf,
-    Attribute,
-    Comparison,
-    Expression,
-    InList,
-    conjuncts,
-    is_filter,
-    variables_of,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.names import name_text
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.normal_form import Branch
@@ -53,10 +42,10 @@ class CanonicalEvent:
     """
 
     types: frozenset[str] | None
-    filters: tuple[Expression, ...] = ()
+    filters: tuple[c.Expression, ...] = ()
 
     @classmethod
-    def of(cls, event: Event, conditions: Iterable[Expression]) -> CanonicalEvent:
+    def of(cls, event: Event, conditions: Iterable[c.Expression]) -> CanonicalEvent:
         """Return an event with the conditions about it alone."""
         return cls(event.types, canonical_conditions(conditions, {event.variable: PLACEHOLDER}))
 
@@ -87,7 +76,7 @@ class SubPattern:
     absent: frozenset[int]
     repeated: tuple[tuple[int, int, int | None], ...]
     order: frozenset[tuple[int, int]]
-    conditions: tuple[Expression, ...]
+    conditions: tuple[c.Expression, ...]
     window: Window | None
     strategy: Strategy
     partition_by: tuple[str, ...]
@@ -95,7 +84,8 @@ class SubPattern:
 
 def canonical_event(branch: Branch, variable: str) -> CanonicalEvent:
     """Return the event of a variable of a branch."""
-    alone = (c for c in branch.conditions if is_filter(c) and variables_of(c) == {variable})
+    filters = filter(c.is_filter, branch.conditions)
+    alone = (each for each in filters if c.variables_of(each) == {variable})
     return CanonicalEvent.of(branch.event(variable), alone)
 
 
@@ -119,7 +109,7 @@ def canonical(
         [
             condition
             for condition in branch.conditions
-            if variables_of(condition) <= {*names} and not is_filter(condition)
+            if c.variables_of(condition) <= {*names} and not c.is_filter(condition)
         ],
     )
     # This strategy prefers one match to another by the order of the text.
@@ -135,7 +125,7 @@ class _Part:
 
     branch: Branch
     events: Mapping[str, CanonicalEvent]
-    conditions: Sequence[Expression]
+    conditions: Sequence[c.Expression]
 
     def form(self, names: tuple[str, ...]) -> SubPattern:
         """Return the sub-pattern with the variables in an order."""
@@ -187,7 +177,7 @@ class _Part:
             for v, colour in colours.items()
         )
         names = {v: f"_{colour}" for v, colour in colours.items()} | {variable: PLACEHOLDER}
-        about = [c for c in self.conditions if variable in variables_of(c)]
+        about = [each for each in self.conditions if variable in c.variables_of(each)]
         return others, sorted(map(expression_text, canonical_conditions(about, names)))
 
 
@@ -201,44 +191,46 @@ def _key(form: SubPattern) -> tuple[object, ...]:
 
 
 def canonical_conditions(
-    conditions: Iterable[Expression], names: Mapping[str, str]
-) -> tuple[Expression, ...]:
+    conditions: Iterable[c.Expression], names: Mapping[str, str]
+) -> tuple[c.Expression, ...]:
     """Return what conditions demand together, over new names, each part once and in one order."""
 
-    def renamed(node: Attribute | Aggregate) -> Expression:
+    def renamed(node: c.Attribute | c.Aggregate) -> c.Expression:
         return node if node.variable is None else replace(node, variable=names[node.variable])
 
-    parts: set[Expression] = set()
+    parts: set[c.Expression] = set()
     for condition in conditions:
         whole = without_not(condition)
         # A part about fewer variables would be another condition: under NOT, and as a filter.
-        split = conjuncts(whole)
-        alike = all(variables_of(part) == variables_of(whole) for part in split)
+        split = c.conjuncts(whole)
+        alike = all(c.variables_of(part) == c.variables_of(whole) for part in split)
         parts.update(_in_one_form(replaced(p, renamed)) for p in (split if alike else (whole,)))
     return _sorted(parts)
 
 
-def _in_one_form(condition: Expression) -> Expression:
+def _in_one_form(condition: c.Expression) -> c.Expression:
     """Return a condition without NOT with what it joins, and its sides, in one order."""
     match condition:
-        case AllOf(items) | AnyOf(items):
+        case c.AllOf(items) | c.AnyOf(items):
             kind = type(condition)
             forms = map(_in_one_form, items)
             parts = {part for f in forms for part in (f.items if isinstance(f, kind) else (f,))}
             return kind(_sorted(parts)) if len(parts) > 1 else parts.pop()
-        case Comparison(operator, left, right) if _place(left) > _place(right):
-            return Comparison(MIRRORED[operator], right, left)
-        case InList(operand, choices, negated):
-            return InList(operand, _sorted({*choices}), negated)
+        case c.Comparison(operator, left, right) if _place(left) > _place(right):
+            return c.Comparison(MIRRORED[operator], right, left)
+        case c.InList(operand, choices, negated):
+            return c.InList(operand, _sorted({*choices}), negated)
         case _:
             return condition
 
 
-def _place(side: Expression) -> tuple[bool, str]:
-    return not variables_of(side), expression_text(side)  # constants on the right, as people write
+def _place(side: c.Expression) -> tuple[bool, str]:
+    return not c.variables_of(side), expression_text(
+        side
+    )  # constants on the right, as people write
 
 
-def _sorted(expressions: Iterable[Expression]) -> tuple[Expression, ...]:
+def _sorted(expressions: Iterable[c.Expression]) -> tuple[c.Expression, ...]:
     return tuple(sorted(expressions, key=expression_text))
 
 

@@ -21,6 +21,14 @@ class Event:
     types: frozenset[str] | None
     span: Span | None = field(default=None, compare=False, repr=False)
 
+    def may_have(self, kind: str) -> bool:
+        """Return whether it may have this type."""
+        return self.types is None or kind in self.types
+
+    def overlaps(self, other: Event) -> bool:
+        """Return whether one event could be of the types of both."""
+        return self.types is None or other.types is None or bool(self.types & other.types)
+
 
 @dataclass(frozen=True, slots=True)
 class Seq:

@@ -106,9 +106,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         value = self._number(token)
         if not isinstance(value, int):
             raise PatternSyntaxError(
-                f"{token} as a number of events",
-                expected="a whole number",
-                span=self._span(token),
+                f"{token} as a number of events", expected="a whole number", span=self._span(token)
             )
         return value
 

@@ -30,11 +30,9 @@ def depends_on(branch: Branch, variable: str) -> frozenset[str]:
     for condition in branch.conditions:
         if variable in variables_of(condition):
             needed |= variables_of(condition) & positive
-    types = branch.event(variable).types
-    for event in branch.positive:
-        same = types is None or event.types is None or bool(types & event.types)
-        if same and event.variable not in before | after:
-            needed.add(event.variable)
+    absent = branch.event(variable)
+    could_be = {event.variable for event in branch.positive if event.overlaps(absent)}
+    needed |= could_be - before - after
     match branch.window:
         case CountWindow():
             needed |= positive

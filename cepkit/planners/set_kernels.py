@@ -39,12 +39,7 @@ class Tables(NamedTuple):
 
 @compiled
 def best_orders(
-    begin: int,
-    end: int,
-    variables: int,
-    tables: Tables,
-    best: Floats,
-    choice: Choices,
+    begin: int, end: int, variables: int, tables: Tables, best: Floats, choice: Choices
 ) -> None:
     """Fill in, for the sets from `begin` to `end`, the cheapest order's cost and last variable.
 

@@ -82,9 +82,7 @@ def best_tree(cost: BranchCost, order: Sequence[str]) -> Tree:
 
 
 def _best_trees(
-    cost: BranchCost,
-    order: Sequence[str],
-    splits: dict[tuple[str, ...], list[Tree]] | None = None,
+    cost: BranchCost, order: Sequence[str], splits: dict[tuple[str, ...], list[Tree]] | None = None
 ) -> dict[tuple[int, int], tuple[float, Tree]]:
     """Return the best tree of each stretch of leaves, and what it costs without its leaves.
 

@@ -12,12 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
 from cepkit.errors import StatisticsError
-from cepkit.pattern.canonical import (
-    CanonicalEvent,
-    SubPattern,
-    canonical,
-    canonical_event,
-)
+from cepkit.pattern.canonical import CanonicalEvent, SubPattern, canonical, canonical_event
 from cepkit.pattern.conditions import has_set_functions, variables_of
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form

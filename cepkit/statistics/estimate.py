@@ -97,11 +97,7 @@ def tally_slice(
 
 
 def combine(
-    query: Query,
-    counts: StreamCounts,
-    slices: Iterable[Iterable[Tally]],
-    *,
-    partial: bool = False,
+    query: Query, counts: StreamCounts, slices: Iterable[Iterable[Tally]], *, partial: bool = False
 ) -> Statistics:
     """Return the statistics that the counts and the measured slices give.
 

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +71,62 @@ def zipf_events(
             "price": rng.uniform(0, 100, n),
             "diff": rng.standard_normal(n),
             "key": rng.integers(0, keys, n),
+        }
+    )
+
+
+def drifting_events(
+    n: int,
+    *,
+    weights: Sequence[float] = (1, 100, 100, 100),
+    others: Sequence[float] = (100, 100),
+    segment: int = 100_000,
+    drift: Literal["sudden", "slow", "periodic"] = "sudden",
+    noise: float = 0.0,
+    mean_gap_ms: float = 5.0,
+    seed: int = 0,
+) -> pa.Table:
+    """Return a stream whose types change their rates: who was rare need not stay so.
+
+    Args:
+        n: How many events.
+        weights: Of the types T1, T2, ..., dealt out anew in each segment.
+        others: Of the types O1, O2, ..., which keep theirs.
+        segment: Events after which the weights are dealt out.
+        drift: "sudden": at once; "slow": in a straight line from one deal to the next;
+            "periodic": each type takes the weight of the next one, so that they come round.
+        noise: The standard deviation of the logarithm of each weight, in each twentieth of a
+            segment.
+        mean_gap_ms: Milliseconds from an event to the next, on average.
+        seed: Of the random generator.
+
+    Returns:
+        Columns ts (timestamp, UTC), type (text), diff (standard normal), in order of time.
+    """
+    rng = np.random.default_rng(seed)
+    names = [f"T{i + 1}" for i in range(len(weights))]
+    names += [f"O{i + 1}" for i in range(len(others))]
+    codes = np.empty(n, dtype=np.int32)
+    dealt = np.array(weights, dtype=np.float64)
+    step = max(1, segment // 20)
+    for begin in range(0, n, segment):
+        before = dealt
+        dealt = np.roll(before, 1) if drift == "periodic" else rng.permutation(dealt)
+        before = dealt if begin == 0 else before
+        for at in range(begin, min(begin + segment, n), step):
+            size = min(step, n - at)
+            part = (at - begin) / segment if drift == "slow" else 1.0
+            now = before + (dealt - before) * part
+            if noise:
+                now = now * np.exp(rng.normal(0, noise, len(now)))
+            shares = np.concatenate((now, others))
+            codes[at : at + size] = rng.choice(len(shares), size, p=shares / shares.sum())
+    gaps = np.maximum(1, np.rint(rng.exponential(mean_gap_ms * 1000, n))).astype(np.int64)
+    return pa.table(
+        {
+            "ts": _timestamps(_MONDAY + np.cumsum(gaps)),
+            "type": _texts(codes, names),
+            "diff": rng.standard_normal(n),
         }
     )
 

@@ -108,30 +108,6 @@ def event_columns(
     )
 
 
-def from_batches(
-    batches: Iterable[pa.RecordBatch],
-    schema: Schema,
-    attributes: Iterable[str] = (),
-    *,
-    arrow_schema: pa.Schema | None = None,
-) -> EventColumns:
-    """Return record batches, in order of arrival, as events.
-
-    Args:
-        batches: The rows.
-        schema: Which column is what.
-        attributes: The columns that conditions read.
-        arrow_schema: The batches' columns; needed only where there may be no batch at all.
-
-    Raises:
-        StreamError: As `event_columns`, and for no batch without `arrow_schema`.
-    """
-    rows = list(batches)
-    if not rows and arrow_schema is None:
-        raise StreamError("no batches, and no arrow_schema to say what they would have held")
-    return event_columns(pa.Table.from_batches(rows, arrow_schema), schema, attributes)
-
-
 def is_readable(kind: pa.DataType) -> bool:
     """Return whether conditions can read a column of this Arrow type."""
     if pa.types.is_dictionary(kind):

@@ -23,6 +23,7 @@ UNITS: Mapping[str, int] = {
 UNIT_NAMES = ("s", "ms", "us", "ns", "min", "h", "d")
 
 _FIXED_OFFSET = re.compile(r"[+-](0\d|1[0-8]):[0-5]\d")
+_LISTED = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +128,9 @@ class Schema:
             )
 
 
-def _listed(names: tuple[str, ...], limit: int = 30) -> str:
-    more = f", and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
+def _listed(names: tuple[str, ...]) -> str:
+    more = f", and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
 
 
 def _check_zone(name: str) -> None:

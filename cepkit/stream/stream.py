@@ -204,7 +204,7 @@ def events(
     carried = None if columns is None else tuple(columns)
     schema = Schema(time, type, unit, timezone, carried, arrival)
     source = sources.accepted(source)
-    streaming = is_spark(source) and bool(source.isStreaming)
+    streaming = is_spark(source) and bool(getattr(source, "isStreaming", False))
     known = check_lateness(streaming, lateness, max_ahead)
     names = sources.column_names(source)
     _hint_at_index(source, schema, names)

@@ -38,8 +38,8 @@ class InTurn:
         ]
         self._asked: dict[int, SlicePlan] = {}
 
-    def wanted(self, _columns: EventColumns) -> bool:
-        return True
+    def least_rows(self, _columns: EventColumns) -> int:
+        return 10
 
     def __call__(self, _columns: EventColumns, first: int, _end: int) -> SlicePlan:
         number = len(self._asked) % len(self._plans)

@@ -164,6 +164,20 @@ def _aggregates(agg: str, options: str) -> str:
     return f"ck.aggregate({_EVENTS}, {pattern!r}, {options}).to_pandas().iloc[-1].tolist()"
 
 
+def test_add_a_decision_function(project: Path, answers: Answers):
+    follow("Add a decision function", project)
+    matches, error, suite = answers(
+        f"ck.detect({_EVENTS}, 'PATTERN SEQ(A a, B b) WITHIN 9 s', adapt='busier').count()",
+        f"shown(lambda: ck.detect({_EVENTS}, 'PATTERN SEQ(A a, B b) WITHIN 9 s', adapt='busyer'))",
+        "taken_in('tests/contracts/test_decisions.py', 'DECISION')",
+    )
+    assert matches == 4
+    assert "did you mean 'busier'?" in error
+    assert "busier" in suite
+    line = "| `busier` | plans anew when the stream has become twice as busy; O(variables) |"
+    assert line in rows("docs/adaptation.md", project)
+
+
 @pytest.mark.slow
 def test_add_an_aggregate(project: Path, answers: Answers):
     follow("Add an aggregate", project)

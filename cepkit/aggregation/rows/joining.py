@@ -218,12 +218,7 @@ def _join(
 
 
 def join_elements(
-    operations: Operations,
-    together: Together,
-    triggers: Wide,
-    records: Records,
-    *,
-    changes: bool,
+    operations: Operations, together: Together, triggers: Wide, records: Records, *, changes: bool
 ) -> Moments:
     """Return the same for elements of any function."""
     expired = np.array([op for op, _ in records.expired], dtype=np.int64)

@@ -150,12 +150,7 @@ def aggregate(
 
 
 def parts(
-    matched: Matched,
-    slots: Wide,
-    ts: Wide,
-    groups: Ints,
-    function: Semiring,
-    lanes: Lanes | None,
+    matched: Matched, slots: Wide, ts: Wide, groups: Ints, function: Semiring, lanes: Lanes | None
 ) -> Moments:
     """Return a row for each of some parts of the matches.
 

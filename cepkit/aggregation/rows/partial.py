@@ -15,13 +15,7 @@ from cepkit.aggregation.kernels.records import NOTHING, Tracks
 from cepkit.aggregation.rows.matched import add_to
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.semirings.functions import Count, Element
-from cepkit.aggregation.semirings.lanes import (
-    SAFE,
-    Outcome,
-    decoded,
-    moved,
-    tracks_for,
-)
+from cepkit.aggregation.semirings.lanes import SAFE, Outcome, decoded, moved, tracks_for
 from cepkit.aggregation.sequence.elements import Together
 from cepkit.pattern.aggregates.contract import EXTREMES, Accumulator
 

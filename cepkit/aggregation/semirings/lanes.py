@@ -17,12 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.kernels.records import NOBODY, NOTHING, Carried, Tracks
-from cepkit.aggregation.semirings.functions import (
-    Count,
-    Function,
-    LanguageFunction,
-    OfValues,
-)
+from cepkit.aggregation.semirings.functions import Count, Function, LanguageFunction, OfValues
 from cepkit.errors import PatternError
 from cepkit.pattern.aggregates.columns import addends, origin_of
 from cepkit.pattern.aggregates.contract import EXTREMES, TAKES, Accumulator, exact

@@ -48,7 +48,7 @@ def in_order(
     mask_of = np.full(len(events), -1, dtype=np.int32)
     of_type: list[list[int]] = [[] for _ in columns.type_names]
     for slot, (_, event) in enumerate(events):
-        fits_type = [event.types is None or name in event.types for name in columns.type_names]
+        fits_type = [event.may_have(name) for name in columns.type_names]
         for code in np.flatnonzero(fits_type):
             of_type[code].append(slot)
         if event.variable in filters:
@@ -80,7 +80,7 @@ def in_order(
 def passing(columns: EventColumns, event: Event, conditions: Sequence[Expression]) -> Bits:
     """Return which events have a type of `event` and fulfil the conditions."""
     names = columns.type_names
-    fits_type = np.array([event.types is None or name in event.types for name in names], np.bool_)
+    fits_type = np.array(list(map(event.may_have, names)), np.bool_)
     rows = np.flatnonzero(fits_type[columns.types]) if len(names) else np.empty(0, np.int64)
     for condition in conditions:
         rows = rows[truth(condition, partial(_read, columns, rows), len(rows))]

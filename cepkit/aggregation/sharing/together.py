@@ -13,11 +13,7 @@ import numpy.typing as npt
 
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.semirings.functions import Function, LanguageFunction
-from cepkit.aggregation.semirings.lanes import (
-    SAFE,
-    Lanes,
-    lanes_of,
-)
+from cepkit.aggregation.semirings.lanes import SAFE, Lanes, lanes_of
 from cepkit.aggregation.sequence.bounds import prefix_bounds
 from cepkit.aggregation.sequence.definition import EventSequence
 from cepkit.aggregation.sequence.elements import Emit

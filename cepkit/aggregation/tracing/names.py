@@ -88,7 +88,7 @@ def _equal(sequence: EventSequence, length: int, code: int, kind: str) -> list[s
     position = length - (code + 1) // 2
     if code % 2:
         absent = (event for place, event in sequence.negated if place == position)
-        event = next(e for e in absent if e.types is None or kind in e.types)
+        event = next(e for e in absent if e.may_have(kind))
     else:
         event = sequence.positive[min(position, len(sequence.positive)) - 1]
     return [dict(key)[event.variable] for key in sequence.keys]

@@ -127,7 +127,7 @@ class Rules:
 
     def overlap(self, slot: int, other: int) -> bool:
         """Whether one event could be of the types of two variables."""
-        return _overlap(self.branch.positive[slot], self.branch.positive[other])
+        return self.branch.positive[slot].overlaps(self.branch.positive[other])
 
     def nearest_before(self, mask: int) -> tuple[int, ...]:
         """Return those of some variables that no other of them comes after."""
@@ -209,7 +209,7 @@ class Rules:
             own = (
                 1 << slot
                 for slot in places(self.everything & ~(earlier | later))
-                if _overlap(event, self.branch.positive[slot])
+                if event.overlaps(self.branch.positive[slot])
             )
             needs = sum(own) | sum(1 << slot for slot in {*after, *before})
             for test in tests:
@@ -230,11 +230,4 @@ def places(mask: int) -> Iterable[int]:
 
 
 def _of_type(kind: str, nodes: Iterable[EventNode]) -> tuple[int, ...]:
-    return tuple(i for i, n in enumerate(nodes) if n.types is None or kind in n.types)
-
-
-def _overlap(one: EventNode, other: EventNode) -> bool:
-    """Whether an event could be of both types."""
-    if one.types is None or other.types is None:
-        return True
-    return bool(one.types & other.types)
+    return tuple(i for i, n in enumerate(nodes) if n.may_have(kind))

@@ -100,8 +100,7 @@ class Journal:
             self.peak_instances = self.instances
             if self.instances > MOST_INSTANCES:
                 raise LimitError(
-                    f"more than {MOST_INSTANCES:,} partial matches are alive at once",
-                    hint=_INSTEAD,
+                    f"more than {MOST_INSTANCES:,} partial matches are alive at once", hint=_INSTEAD
                 )
             if not self.instances % _EVERY:
                 self.room.take(_EVERY, _EVERY * _BYTES)

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
-
-import pyarrow as pa
 
 import cepkit as ck
 from cepkit.cli.inputs import open_stream, read_pattern
@@ -21,20 +16,6 @@ from cepkit.routes.aggregates import EMITS, METHODS
 from cepkit.statistics.tables import count_text, whole
 
 _SHOWN = 10
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """A table as `write` takes rows."""
-
-    table: pa.Table
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.table.schema
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        yield from self.table.to_batches()
 
 
 def options(command: argparse.ArgumentParser) -> None:
@@ -79,11 +60,8 @@ def run(arguments: argparse.Namespace) -> None:
             rows = result.select("*").limit(_SHOWN).toArrow().to_pylist()
             return result, rows, result.count()
         if target:
-            return (
-                result,
-                [],
-                write(_Table(result.to_arrow()), target, overwrite=arguments.overwrite),
-            )
+            number = write(result.to_arrow(), target, overwrite=arguments.overwrite)
+            return result, [], number
         head = result.to_pandas().head(_SHOWN).astype(object)
         rows = head.where(head.notna(), None).to_dict("records")
         return result, rows, len(result)
@@ -108,4 +86,4 @@ def run(arguments: argparse.Namespace) -> None:
             "method": result.method,
             "reason": result.reason,
         }
-        write_json(arguments, json.dumps(data, indent=2, ensure_ascii=False, default=str))
+        write_json(arguments, data)

@@ -83,7 +83,7 @@ class Matches(Rows):
         self._columns = columns or stream.columns(sorted({*self._compiled.attributes, *attributes}))
         check_kinds(query, self._columns.kinds)
         self._number: int | None = None
-        self._slice_plans = plans if plans is not None and plans.wanted(self._columns) else None
+        self._slice_plans = plans
         self._work: SliceWork | None = None
         self._chosen: Expected | None = None
         if columns is None:

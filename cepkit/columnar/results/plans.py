@@ -136,7 +136,7 @@ def _stretch(query: Query, plan: Plan, before: Branches, runs: Sequence[SliceRun
 
 def _why(query: Query, plan: Plan, before: Branches, run: SliceRun) -> str:
     """Return why the plan of a slice is not the one before it."""
-    if plan.statistics is None:
+    if plan.statistics is None or not run.rates:
         return ""
     if before == run.branches:
         return "the plan of the whole stream"
@@ -185,7 +185,7 @@ class AdaptedExplanation(Printed):
 
 def explanation_of(query: Query, plan: Plan, work: SliceWork) -> Explanation | AdaptedExplanation:
     """Return what a run did: of one plan, or of the plans of its slices."""
-    if not work.slices and plan.branches in work.counters:
+    if work.counters.keys() == {plan.branches}:
         return Explanation.of(plan, work.counters[plan.branches])
     parts = tuple(
         Explanation.of(Plan(branches, "slices"), counters)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Self, TypeVar, overload
 
 import pandas as pd
 import pyarrow as pa
@@ -31,8 +32,7 @@ from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
 from cepkit.sharing.shared_plan import SharedPlan
-from cepkit.statistics.estimate import estimate
-from cepkit.statistics.stream_counts import attributes_read
+from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import html_table, text_table, whole
 from cepkit.stream.stream import Stream
 
@@ -40,12 +40,15 @@ PATTERN = "pattern"
 """The column that names the query of a match."""
 
 
-class SeveralMatches(Sequence[Matches]):
+Result = TypeVar("Result")
+
+
+class SeveralResults(Sequence[Result]):
     """The matches of several queries, each under its name or number.
 
     Nothing is found before it is asked for. `counts`, `explain` and `together` are one pass over
-    the stream for all queries; what is asked of one of them, as `several["a"].to_pandas()`, is
-    found for it alone.
+    the stream for all queries; what is asked of one of them, as `several["a"].count()`, is found
+    for it alone.
 
     Attributes:
         stream: Where they are found.
@@ -54,6 +57,13 @@ class SeveralMatches(Sequence[Matches]):
         plan: What they share; None where each was given a plan of its own.
         plans: How each is evaluated.
         limit: The most matches of each, None for all.
+        groups: The queries that are run as one.
+
+    Args:
+        measure: Returns the statistics of a query that is added.
+        sets: Which sets of Kleene variables make matches.
+        share: Whether queries share what they begin with.
+        options: What else is asked of each, as `detect` takes it.
     """
 
     def __init__(
@@ -61,46 +71,50 @@ class SeveralMatches(Sequence[Matches]):
         stream: Stream,
         queries: Mapping[str, Query],
         plans: SharedPlan | Sequence[Plan],
+        measure: Callable[[Query], Statistics],
         *,
         limit: int | None = None,
         sets: Sets = "every",
         share: bool = True,
-        slice_rows: int | None = None,
+        **options: Any,
     ) -> None:
+        self.stream = stream
         self.names = tuple(queries)
         self.queries = tuple(queries.values())
         self.plan = plans if isinstance(plans, SharedPlan) else None
         self.plans = plans.plans if isinstance(plans, SharedPlan) else tuple(plans)
-        self.stream = stream
         self.limit = limit
-        self._sets = sets
+        self.sets = sets
+        self.options = options
         self._share = share
-        self._slice_rows = slice_rows
+        self._measure = measure
         compiled = [
             compile_query(query, plan, sets)
             for query, plan in zip(self.queries, self.plans, strict=True)
         ]
         pools = None if self.plan is None else self.plan.pools
-        self._groups = grouped(compiled, share=share, pools=pools)
-        read = sorted({name for one in compiled for name in one.attributes})
-        columns = stream.columns(read)
-        # Rows are taken from it for each query.
-        self._columns = replace(columns, source=columns.source.combine_chunks())
-        report(columns, *self.queries)
-        self._counted: dict[str, int] | None = None
-        self._counters: list[Counters] = []
-        self._results: dict[int, Matches] = {}
+        self.groups = grouped(compiled, share=share, pools=pools)
+        self._counted: tuple[Sequence[int], Sequence[Counters]] | None = None
+        self._results: dict[int, Result] = {}
+
+    @abstractmethod
+    def _find(self, number: int) -> Result:
+        """Return the matches of one query."""
+
+    @abstractmethod
+    def _count(self) -> tuple[Sequence[int], Sequence[Counters]]:
+        """Return the number of matches of each query, and the counters of each group."""
 
     def __len__(self) -> int:
         return len(self.queries)
 
     @overload
-    def __getitem__(self, index: int | str) -> Matches: ...
+    def __getitem__(self, index: int | str) -> Result: ...
 
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Matches]: ...
+    def __getitem__(self, index: slice) -> Sequence[Result]: ...
 
-    def __getitem__(self, index: int | str | slice) -> Matches | Sequence[Matches]:
+    def __getitem__(self, index: int | str | slice) -> Result | Sequence[Result]:
         if isinstance(index, slice):
             return [self[number] for number in range(len(self))[index]]
         if isinstance(index, str):
@@ -109,18 +123,10 @@ class SeveralMatches(Sequence[Matches]):
             index = self.names.index(index)
         number = range(len(self))[index]
         if number not in self._results:
-            self._results[number] = Matches(
-                self.stream,
-                self.queries[number],
-                self.plans[number],
-                limit=self.limit,
-                sets=self._sets,
-                slice_rows=self._slice_rows,
-                columns=self._columns,
-            )
+            self._results[number] = self._find(number)
         return self._results[number]
 
-    def add(self, pattern: str | Query | Any, name: str | None = None) -> SeveralMatches:
+    def add(self, pattern: str | Query | Any, name: str | None = None) -> Self:
         """Return the matches of one query more; the plans of the others stay as they are.
 
         Args:
@@ -144,11 +150,10 @@ class SeveralMatches(Sequence[Matches]):
         try:
             known.of(query)
         except StatisticsError:
-            measured = estimate(self.stream.columns(attributes_read(query)), query, seed=0)
-            known = replace(known, others=(*known.others, measured))
+            known = replace(known, others=(*known.others, self._measure(query)))
         return self._with(self.plan.add(query, name, known))
 
-    def remove(self, name: str) -> SeveralMatches:
+    def remove(self, name: str) -> Self:
         """Return the matches of the other queries, under the plans that they have.
 
         Raises:
@@ -164,20 +169,19 @@ class SeveralMatches(Sequence[Matches]):
         queries = zip(self.names, self.queries, strict=True)
         return self._of({own: query for own, query in queries if own != name}, rest)
 
-    def _with(self, plan: SharedPlan) -> SeveralMatches:
+    def _with(self, plan: SharedPlan) -> Self:
         return self._of(dict(zip(plan.names, plan.queries, strict=True)), plan)
 
-    def _of(
-        self, queries: Mapping[str, Query], plans: SharedPlan | Sequence[Plan]
-    ) -> SeveralMatches:
-        return SeveralMatches(
+    def _of(self, queries: Mapping[str, Query], plans: SharedPlan | Sequence[Plan]) -> Self:
+        return type(self)(
             self.stream,
             queries,
             plans,
+            self._measure,
             limit=self.limit,
-            sets=self._sets,
+            sets=self.sets,
             share=self._share,
-            slice_rows=self._slice_rows,
+            **self.options,
         )
 
     def counts(self) -> pd.Series[int]:
@@ -187,23 +191,10 @@ class SeveralMatches(Sequence[Matches]):
             LimitError: There are more sets to be tried for that than can be.
         """
         if self._counted is None:
-            sizes = dict.fromkeys(range(len(self)), 0)
-            counters = []
-            for group in self._groups:
-                detector = Detector(group.query, slice_rows=self._slice_rows)
-                for program, block in detector.count(self._columns):
-                    sizes[group.of[program]] += block.size
-                counters.append(detector.counters)
-            self._counters = counters
-            self._counted = {self.names[q]: size for q, size in sizes.items()}
+            self._counted = self._count()
         most = self.limit
-        numbers = [n if most is None else min(n, most) for n in self._counted.values()]
+        numbers = [n if most is None else min(n, most) for n in self._counted[0]]
         return pd.Series(numbers, index=pd.Index(self.names, name=PATTERN), name="matches")
-
-    @cached_property
-    def together(self) -> MatchesTogether:
-        """The matches of all queries, with the name of the query in the column `pattern`."""
-        return MatchesTogether(self)
 
     @typed
     def explain(self, *, anew: bool = False) -> SharedExplanation:
@@ -212,21 +203,13 @@ class SeveralMatches(Sequence[Matches]):
         Args:
             anew: Make another run in any case.
         """
-        if anew:
-            self._counted = None
-        self.counts()
+        if anew or self._counted is None:
+            self._counted = self._count()
         rows: list[SharedStep] = []
-        for group, counters in zip(self._groups, self._counters, strict=True):
+        for group, counters in zip(self.groups, self._counted[1], strict=True):
             for node in group.query.forest:
                 rows += _steps(node, group, counters, self.names, 0)
         return SharedExplanation(tuple(rows), len(self))
-
-    def blocks(self, *, limited: bool) -> Iterator[tuple[int, tuple[str, ...], Block]]:
-        """Yield the number of a query, the variables that are bound, and some of its matches."""
-        for group in self._groups:
-            detector = Detector(group.query, slice_rows=self._slice_rows)
-            for program, block in detector.matches(self._columns, limited=limited):
-                yield group.of[program], group.query.programs[program].variables, block
 
     def __repr__(self) -> str:
         return f"{self.title}\n{text_table(_HEAD, self._rows(), left=3)}"
@@ -240,13 +223,13 @@ class SeveralMatches(Sequence[Matches]):
         return f"Matches of {len(self)} {'query' if len(self) == 1 else 'queries'}"
 
     def _rows(self) -> list[tuple[str, ...]]:
-        shared = _shared_with(self._groups)
+        shared = _shared_with(self.groups)
         return [
             (
                 name,
                 "; ".join(map(str, plan.branches)),
                 ", ".join(self.names[q] for q in sorted(shared[number])) or "-",
-                "-" if self._counted is None else whole(self._counted[name]),
+                "-" if self._counted is None else whole(self._counted[0][number]),
             )
             for number, (name, plan) in enumerate(zip(self.names, self.plans, strict=True))
         ]
@@ -267,6 +250,57 @@ def _shared_with(groups: Sequence[Group]) -> dict[int, set[int]]:
                 shared[q] |= queries - {q}
             waiting += [child for child in node.children if isinstance(child, Prefix)]
     return shared
+
+
+class SeveralMatches(SeveralResults[Matches]):
+    """The matches of several queries in a local stream, each under its name or number."""
+
+    def __init__(
+        self, stream: Stream, queries: Mapping[str, Query], *args: Any, **options: Any
+    ) -> None:
+        super().__init__(stream, queries, *args, **options)
+        read = {name for group in self.groups for name in group.query.attributes}
+        columns = stream.columns(sorted(read))
+        # Rows are taken from it for each query.
+        self._columns = replace(columns, source=columns.source.combine_chunks())
+        report(columns, *self.queries)
+
+    @property
+    def _slice_rows(self) -> int | None:
+        return self.options.get("slice_rows")
+
+    def _find(self, number: int) -> Matches:
+        return Matches(
+            self.stream,
+            self.queries[number],
+            self.plans[number],
+            limit=self.limit,
+            sets=self.sets,
+            slice_rows=self._slice_rows,
+            columns=self._columns,
+        )
+
+    def _count(self) -> tuple[Sequence[int], Sequence[Counters]]:
+        sizes = [0] * len(self)
+        counters = []
+        for group in self.groups:
+            detector = Detector(group.query, slice_rows=self._slice_rows)
+            for program, block in detector.count(self._columns):
+                sizes[group.of[program]] += block.size
+            counters.append(detector.counters)
+        return sizes, counters
+
+    @cached_property
+    def together(self) -> MatchesTogether:
+        """The matches of all queries, with the name of the query in the column `pattern`."""
+        return MatchesTogether(self)
+
+    def blocks(self, *, limited: bool) -> Iterator[tuple[int, tuple[str, ...], Block]]:
+        """Yield the number of a query, the variables that are bound, and some of its matches."""
+        for group in self.groups:
+            detector = Detector(group.query, slice_rows=self._slice_rows)
+            for program, block in detector.matches(self._columns, limited=limited):
+                yield group.of[program], group.query.programs[program].variables, block
 
 
 class MatchesTogether(Rows):
@@ -467,11 +501,23 @@ def _steps(
     else:
         members, lead, end = (node.number,), node.number, len(counters[node.number])
     queries = tuple(dict.fromkeys(names[group.of[number]] for number in members))
+    shared = _tree_users(group, lead, names)
     for depth, counted in enumerate(counters[lead][begin:end], begin):
-        yield _step(counted, queries, depth)
+        if not counted.shared_with or counted.candidates:
+            yield _step(counted, shared.get(counted.variable, queries), depth)
     if isinstance(node, Prefix):
         for child in node.children:
             yield from _steps(child, group, counters, names, end)
+
+
+def _tree_users(group: Group, lead: int, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return for the steps of subtrees that a program finds for others too whose they are."""
+    users: dict[str, tuple[str, ...]] = {}
+    for tree in group.query.trees:
+        if tree.lead == lead:
+            queries = tuple(dict.fromkeys(names[group.of[number]] for number, _ in tree.users))
+            users |= {step.name: queries for step in tree.program.work}
+    return users
 
 
 def _step(counted: StepCounters, queries: tuple[str, ...], depth: int) -> SharedStep:

@@ -18,7 +18,7 @@ from cepkit.stream.columns import EventColumns
 SLICE_ROWS = 1 << 20
 """Events of a slice, unless the window holds so many that the overlap would cost too much."""
 
-ADAPTED_ROWS = 10_000
+ADAPTED_ROWS = 20_000
 """The same where each slice has a plan of its own: long enough to be counted, short enough to be
 alike from begin to end."""
 
@@ -61,7 +61,7 @@ def cutting_clock(programs: Sequence[Program]) -> tuple[Clock, int | None]:
 def looks_ahead(programs: Sequence[Program], clock: Clock) -> bool:
     """Return whether a slice must see what comes up to a window after its own events."""
     # Only where the clock is time it is known which events come last.
-    return any(p.looks_ahead or (p.sets and clock != "time") for p in programs)
+    return any(p.looks_ahead or (clock != "time" and (p.sets or p.negated)) for p in programs)
 
 
 def slices(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from cepkit.columnar.compile.query import CompiledQuery
-from cepkit.columnar.slices.counters import Counters, counters_for
+from cepkit.columnar.slices.counters import Counters, StepCounters, counters_for
 from cepkit.plan.nodes import BranchPlan
 from cepkit.stream.columns import EventColumns
 
@@ -23,13 +23,13 @@ class SlicePlan:
     """The plan of one slice.
 
     Attributes:
-        query: The query, compiled under it.
+        query: The query, compiled under it; None: it is what the detector runs anyway.
         branches: The plan.
         rates: The rates of the variables by which it was chosen.
         why: Why it was planned anew, in words; "": by these rates.
     """
 
-    query: CompiledQuery
+    query: CompiledQuery | None
     branches: Branches
     rates: Mapping[str, float]
     why: str = ""
@@ -38,8 +38,8 @@ class SlicePlan:
 class SlicePlans(Protocol):
     """What says under which plan each slice of a stream is run."""
 
-    def wanted(self, columns: EventColumns) -> bool:
-        """Return whether the slices of this stream are to have plans of their own."""
+    def least_rows(self, columns: EventColumns) -> int:
+        """Return how many events slices of this stream, or of this part of it, have at least."""
         ...
 
     def __call__(self, columns: EventColumns, first: int, end: int) -> SlicePlan:
@@ -84,26 +84,32 @@ class SliceWork:
     counters: dict[Branches, Counters] = field(default_factory=dict)
     slices: list[SliceRun] = field(default_factory=list)
 
-    def of(self, plan: SlicePlan) -> Counters:
+    def of(self, branches: Branches, query: CompiledQuery) -> Counters:
         """Return the counters of a plan, at zero where it has not run yet."""
-        if plan.branches not in self.counters:
-            self.counters[plan.branches] = counters_for(plan.query.programs)
-        return self.counters[plan.branches]
+        if branches not in self.counters:
+            self.counters[branches] = counters_for(query.programs)
+        return self.counters[branches]
 
     def add(self, other: SliceWork) -> None:
         """Add the work of other slices."""
         for branches, counters in other.counters.items():
-            known = self.counters.setdefault(branches, counters)
-            if known is not counters:
-                for steps, more in zip(known, counters, strict=True):
-                    for step, counted in zip(steps, more, strict=True):
-                        step.add(counted)
+            if branches not in self.counters:
+                self.counters[branches] = tuple(
+                    tuple(StepCounters(step.variable) for step in steps) for steps in counters
+                )
+            for steps, more in zip(self.counters[branches], counters, strict=True):
+                for step, counted in zip(steps, more, strict=True):
+                    step.add(counted)
         self.slices += other.slices
 
     @property
     def matches(self) -> int:
         """How many matches were found."""
         return sum(steps[-1].survivors for each in self.counters.values() for steps in each)
+
+
+Work: TypeAlias = Counters | SliceWork
+"""What a run did: of one plan, or of the plans of its slices."""
 
 
 def total(counters: Counters) -> tuple[int, int]:

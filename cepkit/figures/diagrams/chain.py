@@ -8,13 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cepkit.figures.diagrams.words import (
-    absence_text,
-    event_text,
-    partition_text,
-    scope_text,
-    statistics_texts,
-)
+from cepkit.figures.diagrams import words
 from cepkit.figures.kit.strokes import held_in_window
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.names import name_text
@@ -106,7 +100,7 @@ def chain_of(
     takes = [
         replace(t, expected=steps.get(t.variable), log_alive=logs.get(t.variable)) for t in takes
     ]
-    absences = () if branch is None else (absence_text(branch, e) for e in branch.negated)
+    absences = () if branch is None else (words.absence_text(branch, e) for e in branch.negated)
     return Chain(name, _states(order), tuple(takes), tuple(absences))
 
 
@@ -124,14 +118,14 @@ def _takes(order: Sequence[str], branch: Branch) -> list[Take]:
         left = [c for c in left if c not in due]
         conditions = [expression_text(c) for c in due]
         if i and branch.partition_by:
-            conditions.insert(0, partition_text(branch))
-        scope = scope_text(branch, variable, order[:i])
-        takes.append(Take(variable, event_text(branch, variable), scope, tuple(conditions)))
+            conditions.insert(0, words.partition_text(branch))
+        scope = words.scope_text(branch, variable, order[:i])
+        takes.append(Take(variable, words.event_text(branch, variable), scope, tuple(conditions)))
     return takes
 
 
 def _takes_by_statistics(order: Sequence[str], statistics: Statistics | None) -> list[Take]:
     return [
-        Take(v, name_text(v), "", statistics_texts(statistics, order[: i + 1], (order[:i],)))
+        Take(v, name_text(v), "", words.statistics_texts(statistics, order[: i + 1], (order[:i],)))
         for i, v in enumerate(order)
     ]

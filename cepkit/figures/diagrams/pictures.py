@@ -6,22 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias, assert_never
 
 from cepkit.errors import PlanError
+from cepkit.figures.diagrams import tree as trees
 from cepkit.figures.diagrams.chain import Chain, chain_of
-from cepkit.figures.diagrams.tree import (
-    Join,
-    JoinTree,
-    Leaf,
-    TreeNode,
-    joined_text,
-    tree_of,
-    upwards,
-)
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import check_plan
 from cepkit.plan.nodes import OrderPlan, Plan, TreePlan
 
-Picture: TypeAlias = Chain | JoinTree
+Picture: TypeAlias = Chain | trees.JoinTree
 
 
 def pictures(plan: Plan, query: Query | None = None) -> tuple[Picture, ...]:
@@ -50,7 +42,7 @@ def pictures(plan: Plan, query: Query | None = None) -> tuple[Picture, ...]:
             case OrderPlan(order):
                 result.append(chain_of(name, order, branch, plan.statistics, expected))
             case TreePlan():
-                result.append(tree_of(name, part, branch, plan.statistics, expected))
+                result.append(trees.tree_of(name, part, branch, plan.statistics, expected))
             case _:
                 assert_never(part)
     return tuple(result)
@@ -64,8 +56,8 @@ def steps_in_words(picture: Picture) -> list[tuple[str, str, str]]:
     match picture:
         case Chain(takes=takes):
             return [(take.event, take.scope, _all(take.conditions)) for take in takes]
-        case JoinTree(root=root):
-            return [_step(node) for node in upwards(root)]
+        case trees.JoinTree(root=root):
+            return [_step(node) for node in trees.upwards(root)]
         case _:
             assert_never(picture)
 
@@ -75,19 +67,19 @@ def notes_in_words(picture: Picture) -> tuple[str, ...]:
     match picture:
         case Chain(absences=absences):
             return absences
-        case JoinTree(common=common):
+        case trees.JoinTree(common=common):
             return (f"At every join: {common}.",) if common else ()
         case _:
             assert_never(picture)
 
 
-def _step(node: TreeNode) -> tuple[str, str, str]:
+def _step(node: trees.TreeNode) -> tuple[str, str, str]:
     checked = _all((*node.conditions, *node.absences))
     match node:
-        case Leaf():
+        case trees.Leaf():
             return node.event, "", checked
-        case Join():
-            return joined_text(node), ", ".join(node.order), checked
+        case trees.Join():
+            return trees.joined_text(node), ", ".join(node.order), checked
         case _:
             assert_never(node)
 

@@ -12,13 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from cepkit.figures.diagrams.words import (
-    absence_text,
-    common_text,
-    event_text,
-    order_texts,
-    statistics_texts,
-)
+from cepkit.figures.diagrams import words
 from cepkit.figures.kit.strokes import held_in_window
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.names import name_text
@@ -146,7 +140,7 @@ def tree_of(
     if branch is not None:
         alive = None if statistics is None else held_in_window(branch, statistics)
         growing = _Growing(branch, statistics, alive or (lambda _: None))
-        return JoinTree(name, growing.node(plan.root), common_text(branch))
+        return JoinTree(name, growing.node(plan.root), words.common_text(branch))
     known = _by_steps(plan, expected)
     return JoinTree(name, _Growing(None, statistics, known.get).node(plan.root))
 
@@ -179,12 +173,12 @@ class _Growing:
     def _join(self, left: TreeNode, right: TreeNode) -> Join:
         sides = (variables_below(left), variables_below(right))
         bound = sides[0] + sides[1]
-        order = () if self._branch is None else order_texts(self._branch, *sides)
+        order = () if self._branch is None else words.order_texts(self._branch, *sides)
         due, absent = self._due(bound, sides)
         return Join(left, right, order, due, absent, self._alive(frozenset(bound)))
 
     def _leaf(self, name: str) -> Leaf:
-        event = name_text(name) if self._branch is None else event_text(self._branch, name)
+        event = name_text(name) if self._branch is None else words.event_text(self._branch, name)
         due, absent = self._due((name,), ())
         rate = None if self._statistics is None else self._statistics.rate(name)
         alive = self._alive(frozenset({name}))
@@ -195,12 +189,12 @@ class _Growing:
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the conditions and the absences that can be checked here for the first time."""
         if self._branch is None:
-            return statistics_texts(self._statistics, bound, known), ()
+            return words.statistics_texts(self._statistics, bound, known), ()
         due = [c for c in self._conditions if variables_of(c) <= set(bound)]
         self._conditions = [c for c in self._conditions if c not in due]
         absent = [e for e in self._negated if depends_on(self._branch, e.variable) <= set(bound)]
         self._negated = [e for e in self._negated if e not in absent]
-        texts = (absence_text(self._branch, event) for event in absent)
+        texts = (words.absence_text(self._branch, event) for event in absent)
         return tuple(map(expression_text, due)), tuple(texts)
 
 

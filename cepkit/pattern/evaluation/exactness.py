@@ -14,24 +14,7 @@ from typing import assert_never
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.pattern.conditions import (
-    Aggregate,
-    AllOf,
-    AnyOf,
-    Arithmetic,
-    Attribute,
-    Between,
-    Call,
-    Comparison,
-    Complement,
-    Expression,
-    InList,
-    IsNull,
-    Literal,
-    Negative,
-    children,
-    variables_of,
-)
+from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.columns import Read, value
 from cepkit.pattern.evaluation.functions.contract import OnArrays, OnNumbers, OnTexts, Registered
@@ -63,7 +46,7 @@ def as_exact_floats(column: Column) -> Floats | None:
     return floats if _magnitude_of(column) < EXACT else None
 
 
-def stays_exact(expression: Expression, read: Read) -> bool:
+def stays_exact(expression: c.Expression, read: Read) -> bool:
     """Whether loops of floats can evaluate `expression` as `evaluation` does.
 
     Args:
@@ -80,54 +63,56 @@ def _magnitude_of(column: Column) -> float:
     return float(np.nan_to_num(np.abs(as_floats(column)), nan=0.0).max())
 
 
-def _magnitude(expression: Expression, read: Read) -> float:
+def _magnitude(expression: c.Expression, read: Read) -> float:
     """Return a bound for the integers that `expression` and its parts can be; 0 for floats.
 
     Infinite where loops cannot evaluate it whatever the numbers are.
     """
     match expression:
-        case Literal(int(constant)):
+        case c.Literal(int(constant)):
             return float(abs(constant))
-        case Literal(timedelta() as constant):
+        case c.Literal(timedelta() as constant):
             return float(abs(in_microseconds(constant)))
-        case Literal():
+        case c.Literal():
             return 0.0
-        case Attribute(variable, name):
+        case c.Attribute(variable, name):
             return _magnitude_of(read(variable, name))
-        case Negative() | Arithmetic() | Call():
+        case c.Negative() | c.Arithmetic() | c.Call():
             return _magnitude_of_computed(expression, read)
-        case Comparison(_, left, right) if _read_as_times(left, right, read):
+        case c.Comparison(_, left, right) if _read_as_times(left, right, read):
             return math.inf
-        case InList(operand, choices) if any(_read_as_times(operand, c, read) for c in choices):
+        case c.InList(operand, choices) if any(
+            _read_as_times(operand, each, read) for each in choices
+        ):
             return math.inf
         case (
-            Aggregate()
-            | AllOf()
-            | AnyOf()
-            | Between()
-            | Comparison()
-            | Complement()
-            | InList()
-            | IsNull()
+            c.Aggregate()
+            | c.AllOf()
+            | c.AnyOf()
+            | c.Between()
+            | c.Comparison()
+            | c.Complement()
+            | c.InList()
+            | c.IsNull()
         ):
-            return max((_magnitude(child, read) for child in children(expression)), default=0.0)
+            return max((_magnitude(child, read) for child in c.children(expression)), default=0.0)
         case _:
             assert_never(expression)
 
 
-def _magnitude_of_computed(node: Negative | Arithmetic | Call, read: Read) -> float:
-    bounds = [_magnitude(child, read) for child in children(node)]
+def _magnitude_of_computed(node: c.Negative | c.Arithmetic | c.Call, read: Read) -> float:
+    bounds = [_magnitude(child, read) for child in c.children(node)]
     function = function_of(node)
     form = function.form
     match form:
         case OnNumbers(whole=whole):
-            kinds = [_kind(child, read) for child in children(node)]
+            kinds = [_kind(child, read) for child in c.children(node)]
             if function.whole(kinds) is None and function.kind(kinds) == "duration":
                 return math.inf  # it is rounded
             return max(bounds) if whole is None else whole.bound(bounds)
         case OnTexts():
             # Of one event's columns it is computed before any loop.
-            alone = len(variables_of(node)) < 2
+            alone = len(c.variables_of(node)) < 2
             return max(*bounds, _magnitude_of(value(node, read))) if alone else math.inf
         case OnArrays() | Registered():
             return max(bounds, default=0.0)
@@ -135,9 +120,9 @@ def _magnitude_of_computed(node: Negative | Arithmetic | Call, read: Read) -> fl
             assert_never(form)
 
 
-def _read_as_times(left: Expression, right: Expression, read: Read) -> bool:
+def _read_as_times(left: c.Expression, right: c.Expression, read: Read) -> bool:
     return {_kind(left, read), _kind(right, read)} == {"text", "timestamp"}
 
 
-def _kind(node: Expression, read: Read) -> ValueKind:
+def _kind(node: c.Expression, read: Read) -> ValueKind:
     return kind_of(node, lambda variable, name: read(variable, name).kind)

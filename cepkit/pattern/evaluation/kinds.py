@@ -13,13 +13,7 @@ from typing import TypeAlias, assert_never, get_args
 
 from cepkit.errors import PatternError
 from cepkit.pattern.aggregates import AGGREGATES
-from cepkit.pattern.conditions import (
-    Aggregate,
-    Between,
-    Comparison,
-    Constant,
-    InList,
-)
+from cepkit.pattern.conditions import Aggregate, Between, Comparison, Constant, InList
 from cepkit.pattern.duration_hints import with_units
 from cepkit.stream.columns import Kind
 

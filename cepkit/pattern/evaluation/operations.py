@@ -39,11 +39,11 @@ _COMPARE: dict[c.ComparisonOperator, Callable[[Any, Any], Any]] = {
 }
 
 
-def as_floats(column: Column, place: c.Expression | None = None) -> npt.NDArray[np.float64]:
+def as_floats(column: Column) -> npt.NDArray[np.float64]:
     """Return the numbers (or truth values) of `column` as floats with NaN for missing.
 
     Raises:
-        PatternError: The column holds texts or arrays; the error points at `place`.
+        PatternError: The column holds texts or arrays.
     """
     match column.kind:
         case "float" | "null":
@@ -54,10 +54,7 @@ def as_floats(column: Column, place: c.Expression | None = None) -> npt.NDArray[
                 floats[column.missing()] = np.nan
             return floats
         case _:
-            raise PatternError(
-                f"{word(column.kind)} stands where a number belongs",
-                span=place.span if place is not None else None,
-            )
+            raise PatternError(f"{word(column.kind)} stands where a number belongs")
 
 
 def computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Column]) -> Column:

@@ -138,10 +138,7 @@ class ConditionWriter:
     """
 
     def __init__(
-        self,
-        read: Read,
-        meet: Callable[[frozenset[str]], bool],
-        name: Callable[[Operand], str],
+        self, read: Read, meet: Callable[[frozenset[str]], bool], name: Callable[[Operand], str]
     ) -> None:
         self._read = read
         self._meet = meet

@@ -18,13 +18,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from cepkit.routes.several import Cluster
-from cepkit.spark.aggregates.one_table import QUERY, OneTable, one_table
 from cepkit.spark.aggregates.query import AggregateQuery, route_for, sending_for_aggregates
 from cepkit.spark.aggregates.sinks import AggregatesSink, Aggregation, TotalsSink
 from cepkit.spark.aggregates.totals import ELEMENT
 from cepkit.spark.cells.layout import NO_WINDOW
 from cepkit.spark.passes.delivery import Route
 from cepkit.spark.passes.one_pass import Pass, start_pass
+from cepkit.spark.passes.one_table import QUERY, OneTable, one_table
 from cepkit.spark.passes.scan import Scan
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream

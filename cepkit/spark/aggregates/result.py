@@ -15,8 +15,8 @@ from cepkit.errors import PatternError
 from cepkit.pattern.query import Query
 from cepkit.routes.several import Several, SharingPlan
 from cepkit.spark.aggregates.one_pass import AggregationPass
-from cepkit.spark.aggregates.one_table import QUERY
 from cepkit.spark.passes.frame import ResultFrame
+from cepkit.spark.passes.one_table import QUERY
 from cepkit.stream.sessions import check_session
 
 _QUERY = "query"

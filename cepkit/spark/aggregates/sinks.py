@@ -22,11 +22,11 @@ from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.counters import Counters
 from cepkit.routes.detected import only_counts
 from cepkit.routes.several import Cluster, aggregate_cluster
-from cepkit.spark.aggregates.one_table import OneTable
 from cepkit.spark.aggregates.request import Request
 from cepkit.spark.aggregates.totals import Totals, as_promised
 from cepkit.spark.cells.dealing import Batches
 from cepkit.spark.passes.one_pass import Cell
+from cepkit.spark.passes.one_table import OneTable
 
 
 @dataclass(frozen=True, slots=True)

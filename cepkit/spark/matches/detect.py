@@ -12,6 +12,7 @@ from typing import Literal
 
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
+from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import Query
@@ -41,6 +42,7 @@ def detect(
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
     route: Route | None = None,
+    plans: SlicePlans | None = None,
 ) -> SparkMatches:
     """Return the matches of a query in a Spark stream, as a Spark DataFrame.
 
@@ -60,6 +62,7 @@ def detect(
         limit: The most matches wanted, None for all.
         sets: Which sets of Kleene variables make matches.
         route: How the events reach the workers; None: chosen.
+        plans: What says, inside of each task, under which plan each slice is run.
 
     Raises:
         PatternError: A condition compares what cannot be compared.
@@ -70,7 +73,7 @@ def detect(
     """
     frame = batch_frame(stream)
     compiled, known = compile_query(query, plan, sets), plan.statistics
-    scan = scan_for(stream, query, compiled, known, slice_seconds, slice_events)
+    scan = scan_for(stream, (query,), compiled, known, slice_seconds, slice_events)
     check_kinds(query, scan.sending.nothing.kinds)
     pass_ = start_pass(scan, route, dropped=None if known is None else known.dropped)
     if known is not None:
@@ -79,8 +82,10 @@ def detect(
     schema, repeated = scan.sending.schema, repeated_in(query.structure)
     columns = match_columns(frame.schema, stream.column_names, variables, schema, repeated)
     return SparkMatches(
-        pass_.rows(MatchesSink(compiled, variables, schema.time, limit is not None), columns),
-        pass_.rows(CountsSink(compiled), columns),
+        pass_.rows(
+            MatchesSink(compiled, variables, schema.time, limit is not None, plans), columns
+        ),
+        pass_.rows(CountsSink(compiled, plans), columns),
         pass_,
         query=query,
         plan=plan,
@@ -92,17 +97,17 @@ def detect(
 
 def scan_for(
     stream: Stream,
-    query: Query,
+    queries: tuple[Query, ...],
     compiled: CompiledQuery,
     statistics: Statistics | None = None,
     slice_seconds: float | None = None,
     slice_events: int | None = None,
 ) -> Scan:
-    """Return what is read of a stream for the matches of a query, and how it may be cut."""
+    """Return what is read of a stream for queries that are run as one, and how it may be cut."""
     numbers = numbers_for(compiled.programs, in_turn=compiled.in_turn)
-    sending = sending_for(stream, (query,), compiled.attributes, numbers=numbers)
+    sending = sending_for(stream, queries, compiled.attributes, numbers=numbers)
     cut = _cut(compiled, slice_seconds, slice_events)
-    return Scan(stream, (query,), sending, cut, statistics, query.partition_by)
+    return Scan(stream, queries, sending, cut, statistics, queries[0].partition_by)
 
 
 def _cut(compiled: CompiledQuery, slice_seconds: float | None, slice_events: int | None) -> Cut:

@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.frames import frame_of
+from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
 from cepkit.columnar.results.shown import timeline
-from cepkit.columnar.slices.counters import Counters
+from cepkit.columnar.slices.plans import SliceWork
 from cepkit.memory import Room
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -68,7 +69,7 @@ class SparkMatches(ResultFrame):
 
     def explain(  # type: ignore[override]
         self, extended: bool | str | None = None, mode: str | None = None
-    ) -> Explanation | None:
+    ) -> Explanation | AdaptedExplanation | None:
         """Return what each step of the plan did, beside what was expected.
 
         The numbers are those of the workers, gathered while an action ran. They are always of
@@ -83,9 +84,15 @@ class SparkMatches(ResultFrame):
         if extended is not None or mode is not None:
             super().explain(extended, mode)
             return None
-        counters, _ = self._run()
+        work, _ = self._run()
         self._reports.warn()
-        return Explanation.of(self.plan, counters)
+        return explanation_of(self.query, self.plan, work)
+
+    @property
+    def plans(self) -> PlansInForce:
+        """Which plan was in force when, and why; of the workers, as `explain` gathers it."""
+        work, _ = self._run()
+        return PlansInForce.of(self.query, self.plan, work)
 
     @property
     def dropped(self) -> Dropped:
@@ -97,7 +104,7 @@ class SparkMatches(ResultFrame):
         level = self.storageLevel
         if level.useMemory or level.useDisk:
             return super().count()
-        matches: int = sum(steps[-1].survivors for steps in self._run()[0])
+        matches = self._run()[0].matches
         return matches if self.most is None else min(matches, self.most)
 
     def timeline(self, n: int = 50) -> pd.DataFrame:
@@ -120,9 +127,10 @@ class SparkMatches(ResultFrame):
         some = frame_of(table.to_batches(), table.schema, room)
         return timeline(some, self.variables, self._roles.time, self._roles.type)
 
-    def _run(self) -> tuple[Counters, Dropped]:
+    def _run(self) -> tuple[SliceWork, Dropped]:
         """Return the counters and the dropped rows of a whole run; make one if there was none."""
         if not self._reports.complete:
             with plain_errors(self):
                 self._counting.count()
-        return self._reports.counters(self._programs), self._reports.dropped + self._left_out
+        work = self._reports.work(self.plan.branches, self._programs)
+        return work, self._reports.dropped + self._left_out

@@ -10,7 +10,7 @@ import pyarrow as pa
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.output import Writer
-from cepkit.columnar.slices.counters import Counters
+from cepkit.columnar.slices.plans import SlicePlans, Work
 from cepkit.spark.passes.one_pass import Cell
 
 
@@ -23,22 +23,24 @@ class MatchesSink:
         variables: All its variables in pattern order.
         time: The column of the event time.
         limited: Whether only some of the matches are wanted.
+        plans: What says under which plan each slice of a cell is run; None: all as `query` says.
     """
 
     query: CompiledQuery
     variables: tuple[str, ...]
     time: str
     limited: bool
+    plans: SlicePlans | None = None
 
-    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
+    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Work]:
         """Yield the matches of each cell, some at a time."""
-        detector, programs = Detector(self.query), self.query.programs
+        detector, programs = Detector(self.query, plans=self.plans), self.query.programs
         repeated = {step.variable for program in programs for step in program.listed}
         for cell in cells:
             writer = Writer(cell.events, self.variables, self.time, repeated)
             for branch, block in detector.matches(cell.events, cell.owned, limited=self.limited):
                 yield from writer.batches(block, programs[branch].variables)
-        return detector.counters
+        return detector.work or detector.counters
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +49,17 @@ class CountsSink:
 
     Attributes:
         query: The query.
+        plans: As for `MatchesSink`.
     """
 
     query: CompiledQuery
+    plans: SlicePlans | None = None
 
-    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
+    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Work]:
         """Yield nothing; the numbers are in the counters."""
-        detector = Detector(self.query)
+        detector = Detector(self.query, plans=self.plans)
         for cell in cells:
             for _ in detector.count(cell.events, cell.owned):
                 pass
         yield from ()
-        return detector.counters
+        return detector.work or detector.counters

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from cepkit.columnar.slices.candidates import Owned
-from cepkit.columnar.slices.counters import Counters
+from cepkit.columnar.slices.plans import Work
 from cepkit.spark.cells.dealing import Batches, Tables
 from cepkit.spark.cells.layout import Layout
 from cepkit.spark.cells.sending import Sending
@@ -47,7 +47,7 @@ class Cell:
 class Sink(Protocol):
     """What a task makes of its cells."""
 
-    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
+    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Work]:
         """Yield rows, and return what the steps of detection did, if there are any."""
 
 
@@ -118,5 +118,5 @@ def run_sink(
                 cell, table = item
                 yield Cell(sending.events(table), layout.owned(cell), layout.halo)
 
-    counters = yield from sink(cells())
-    return TaskReport(counters, dropped)
+    work = yield from sink(cells())
+    return TaskReport(work, dropped)

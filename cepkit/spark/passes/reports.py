@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from pyspark.accumulators import AccumulatorParam
 
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.slices.counters import Counters, counters_for
+from cepkit.columnar.slices.counters import counters_for
+from cepkit.columnar.slices.plans import Branches, SliceWork, Work
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import Dropped
 from cepkit.stream.warnings import warn_of_dropped
@@ -29,11 +30,11 @@ class TaskReport:
     """What one task did.
 
     Attributes:
-        counters: For each branch its steps, summed over the task's cells; of aggregates none.
+        work: Summed over the task's cells; of aggregates none.
         dropped: The rows that are no events, as far as the task was told of them.
     """
 
-    counters: Counters
+    work: Work
     dropped: Dropped
 
 
@@ -83,13 +84,19 @@ class Reports:
         """The rows that are no events, summed over the tasks."""
         return sum((report.dropped for report in self.by_task.value.values()), Dropped())
 
-    def counters(self, programs: Sequence[Program]) -> Counters:
-        """Return the counters of each branch, summed over the tasks."""
-        total = counters_for(programs)
+    def work(self, branches: Branches, programs: Sequence[Program]) -> SliceWork:
+        """Return the work of each plan, summed over the tasks.
+
+        Args:
+            branches: The plan of the whole stream.
+            programs: It, compiled.
+        """
+        total = SliceWork()
         for report in self.by_task.value.values():
-            for branch, counted in zip(total, report.counters, strict=True):
-                for step, more in zip(branch, counted, strict=True):
-                    step.add(more)
+            work = report.work
+            total.add(work if isinstance(work, SliceWork) else SliceWork({branches: work}))
+        if not total.counters:
+            total.counters[branches] = counters_for(programs)
         return total
 
     def warn(self) -> None:

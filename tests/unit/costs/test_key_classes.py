@@ -6,7 +6,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from cepkit.costs import PARTIAL_MATCHES, WORK, Expectation, expected_candidates
+from cepkit.costs import PARTIAL_MATCHES, WORK, Expectation, expected_steps
 from cepkit.costs.key_classes import key_classes
 from cepkit.plan.logarithms import from_log
 from cepkit.plan.nodes import OrderPlan
@@ -39,7 +39,8 @@ def test_partial_matches_alive_as_in_simulated_streams(name, bound):
 @pytest.mark.parametrize("name", CASES)
 def test_candidates_of_a_pair_that_is_only_implied(name):
     one = CASES[name]
-    expected = expected_candidates(one, statistics(SHARES[name], 20.0), "acb")
+    steps = expected_steps(one, statistics(SHARES[name], 20.0), "acb")
+    expected = [step.candidates for step in steps]
     runs = streams(20.0, 400)
     for k in (2, 3):
         conditions = [compare(f"{x}.k", "=", f"{y}.k") for x, y in combinations("acb"[:k], 2)]

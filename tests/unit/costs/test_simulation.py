@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from cepkit.costs import Expectation, expected_candidates, expected_matches
+from cepkit.costs import Expectation, expected_steps
 from cepkit.pattern.conditions import variables_of
 from cepkit.plan.logarithms import from_log
 from cepkit.statistics import Statistics
@@ -59,7 +59,9 @@ def test_matches_over_a_stream(name, duration, number):
     """Also where the stream is shorter than the window."""
     one, shares = CASES[name]
     counts = [count(s, one, one.variables, one.conditions, W) for s in streams(duration, number)]
-    assert_expected(counts, expected_matches(one, statistics(shares, duration)))
+    assert_expected(
+        counts, expected_steps(one, statistics(shares, duration), one.variables)[-1].partial_matches
+    )
 
 
 @pytest.mark.parametrize("name", ["and of two", "seq of three", "conditions", "partition"])
@@ -81,7 +83,8 @@ def test_candidates_of_each_step(name, order):
     """Conditions of the step are not applied, but for equalities, which an index answers."""
     one, shares = CASES[name]
     duration = 20.0
-    expected = expected_candidates(one, statistics(shares, duration), order)
+    steps = expected_steps(one, statistics(shares, duration), order)
+    expected = [step.candidates for step in steps]
     runs = streams(duration, 400)
     for k in range(1, 4):
         bound = frozenset(order[: k - 1])

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pyarrow as pa
 import pytest
 
+from cepkit.adaptation.slices import PerSlice
 from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.results.plans import PlansInForce
+from cepkit.columnar.slices.plans import SliceWork
+from cepkit.costs import WORK
 from cepkit.pattern.parser import parse
 from cepkit.plan.checks import as_plan
+from cepkit.planners.choose import choose_plan
 from cepkit.spark.matches.detect import scan_for
 from cepkit.spark.matches.sinks import CountsSink, MatchesSink
+from cepkit.statistics.estimate import estimate
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import events
 from tests.cells import Cut, in_cells, stream_of
@@ -49,5 +57,55 @@ def test_sinks_find_and_count_what_a_local_stream_has(pattern, cut):
     none, counted = in_cells(scan, CountsSink(compiled), table, cut)
     assert none == []
     for each in (reports, counted):
-        ends = [steps[-1].survivors for report in each for steps in report.counters]
+        ends = [steps[-1].survivors for report in each for steps in report.work]
         assert sum(ends) == whole.count()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "cut"),
+    [
+        ("SEQ(A p, B q, C r) WITHIN 9 us", Cut(30e-6, -2e-6)),
+        ("SEQ(A p, B q, NOT(B n), C r) WITHIN 6 us", Cut(30e-6)),
+        ("OR(SEQ(A p, B q, C r), SEQ(C s, KL(B t){1,2})) WITHIN 9 us", Cut(40e-6)),
+        ("SEQ(A p, B q, C r) WITHIN 9 us PARTITION BY g", Cut(buckets=2)),
+        ("SEQ(A p, B q, C r) WITHIN 9 EVENTS", Cut(40)),
+    ],
+)
+def test_slices_of_cells_have_plans_of_their_own(pattern, cut):
+    n = 240
+    # First A is rare, then C.
+    kinds = [("ABCBCBC" if i < n // 2 else "CBABABA")[(i * 5) % 7] for i in range(n)]
+    table = pa.table(
+        {"ts": [i * 2 // 3 for i in range(n)], "kind": kinds, "g": [i % 4 % 3 for i in range(n)]}
+    )
+    query = parse(f"PATTERN {pattern}")
+    stream = events(table, time="ts", type="kind", unit="us")
+    plan = choose_plan(query, estimate(stream.columns(["g"]), query), "dp-order", WORK)
+    whole = Matches(stream, query, plan)
+    compiled = compile_query(query, plan)
+    by_slice = ShortSlices(query, plan)
+    scan = scan_for(stream_of(table, SCHEMA), query, compiled)
+    sink = MatchesSink(compiled, whole.variables, "ts", False, pickle.loads(pickle.dumps(by_slice)))
+    rows, reports = in_cells(scan, sink, table, cut)
+    found = [str(row) for batch in rows for row in batch.to_pylist()]
+    assert sorted(found) == sorted(map(str, whole.to_arrow().to_pylist()))
+    assert whole.count() > 0
+    none, counted = in_cells(scan, CountsSink(compiled, by_slice), table, cut)
+    assert none == []
+    for each in (reports, counted):
+        assert sum(report.work.matches for report in each) == whole.count()
+    work = SliceWork()
+    for report in counted:
+        work.add(report.work)
+    forms = PlansInForce.of(query, plan, work)
+    assert len(work.counters) > 1
+    assert forms.switches > 0
+    assert [s.first for s in forms.stretches] == sorted(s.first for s in forms.stretches)
+    assert all("no longer held" in s.why for s in forms.stretches[1:])
+
+
+class ShortSlices(PerSlice):
+    """Slices of these few events."""
+
+    def least_rows(self, _columns):
+        return 20

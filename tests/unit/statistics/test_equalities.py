@@ -11,7 +11,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.costs.contract import query_cost
-from cepkit.costs.steps import expected_candidates
+from cepkit.costs.steps import expected_steps
 from cepkit.costs.work import WORK
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
@@ -193,10 +193,10 @@ def test_candidates_are_those_with_equal_keys() -> None:
     assert measured == joint
     found = estimate(columns(bursty(800, seed=6), text), parse(text))
     near = found.equalities[PAIR].in_window.share
-    candidates = expected_candidates(branch, found, ("a", "b"))[1]
+    candidates = expected_steps(branch, found, ("a", "b"))[1].candidates
     without = found.with_selectivity("a", "b", found.selectivity("a", "b"))
     assert not without.equalities
-    fewer = expected_candidates(branch, without, ("a", "b"))[1]
+    fewer = expected_steps(branch, without, ("a", "b"))[1].candidates
     assert candidates / fewer == pytest.approx(near / found.selectivity("a", "b"))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepkit.errors import LimitError, StreamError
-from cepkit.stream import MISSING_INTEGER, Dropped, Schema, event_columns, from_batches
+from cepkit.stream import MISSING_INTEGER, Dropped, Schema, event_columns
 from cepkit.stream.ingest import attribute
 
 SCHEMA = Schema("ts", "kind", unit="us")
@@ -319,15 +319,6 @@ def test_slices_of_tables():
     assert got.attributes["x"].values.tolist() == [MISSING_INTEGER, 3, 4, MISSING_INTEGER]
     assert got.attributes["b"].values.tolist() == [-1, 1, -1, 1]
     assert [got.type_names[c] for c in got.types] == list("bcab")
-
-
-def test_batches():
-    rows = table([3, 1, 2], ["a", "b", "a"], x=[1, 2, 3])
-    got = from_batches(rows.to_batches(max_chunksize=1), SCHEMA, ["x"])
-    assert got.attributes["x"].values.tolist() == [2, 3, 1]
-    assert len(from_batches([], SCHEMA, arrow_schema=rows.schema)) == 0
-    with pytest.raises(StreamError, match="no batches"):
-        from_batches([], SCHEMA)
 
 
 def test_a_missing_attribute_is_told_the_nearest():

@@ -1,0 +1,233 @@
+"""The matches of several queries in a Spark stream: one pass for those that are cut alike."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from cepkit.columnar.detector import Detector
+from cepkit.columnar.results.output import END, START, Writer, output_schema
+from cepkit.columnar.results.several import PATTERN, SeveralResults
+from cepkit.columnar.slices.counters import Counters
+from cepkit.columnar.workload import Group
+from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.nodes import bound_events_of, repeated_in
+from cepkit.spark.cells.schemas import match_columns
+from cepkit.spark.matches.detect import detect, scan_for
+from cepkit.spark.matches.result import SparkMatches
+from cepkit.spark.passes.frame import ResultFrame
+from cepkit.spark.passes.one_pass import Cell, Pass, start_pass
+from cepkit.spark.passes.one_table import QUERY, OneTable, one_table
+from cepkit.spark.passes.rows import batch_frame
+from cepkit.spark.session.failures import plain_errors
+
+_COUNT = "n"
+
+
+class SeveralSparkMatches(SeveralResults[SparkMatches]):
+    """The matches of several queries in a Spark stream, each under its name or number.
+
+    Each is a Spark DataFrame of its own; `together` is one of the matches of all, from one pass for
+    the queries that are cut alike.
+    """
+
+    @cached_property
+    def _passes(self) -> list[_GroupPass]:
+        return [self._pass(group) for group in self.groups]
+
+    def _pass(self, group: Group) -> _GroupPass:
+        numbers = tuple(dict.fromkeys(group.of))
+        queries = tuple(self.queries[q] for q in numbers)
+        known = None if self.plan is None else self.plan.statistics
+        scan = scan_for(
+            self.stream,
+            queries,
+            group.query,
+            known,
+            self.options.get("slice_seconds"),
+            self.options.get("slice_events"),
+        )
+        for query in queries:
+            check_kinds(query, scan.sending.nothing.kinds)
+        pass_ = start_pass(scan, None, dropped=None if known is None else known.dropped)
+        frame, schema = batch_frame(self.stream), scan.sending.schema
+        columns = {}
+        for q in numbers:
+            structure = self.queries[q].structure
+            variables = tuple(event.variable for event in bound_events_of(structure))
+            repeated = repeated_in(structure)
+            in_spark = match_columns(
+                frame.schema, self.stream.column_names, variables, schema, repeated
+            )
+            in_arrow = output_schema(
+                scan.sending.nothing.source.schema, variables, schema.time, repeated
+            )
+            columns[q] = in_arrow, in_spark.fields
+        table, in_spark = one_table(columns)
+        sink = SeveralSink(group, table, schema.time, self.limit is not None)
+        counts = t.StructType(
+            [t.StructField(QUERY, t.IntegerType()), t.StructField(_COUNT, t.LongType())]
+        )
+        return _GroupPass(
+            group, pass_, table, pass_.rows(sink, in_spark), pass_.rows(SizesSink(group), counts)
+        )
+
+    def _find(self, number: int) -> SparkMatches:
+        return detect(
+            self.stream,
+            self.queries[number],
+            self.plans[number],
+            limit=self.limit,
+            sets=self.sets,
+            **self.options,
+        )
+
+    def _count(self) -> tuple[Sequence[int], Sequence[Counters]]:
+        sizes = [0] * len(self)
+        counters = []
+        for one in self._passes:
+            with plain_errors(one.sizes):
+                for query, size in one.sizes.collect():
+                    sizes[query] += size
+            one.pass_.reports.warn()
+            work = one.pass_.reports.work((), one.group.query.programs)
+            counters.append(work.counters[()])
+        return sizes, counters
+
+    @cached_property
+    def together(self) -> ResultFrame:
+        """The matches of all queries, with the name of the query in the column `pattern`.
+
+        A variable of several queries is one column; a list of events where it is a Kleene variable
+        of any of them.
+        """
+        lists = {
+            name
+            for one in self._passes
+            for schema in one.table.of.values()
+            for name in schema.names
+            if pa.types.is_list(schema.field(name).type)
+        }
+        names = F.create_map(
+            *(F.lit(part) for q, name in enumerate(self.names) for part in (q, name))
+        )
+        parts = []
+        for one in self._passes:
+            rows = one.rows
+            if self.limit is not None:
+                order = Window.partitionBy(QUERY).orderBy(F.lit(0))
+                rows = rows.withColumn("row", F.row_number().over(order))
+                rows = rows.where(F.col("row") <= self.limit)
+            parts.append(rows.select(names[F.col(QUERY)].alias(PATTERN), *_named(one.table, lists)))
+        union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+        ends = [START, END]
+        columns = [name for name in union.columns if name not in ends]
+        return ResultFrame(
+            union.select(*(F.col(f"`{name}`") for name in [*columns, *ends])),
+            title=f"{self.title} together",
+            route="; ".join(dict.fromkeys(one.pass_.delivery.route for one in self._passes)),
+            reports=self._passes[0].pass_.reports,
+        )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _GroupPass:
+    """A pass for queries that are run as one.
+
+    Attributes:
+        group: The queries.
+        pass_: The pass.
+        table: The columns of its rows.
+        rows: The matches.
+        sizes: Their numbers.
+    """
+
+    group: Group
+    pass_: Pass
+    table: OneTable
+    rows: DataFrame
+    sizes: DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralSink:
+    """Yields the matches of several queries as rows of one table.
+
+    Attributes:
+        group: The queries.
+        table: Its columns.
+        time: The column of the event time.
+        limited: Whether only some of the matches are wanted.
+    """
+
+    group: Group
+    table: OneTable
+    time: str
+    limited: bool
+
+    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
+        """Yield the matches of each cell, some at a time."""
+        detector, of = Detector(self.group.query), self.group.of
+        programs = self.group.query.programs
+        for cell in cells:
+            writers: dict[int, Writer] = {}
+            for number, block in detector.matches(cell.events, cell.owned, limited=self.limited):
+                q = of[number]
+                if q not in writers:
+                    schema = self.table.of[q]
+                    names = [name for name in schema.names if name not in (START, END)]
+                    sets = {v for v in names if pa.types.is_list(schema.field(v).type)}
+                    writers[q] = Writer(cell.events, names, self.time, sets)
+                for batch in writers[q].batches(block, programs[number].variables):
+                    yield self.table.widened(q, batch.columns)
+        return detector.counters
+
+
+@dataclass(frozen=True, slots=True)
+class SizesSink:
+    """Counts the matches of each query and makes no rows of them.
+
+    Attributes:
+        group: The queries.
+    """
+
+    group: Group
+
+    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
+        """Yield the number of matches of each query in the task."""
+        detector, of = Detector(self.group.query), self.group.of
+        sizes = dict.fromkeys(of, 0)
+        for cell in cells:
+            for number, block in detector.count(cell.events, cell.owned):
+                sizes[of[number]] += block.size
+        yield pa.RecordBatch.from_pydict(
+            {
+                QUERY: pa.array(sizes.keys(), pa.int32()),
+                _COUNT: pa.array(sizes.values(), pa.int64()),
+            }
+        )
+        return detector.counters
+
+
+def _named(table: OneTable, lists: Collection[str]) -> list[Column]:
+    """Return the columns of a table with the names that users know, those of one name as one."""
+    places: dict[str, dict[int, bool]] = {}
+    for query, at in table.places.items():
+        for place, field in zip(at, table.of[query], strict=True):
+            places.setdefault(field.name, {})[place] = pa.types.is_list(field.type)
+    columns = []
+    for name, at_places in places.items():
+        parts = []
+        for place, is_list in at_places.items():
+            column = F.col(f"c{place - 1}")
+            if name in lists and not is_list:
+                column = F.when(column.isNotNull(), F.array(column))
+            parts.append(column)
+        columns.append((F.coalesce(*parts) if len(parts) > 1 else parts[0]).alias(name))
+    return columns

@@ -1,0 +1,34 @@
+"""On Spark each task plans the slices of its cells by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+import cepkit as ck
+from cepkit.columnar.results.plans import AdaptedExplanation
+from cepkit.errors import UnsupportedError
+from cepkit.stream.generators import drifting_events
+
+TEXT = "PATTERN SEQ(T1 a, T2 b, T3 c) WHERE a.diff + 1 < b.diff AND b.diff < c.diff WITHIN 1 s"
+TABLE = drifting_events(120_000, weights=(1, 100, 100), segment=40_000, seed=1)
+
+
+def test_slices_find_what_one_plan_finds_and_say_which_plan_they_ran(spark):
+    local = ck.events(TABLE, time="ts", type="type")
+    stream = ck.events(spark.createDataFrame(TABLE), time="ts", type="type")
+    expected = ck.detect(local, TEXT)
+    matches = ck.detect(stream, TEXT, adapt="slices", slice_seconds=250)
+    assert matches.count() == expected.count() > 0
+    explained = matches.explain()
+    assert isinstance(explained, AdaptedExplanation)
+    assert matches.plans.switches > 0
+    assert sum(s.events for s in matches.plans.stretches) > 0
+    static = sum(step.candidates for step in expected.explain().steps)
+    assert sum(step.candidates for step in explained.steps) < static
+
+
+def test_what_needs_an_order_of_slices_is_refused(spark):
+    stream = ck.events(spark.createDataFrame(TABLE), time="ts", type="type")
+    with pytest.raises(UnsupportedError, match="one after the other") as refused:
+        ck.detect(stream, TEXT, adapt="invariants")
+    assert "adapt='slices'" in refused.value.hint
