@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepkit.api.arguments import Pattern, checked, measured, order_matters
 from cepkit.arguments import typed
-from cepkit.errors import StreamError, UnsupportedError
+from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.checks import check_asks_for_matches
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cepkit.adaptation.loop import Adaptation
     from cepkit.columnar.results.matches import Matches
     from cepkit.columnar.results.several import SeveralMatches
+    from cepkit.columnar.slices.plans import SlicePlans
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.spark.matches.result import SparkMatches
     from cepkit.spark.matches.several import SeveralSparkMatches
@@ -98,10 +99,11 @@ def detect(
         slice_events: The same in events, for windows in events and contiguity.
         adapt: How the plan follows the stream: "static" not at all; "slices": each slice has the
             plan that is best for it; "auto": so only where it promises much less work; a
-            decision function by name or with settings (`cepkit.decisions`), or an
+            decision function by name or with settings (`cepkit.adaptation`), or an
             `Adaptation`: each slice has a plan by those before it, as micro-batches would. None
-            is "auto", and "static" where a plan is given. The matches are the same. `.plans` says
-            which plan was in force when, and why.
+            is "auto", and "static" where a plan is given, or of a streaming DataFrame. The matches
+            are the same. `.plans` says which plan was in force when, and why; of a streaming
+            DataFrame the progress of each micro-batch.
         buckets: Of a streaming DataFrame, into how many buckets the keys of the pattern are hashed,
             each of which one task evaluates; None: 16. A checkpoint keeps to the number.
         late: Of a streaming DataFrame, whether events that come too late, or lie too far ahead, are
@@ -162,14 +164,16 @@ def detect(
         _check_live_options(limit, slice_seconds, slice_events)
         from cepkit.spark.streaming.detect import detect as detect_on_stream
 
+        chosen = as_plan(plan, query)
         return detect_on_stream(
             stream,
             query,
-            as_plan(plan, query),
+            chosen,
             sets=sets,
             buckets=buckets,
             late=late,
             timeouts=timeouts,
+            plans=_live_plans(adapt, query, chosen, sets),
         )
     for name, asked in (
         ("buckets", buckets is not None),
@@ -209,6 +213,32 @@ def detect(
     from cepkit.columnar.results.matches import Matches
 
     return Matches(stream, query, plan_to_run, limit=limit, sets=sets, plans=plans)
+
+
+def _live_plans(
+    adapt: str | Decision | Adaptation | None,
+    query: Query,
+    plan: Plan,
+    sets: Literal["every", "maximal"],
+) -> SlicePlans | None:
+    """Return what says under which plan the buckets of a stream are searched; None: always one.
+
+    Raises:
+        StatisticsError: The plan says nothing of what it was made of.
+        UnsupportedError: What needs an order of slices, where there is none.
+    """
+    if adapt in (None, "static"):
+        return None
+    from cepkit.adaptation.choice import slice_plans
+
+    if plan.statistics is None:
+        raise StatisticsError(
+            "plans that follow a streaming DataFrame, and a plan without statistics: rates are"
+            " counted on the way, selectivities are not",
+            hint="plan=choose_plan(pattern, profile(recorded, pattern)), of what was recorded",
+        )
+    known = plan.statistics
+    return slice_plans(adapt or "static", query, plan, sets, lambda: known, "spark")
 
 
 def _check_live_options(

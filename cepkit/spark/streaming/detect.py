@@ -6,6 +6,7 @@ from typing import Literal
 
 from pyspark.sql import DataFrame
 
+from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -27,6 +28,7 @@ def detect(
     buckets: int | None = None,
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
+    plans: SlicePlans | None = None,
 ) -> StreamMatches:
     """Return the matches of a query in a streaming DataFrame, as a streaming DataFrame.
 
@@ -42,13 +44,14 @@ def detect(
             task evaluates; None: 16. Of a pattern without a key there is one.
         late: Whether events that are late, or too far ahead, are counted only, or rows as well.
         timeouts: Whether partial matches that time out are rows as well.
+        plans: What says under which plan a bucket is searched when the watermark has moved.
 
     Raises:
         PatternError: A condition compares what cannot be compared.
         UnsupportedError: What must be remembered for the query has no bound.
     """
     frame = check_live(stream)
-    prepared = prepare(stream, query, plan, sets, timeouts=timeouts)
+    prepared = prepare(stream, query, plan, sets, timeouts=timeouts, plans=plans)
     count = choose_buckets(prepared.key, buckets)
     bucket = prepared.bucket
     search = bucket.searches[0]

@@ -103,10 +103,13 @@ def found_rows(
         except StopIteration as done:
             held: Held = done.value
             return held
-        if isinstance(found, pa.RecordBatch):
-            yield kind, found.num_rows, found.serialize().to_pybytes()
-        else:
-            yield kind, found, None
+        match found:
+            case pa.RecordBatch():
+                yield kind, found.num_rows, found.serialize().to_pybytes()
+            case str():
+                yield kind, 1, found.encode()
+            case _:
+                yield kind, found, None
 
 
 def _in_order(frame: pd.DataFrame) -> Iterator[tuple[int, int, str, int, bytes | None]]:
@@ -154,7 +157,8 @@ def run_buckets(stream: Stream, live: Live) -> DataFrame:
         F.coalesce(F.sum(F.when(F.col("kind") == kind, F.col("rows"))), F.lit(0)).alias(kind)
         for kind in KINDS
     ]
-    return live.rows(found.observe(OBSERVED, *counts))
+    plan = F.when(F.col("kind") == "plan", F.col("packed").cast("string"))
+    return live.rows(found.observe(OBSERVED, *counts, F.collect_set(plan).alias("plans")))
 
 
 def _is_marked(stream: Stream) -> bool:

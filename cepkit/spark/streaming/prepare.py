@@ -12,6 +12,7 @@ from cepkit.arguments import check_range
 from cepkit.columnar.compile.program import Clock
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
+from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import bound_events_of
@@ -107,6 +108,7 @@ def prepare(
     sets: Literal["every", "maximal"] = "every",
     *,
     timeouts: bool = False,
+    plans: SlicePlans | None = None,
 ) -> Prepared:
     """Return what is to be done in the buckets of a stream for the matches of a query.
 
@@ -116,6 +118,8 @@ def prepare(
         plan: How it is evaluated.
         sets: Which sets of Kleene variables make matches.
         timeouts: Whether partial matches that time out are looked for too.
+        plans: What says under which plan a bucket is searched when the watermark has moved; None:
+            always `plan`. Here plans are exchanged: they are asked anew in each micro-batch.
 
     Raises:
         UnsupportedError: What must be remembered for the query has no bound, or no order.
@@ -138,6 +142,7 @@ def prepare(
             window=window,
             ahead=looks_ahead(one.programs, "time"),
             kind="match" if one is compiled else "timed-out",
+            plans=plans if one is compiled else None,
         )
         for one in every
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -37,6 +38,7 @@ class Replay:
     files: tuple[pa.Table, ...]
     seconds: float
     written: int = 0
+    _latest: int = field(default=0, repr=False)
     _thread: threading.Thread | None = field(default=None, repr=False)
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
 
@@ -53,6 +55,9 @@ class Replay:
             # Sources leave hidden files alone; under its name a file appears when it is whole.
             hidden = self.folder / f".{name}"
             pq.write_table(self.files[self.written], hidden)
+            # Spark reads files in the order of their age, which it knows in milliseconds.
+            self._latest = max(time.time_ns(), self._latest + 2_000_000)
+            os.utime(hidden, ns=(self._latest, self._latest))
             hidden.rename(self.folder / name)
             self.written += 1
         return until - first

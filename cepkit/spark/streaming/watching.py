@@ -35,7 +35,7 @@ class Watched:
 
         Columns: rows (read), watermark, seconds (it took), state_rows (buckets), state_bytes, and
         the counts: matches, late, ahead, no-time, no-type, events (of the pattern's types), looked
-        (events looked at, those of windows again and again).
+        (events looked at, those of windows again and again); plans, where they follow the stream.
         """
         for progress in self.query.recentProgress:
             self.batches[progress.batchId] = _row(progress)
@@ -74,7 +74,9 @@ class Watched:
 
     def _last(self) -> pd.DataFrame:
         table = self.table().tail(_ROWS)
-        return table.loc[:, [name for name in table if name not in KINDS or table[name].any()]]
+        return table.loc[
+            :, [name for name in table if name not in (*KINDS, "plans") or table[name].any()]
+        ]
 
     def _summary(self) -> str:
         state = "running" if self.query.isActive else "stopped"
@@ -118,4 +120,5 @@ def _row(progress: Any) -> dict[str, Any]:
         "state_rows": operators[0].numRowsTotal if operators else 0,
         "state_bytes": operators[0].memoryUsedBytes if operators else 0,
         **{kind: counts.get(kind, 0) for kind in KINDS},
+        "plans": " | ".join(sorted(counts.get("plans", ()))),
     }
