@@ -207,7 +207,9 @@ def test_lateness_and_a_timestamp_are_asked_for(live, spark):
 def test_a_match_says_when_it_will_be_told(live):
     live.put(_events((0, "A")))
     stream = live.events(lateness="1 second")
-    assert "told 1 second after" in repr(ck.detect(stream, PATTERNS["SEQ"]))
+    matches = ck.detect(stream, PATTERNS["SEQ"])
+    assert "told 1 second after" in repr(matches)
+    assert matches.usual_trigger == "5 seconds"
     assert "1 second and 2 seconds after" in repr(ck.detect(stream, PATTERNS["NOT at the end"]))
 
 
