@@ -85,6 +85,9 @@ def test_duplicates_are_dropped_before_by_spark(live):
     frame = live.events(lateness="1 second").source
     once = frame.withWatermark("ts", "1 second").dropDuplicatesWithinWatermark(["id"])
     stream = ck.events(once, time="ts", type="type", lateness="1 second")
+    other = ck.events(once, time="ts", type="type", lateness="2 seconds")
+    with pytest.raises(StreamError, match="has a watermark of 1,000 ms"):
+        ck.detect(other, PATTERNS["SEQ"])
     live.run(ck.detect(stream, PATTERNS["SEQ"]))
     table = make_events(2_000, disorder=1)
     found = identities(live.result())
