@@ -190,6 +190,10 @@ def test_what_needs_all_events_is_refused_of_a_streaming_frame(live):
         lambda: ck.detect(stream, PATTERNS["SEQ"], limit=3),
         lambda: ck.detect(stream, PATTERNS["SEQ"], slice_seconds=3),
         lambda: ck.detect(stream, PATTERNS["SEQ without a key"], buckets=2),
+        lambda: ck.detect(stream, "PATTERN SEQ(A a, B Kind) WITHIN 1 s", late="collect"),
+        lambda: ck.detect(stream, [PATTERNS["SEQ"], PATTERNS["AND"]]),
+        lambda: ck.aggregate(stream, f"{PATTERNS['SEQ']} AGG COUNT", emit="total"),
+        lambda: ck.detect(stream, PATTERNS["OR"], timeouts=True),
     ):
         with pytest.raises(UnsupportedError):
             ask()
