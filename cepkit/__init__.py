@@ -83,9 +83,9 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 _MODULES = {
+    "adaptation": "cepkit.adaptation",
     "builder": "cepkit.pattern.builder",
     "costs": "cepkit.costs",
-    "decisions": "cepkit.adaptation.decisions",
     "planners": "cepkit.planners",
     "sharing": "cepkit.sharing",
 }

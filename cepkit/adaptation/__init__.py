@@ -10,3 +10,24 @@ stream is planned by its own statistics before it runs, without a decision funct
 invariants and without an order between slices (`adapt="slices"`); plans are compared by the work of
 the engine. A static plan (`adapt="static"`) needs nothing of this package.
 """
+
+from cepkit.adaptation.decisions import (
+    DECISIONS,
+    Decision,
+    Invariants,
+    Static,
+    Threshold,
+    Unconditional,
+)
+from cepkit.adaptation.loop import Adaptation, InForce
+
+__all__ = [
+    "DECISIONS",
+    "Adaptation",
+    "Decision",
+    "InForce",
+    "Invariants",
+    "Static",
+    "Threshold",
+    "Unconditional",
+]

@@ -99,7 +99,7 @@ def detect(
         slice_events: The same in events, for windows in events and contiguity.
         adapt: How the plan follows the stream: "static" not at all; "slices": each slice has the
             plan that is best for it; "auto": so only where it promises much less work; a
-            decision function by name or with settings (`cepkit.decisions`), or an
+            decision function by name or with settings (`cepkit.adaptation`), or an
             `Adaptation`: each slice has a plan by those before it, as micro-batches would. None
             is "auto", and "static" where a plan is given, or of a streaming DataFrame. The matches
             are the same. `.plans` says which plan was in force when, and why; of a streaming

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.columnar.results.explanation import Explanation
+from cepkit.columnar.results.plans import PlansInForce
 from cepkit.diagnosis.result import Funnel, NearMisses, WhyNot
 from cepkit.figures.charts.aggregates import draw_aggregates, draw_from_spark, is_from_spark
 from cepkit.figures.charts.counter_table import draw_counter_table
@@ -24,12 +25,14 @@ from cepkit.figures.charts.mechanism import draw_mechanism
 from cepkit.figures.charts.near_misses import draw_near_misses
 from cepkit.figures.charts.plan import draw_plan, draw_plans, draw_query
 from cepkit.figures.charts.plan_comparison import draw_costs
+from cepkit.figures.charts.plans_in_force import draw_plans_in_force
 from cepkit.figures.charts.rate_curves import draw_what_if
 from cepkit.figures.charts.search_traces import draw_searches
 from cepkit.figures.charts.sharing import draw_several, draw_sharing
 from cepkit.figures.charts.stream_keys import draw_keys
 from cepkit.figures.charts.stream_profile import draw_overview
 from cepkit.figures.charts.stream_times import draw_over_time
+from cepkit.figures.charts.validity import draw_validity
 from cepkit.figures.charts.verdict import draw_why_not
 from cepkit.figures.charts.weighed_plans import draw_tradeoff
 from cepkit.figures.player import Player
@@ -38,6 +41,7 @@ from cepkit.figures.report import write_report
 from cepkit.pattern.builder import Pattern
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
+from cepkit.plan.validity import Validity
 from cepkit.planners.compare import PlanComparison
 from cepkit.planners.tradeoff import Tradeoff
 from cepkit.planners.what_if import WhatIf
@@ -60,6 +64,8 @@ FIGURES = Figures(
         Figure("search", PlanComparison, draw_searches, "how each planner came to its plan"),
         Figure("tradeoff", Tradeoff, draw_tradeoff, "throughput against latency of plans"),
         Figure("what-if", WhatIf, draw_what_if, "costs of plans as a rate changes"),
+        Figure("validity", Validity, draw_validity, "how long a plan is right"),
+        Figure("plans", PlansInForce, draw_plans_in_force, "rates, plan in force, and its work"),
         Figure("steps", Explanation, draw_explanation, "expected and actual work of each step"),
         Figure("aggregates", Aggregates, draw_aggregates, "aggregates over time"),
         Figure("verdict", WhyNot, draw_why_not, "why events are no match"),

@@ -16,6 +16,6 @@ DECISIONS: Shelf[Decision] = Shelf(
     (Threshold(), "plans anew when a rate or selectivity is off by more than half; O(statistics)"),
     (Invariants(), "plans anew when what decided the plan no longer holds; O(blocks of the plan)"),
     method="fires",
-    beside=", or one with settings, as cepkit.decisions.Invariants(K=2, d=0.2)",
+    beside=", or one with settings, as cepkit.adaptation.Invariants(K=2, d=0.2)",
 )
 """Every decision function with its default settings, by name."""

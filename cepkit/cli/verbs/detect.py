@@ -8,16 +8,8 @@ from time import perf_counter
 from typing import Any
 
 import cepkit as ck
+from cepkit.cli import options as opt
 from cepkit.cli.inputs import open_stream, profiled, read_pattern, read_statistics
-from cepkit.cli.options import (
-    count,
-    json_option,
-    out_option,
-    pattern_options,
-    statistics_option,
-    stream_options,
-    table_of,
-)
 from cepkit.cli.output import check_targets, number_as_data, plan_as_data, write, write_json
 from cepkit.cli.rows import first_rows, match_table
 from cepkit.cli.streaming import detect_in_folder, streaming_options
@@ -41,9 +33,9 @@ def options(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Find all matches of a pattern. Without --out, the first ones and their number are printed."
     )
-    command.epilog = f"functions of conditions:\n{table_of(USAGE)}"
-    pattern_options(command)
-    stream_options(command)
+    command.epilog = f"functions of conditions:\n{opt.table_of(USAGE)}"
+    opt.pattern_options(command)
+    opt.stream_options(command)
     group = command.add_argument_group(
         "how it is evaluated; by the cheapest plan if nothing is said"
     )
@@ -54,14 +46,14 @@ def options(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the plan of this planner; `cepkit plan --help` lists them",
     )
-    statistics_option(group)
+    opt.statistics_option(group)
     output = command.add_argument_group("output")
-    out_option(
+    opt.out_option(
         output,
         "a .parquet file with a struct for each variable, or a flat .csv file; with --spark a "
         "folder of such files under that name",
     )
-    output.add_argument("--limit", type=count, metavar="N", help="stop after N matches")
+    output.add_argument("--limit", type=opt.count, metavar="N", help="stop after N matches")
     output.add_argument(
         "--sets",
         choices=("every", "maximal"),
@@ -74,7 +66,7 @@ def options(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print expected and actual work of each step, over the whole stream",
     )
-    json_option(output, "the number and the plan (and with --explain the steps)")
+    opt.json_option(output, "the number and the plan (and with --explain the steps)")
     streaming_options(command)
 
 

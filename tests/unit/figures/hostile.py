@@ -21,8 +21,11 @@ from cepkit.aggregation.rows.result import Aggregates
 from cepkit.aggregation.semirings.functions import Count
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.automata.mechanisms import MECHANISMS
+from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce
+from cepkit.columnar.slices.plans import SlicePlan
 from cepkit.costs import PARTIAL_MATCHES
 from cepkit.diagnosis.result import Funnel, NearMisses, Requirements, WhyNot
 from cepkit.errors import LimitError
@@ -32,6 +35,7 @@ from cepkit.figures.player import Player
 from cepkit.pattern.builder import event, seq
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import OrderPlan, Plan
+from cepkit.plan.validity import Validity
 from cepkit.planners.compare import PlanComparison
 from cepkit.planners.tradeoff import Tradeoff
 from cepkit.planners.what_if import WhatIf
@@ -159,6 +163,35 @@ def rates_asked() -> WhatIf:
 
 
 @cache
+def validity() -> Validity:
+    known = replace(statistics(), rates=dict(zip(NAMES, (1.0, 2.0, 3.0, 1.0), strict=True)))
+    return ck.choose_plan(QUERY, known, "zstream-ord").validity(statistics())
+
+
+@cache
+def adapted(rows: int = 5) -> Matches:
+    table, plan = stream(), ck.choose_plan(QUERY, statistics(), "greedy")
+    return Matches(table, QUERY, plan, plans=Turns(rows), slice_rows=rows)
+
+
+class Turns:
+    """Plans of slices that change each time, for a reason."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        orders = itertools.permutations(NAMES[:3])
+        self._plans = [Plan((OrderPlan(order),), EVIL) for order in orders]
+
+    def least_rows(self, _columns: Any) -> int:
+        return self._rows
+
+    def __call__(self, _columns: Any, first: int, _end: int) -> SlicePlan:
+        plan = self._plans[first // self._rows % len(self._plans)]
+        compiled = compile_query(QUERY, plan)
+        return SlicePlan(compiled, plan.branches, dict.fromkeys(NAMES, 1.0 + first), EVIL)
+
+
+@cache
 def explanation() -> Explanation:
     found = matches()
     found.count()
@@ -274,6 +307,10 @@ _BY_HAND: dict[str, Callable[[], Drawn]] = {
     "tradeoff": _each(tradeoff),
     "what-if": _each(rates_asked),
     "explanation": _each(explanation),
+    "validity": _each(validity),
+    "plans in force": lambda: iter(
+        [(adapted().plans, {}), (adapted().plans, {"beside": adapted(7).plans})]
+    ),
     "matches": _drawn_matches,
     "aggregates": _drawn_aggregates,
     "why not": _each(lambda: why(True), lambda: why(False)),
@@ -320,6 +357,9 @@ SHOWN: dict[type, Callable[[], Any]] = {
     Tradeoff: tradeoff,
     WhatIf: rates_asked,
     Explanation: explanation,
+    Validity: validity,
+    PlansInForce: lambda: adapted().plans,
+    AdaptedExplanation: lambda: adapted().explain(),
     Matches: matches,
     Aggregates: aggregates,
     WhyNot: lambda: why(True),
