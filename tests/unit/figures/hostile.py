@@ -17,6 +17,7 @@ from typing import Any, get_args
 import pandas as pd
 
 import cepkit as ck
+from cepkit.adaptation.generations import AdaptedTrace
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.aggregation.semirings.functions import Count
 from cepkit.aggregation.sequence.elements import Emit
@@ -229,6 +230,11 @@ def trace(mechanism: str = "chain-nfa") -> MechanismTrace:
 
 
 @cache
+def adapted_trace() -> AdaptedTrace:
+    return ck.simulate(stream(), QUERY, adapt="unconditional")
+
+
+@cache
 def counter_trace(*cuts: int) -> CounterTrace:
     ends = [0, *cuts, 3]
     pieces = [list(NAMES[a:b]) for a, b in itertools.pairwise(ends)]
@@ -317,6 +323,7 @@ _BY_HAND: dict[str, Callable[[], Drawn]] = {
     "funnel": lambda: iter([(why(False).funnel, {}), (why(False).funnel, {"title": EVIL})]),
     "near misses": _each(lambda: why(False).near_misses),
     "trace": _drawn_traces,
+    "generations": lambda: iter([(adapted_trace(), {}), (adapted_trace(), {"steps": 9})]),
     "counter trace": _drawn_counter_traces,
     "sharing plan": _each(lambda: several().plan),
     "several aggregates": _each(several),
@@ -367,6 +374,7 @@ SHOWN: dict[type, Callable[[], Any]] = {
     Funnel: lambda: why(False).funnel,
     NearMisses: lambda: why(False).near_misses,
     MechanismTrace: trace,
+    AdaptedTrace: adapted_trace,
     Steps: lambda: trace()[0:4],
     Fate: lambda: trace().fate(1),
     TraceComparison: lambda: trace().compare(trace("eager-nfa")),
