@@ -291,6 +291,7 @@ def _drawn_traces() -> Drawn:
     for mechanism in MECHANISMS:
         yield from ((trace(mechanism), {"of": kind}) for kind in TRACES)
     yield trace(), {"of": "player", "steps": 9, "start": 5}
+    yield from ((adapted_trace(), {}), (adapted_trace(), {"steps": 9, "start": 5}))
     yield trace(), {"of": "counters", "counters": ["created"]}
 
 
@@ -323,7 +324,6 @@ _BY_HAND: dict[str, Callable[[], Drawn]] = {
     "funnel": lambda: iter([(why(False).funnel, {}), (why(False).funnel, {"title": EVIL})]),
     "near misses": _each(lambda: why(False).near_misses),
     "trace": _drawn_traces,
-    "generations": lambda: iter([(adapted_trace(), {}), (adapted_trace(), {"steps": 9})]),
     "counter trace": _drawn_counter_traces,
     "sharing plan": _each(lambda: several().plan),
     "several aggregates": _each(several),
