@@ -14,6 +14,7 @@ TEST_ARGS ?=
 SEED ?=
 SEEDS ?= 1
 FUZZ_SECONDS ?= 600
+KILLS ?= 20
 WORKERS ?= auto
 DEMO_ARGS ?=
 BENCH_ARGS ?=
@@ -76,6 +77,10 @@ test-rest: $(READY) ## Run what make test leaves out, and draw more examples
 
 .PHONY: test-all
 test-all: test test-rest test-browser ## Run all tests
+
+.PHONY: test-kills
+test-kills: $(READY) ## Kill streaming queries at random moments (KILLS=20)
+	$(BIN)/python -m tests.spark.kills --kills $(KILLS)
 
 .PHONY: test-long
 test-long: $(READY) ## Run the property tests with many more examples

@@ -12,6 +12,7 @@ NAMES = (
     "spark_batch",
     "spark_profile",
     "spark_aggregation",
+    "streaming",
     "intrusion",
     "stocks",
     "player",

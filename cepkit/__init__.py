@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from cepkit.api import why_not as why_not
     from cepkit.errors import CepkitError as CepkitError
     from cepkit.spark.session.local import get_session as get_session
+    from cepkit.spark.streaming.ending import run_to_end as run_to_end
+    from cepkit.spark.streaming.replay import replay as replay
+    from cepkit.spark.streaming.watching import watch as watch
     from cepkit.statistics.model import Statistics as Statistics
     from cepkit.tracing import Trace as Trace
 
@@ -71,6 +74,9 @@ _HOMES = {
     ),
     "cepkit.errors": ("CepkitError",),
     "cepkit.spark.session.local": ("get_session",),
+    "cepkit.spark.streaming.ending": ("run_to_end",),
+    "cepkit.spark.streaming.replay": ("replay",),
+    "cepkit.spark.streaming.watching": ("watch",),
     "cepkit.statistics.model": ("Statistics",),
     "cepkit.tracing": ("Trace",),
 }

@@ -18,11 +18,13 @@ from cepkit.figures import FIGURES
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.evaluation.functions import USAGE
 from cepkit.planners import PLANNERS
+from cepkit.sharing import SEARCHES
 
 ROOT = Path(__file__).parents[1]
 
 TABLES: Mapping[str, tuple[tuple[str, str], Mapping[str, str]]] = {
     "planners": (("planner", "what it does"), PLANNERS.help),
+    "searches": (("search", "what it does"), SEARCHES.help),
     "costs": (("cost model", "what it counts"), COSTS.help),
     "decisions": (("decision function", "what it does"), DECISIONS.help),
     "aggregates": (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 from cepkit.api.arguments import Pattern, check_stream, checked, measured, order_matters
 from cepkit.api.checks import check_functions, check_list, check_name, check_sharing, telling
 from cepkit.arguments import typed
-from cepkit.errors import StreamError
+from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.planners import choose as choosing
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cepkit.aggregation.sequence.elements import Emit
     from cepkit.routes.several import SeveralAggregates, Shared
     from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
+    from cepkit.spark.streaming.result import StreamAggregates
 
 
 @overload
@@ -43,7 +44,7 @@ def aggregate(
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
     slice_seconds: float | None = None,
-) -> Aggregates | SparkAggregates: ...
+) -> Aggregates | SparkAggregates | StreamAggregates: ...
 
 
 @typed
@@ -56,7 +57,7 @@ def aggregate(
     functions: Mapping[str, Function] | None = None,
     sharing: Shared = "auto",
     slice_seconds: float | None = None,
-) -> Aggregates | SeveralAggregates | SparkAggregates | SeveralSparkAggregates:
+) -> Aggregates | SeveralAggregates | SparkAggregates | SeveralSparkAggregates | StreamAggregates:
     """Aggregate the matches of a pattern, where that can be done without detecting them.
 
     The live matches of a moment are those whose events have all occurred by then and whose first
@@ -101,6 +102,8 @@ def aggregate(
         neither ts nor new_matches. Of several queries a sequence of such results, with the `plan`
         that says what was shared; on Spark it also has `together`, the rows of all queries as one
         DataFrame from one pass over the stream, and `persist`, after which the results share it.
+        Of a streaming DataFrame a streaming one, in append mode: each row comes once, when no
+        earlier event can come any more.
 
     Raises:
         StreamError: The stream is none, or an option has no such value.
@@ -136,6 +139,8 @@ def aggregate(
             way_of(query, method)
         queries.append(query)
         by_query.append(columns)
+    if stream.lateness is not None:
+        return _on_stream(stream, queries, by_query, several, method, emit, slice_seconds)
     if stream.place == "spark":
         from cepkit.spark.aggregates import aggregate as on_spark
 
@@ -152,6 +157,35 @@ def aggregate(
     if several:
         return aggregate_several(stream, queries, by_query, method, emit, sharing)
     return aggregate_locally(stream, queries[0], by_query[0], method, emit)
+
+
+def _on_stream(
+    stream: Stream,
+    queries: Sequence[Query],
+    functions: Sequence[Mapping[str, Function]],
+    several: bool,
+    method: str,
+    emit: Emit,
+    slice_seconds: float | None,
+) -> StreamAggregates:
+    """Return the aggregates of a query in a streaming DataFrame.
+
+    Raises:
+        UnsupportedError: There are several queries, or slices are wanted.
+    """
+    from cepkit.routes.aggregates import way_of
+    from cepkit.spark.streaming.aggregate import aggregate as aggregate_on_stream
+
+    if several:
+        raise UnsupportedError(
+            "several patterns over one streaming DataFrame", hint="aggregate each by itself"
+        )
+    if slice_seconds is not None:
+        raise UnsupportedError(
+            "slices of a streaming DataFrame",
+            hint="each micro-batch is one: .trigger(processingTime=...) says how long",
+        )
+    return aggregate_on_stream(stream, queries[0], functions[0], way_of(queries[0], method), emit)
 
 
 def _plans_on_spark(stream: Stream, queries: Sequence[Query], method: str) -> dict[int, Plan]:

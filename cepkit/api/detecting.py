@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepkit.api.arguments import Pattern, checked, measured, order_matters
 from cepkit.arguments import typed
-from cepkit.errors import StreamError, UnsupportedError
+from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.checks import check_asks_for_matches
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cepkit.adaptation.loop import Adaptation
     from cepkit.columnar.results.matches import Matches
     from cepkit.columnar.results.several import SeveralMatches
+    from cepkit.columnar.slices.plans import SlicePlans
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.spark.matches.result import SparkMatches
     from cepkit.spark.matches.several import SeveralSparkMatches
@@ -52,6 +53,8 @@ def detect(
     slice_events: int | None = None,
     adapt: str | Decision | Adaptation | None = None,
     buckets: int | None = None,
+    late: Literal["count", "collect"] = "count",
+    timeouts: bool = False,
 ) -> Matches | SparkMatches | StreamMatches: ...
 
 
@@ -68,6 +71,8 @@ def detect(
     slice_events: int | None = None,
     adapt: str | Decision | Adaptation | None = None,
     buckets: int | None = None,
+    late: Literal["count", "collect"] = "count",
+    timeouts: bool = False,
 ) -> Matches | SeveralMatches | SparkMatches | SeveralSparkMatches | StreamMatches:
     """Find all matches of a pattern, or of several.
 
@@ -96,10 +101,18 @@ def detect(
             plan that is best for it; "auto": so only where it promises much less work; a
             decision function by name or with settings (`cepkit.adaptation`), or an
             `Adaptation`: each slice has a plan by those before it, as micro-batches would. None
-            is "auto", and "static" where a plan is given. The matches are the same. `.plans` says
-            which plan was in force when, and why.
+            is "auto", and "static" where a plan is given, or of a streaming DataFrame. The matches
+            are the same. `.plans` says which plan was in force when, and why; of a streaming
+            DataFrame the progress of each micro-batch.
         buckets: Of a streaming DataFrame, into how many buckets the keys of the pattern are hashed,
             each of which one task evaluates; None: 16. A checkpoint keeps to the number.
+        late: Of a streaming DataFrame, whether events that come too late, or lie too far ahead, are
+            only counted (in each micro-batch's progress), or rows as well: a column `kind` then
+            says what a row is ("match", "late", "ahead"), `event` has the event.
+        timeouts: Of a streaming DataFrame, whether partial matches that time out are rows as well,
+            of SEQ and AND: of the first variables in the order of the pattern, where no event came
+            in the window that could have been the next. `kind` is "timed-out", `awaited` the
+            variable that did not come, `window_end` when it could have come at the latest.
 
     Returns:
         From Spark a Spark DataFrame, otherwise `Matches`; both with a struct column for each
@@ -121,6 +134,8 @@ def detect(
     query = None if several else detectable(stream, pattern)
     if limit is not None and limit < 0:
         raise StreamError(f"a limit of {limit} matches", expected="0 or more")
+    if late not in ("count", "collect"):
+        raise StreamError(f"late={late!r}", expected="'count' or 'collect'")
     if sets not in ("every", "maximal"):
         raise StreamError(f"sets={sets!r}", expected="'every' or 'maximal'")
     if slice_seconds is not None and not slice_seconds > 0:
@@ -147,16 +162,30 @@ def detect(
     assert query is not None
     if stream.lateness is not None:
         _check_live_options(limit, slice_seconds, slice_events)
-        if adapt not in (None, "static"):
-            raise UnsupportedError(
-                "plans that follow a streaming DataFrame",
-                hint="leave `adapt` out; of a stream that is all there plans may follow it",
-            )
         from cepkit.spark.streaming.detect import detect as detect_on_stream
 
-        return detect_on_stream(stream, query, as_plan(plan, query), sets=sets, buckets=buckets)
-    if buckets is not None:
-        raise StreamError("buckets of a stream that is all there", expected="a streaming DataFrame")
+        chosen = as_plan(plan, query)
+        return detect_on_stream(
+            stream,
+            query,
+            chosen,
+            sets=sets,
+            buckets=buckets,
+            late=late,
+            timeouts=timeouts,
+            plans=_live_plans(adapt, query, chosen, sets),
+        )
+    for name, asked in (
+        ("buckets", buckets is not None),
+        ("late", late != "count"),
+        ("timeouts", timeouts),
+    ):
+        if asked:
+            raise StreamError(
+                f"{name}= for events that are all there",
+                expected="a streaming DataFrame (spark.readStream)",
+                hint="NOT at the end of a pattern finds what times out" if timeouts else None,
+            )
     if adapt is None:
         adapt = "auto" if plan is None else "static"
     if plan is None and order_matters(query):
@@ -184,6 +213,32 @@ def detect(
     from cepkit.columnar.results.matches import Matches
 
     return Matches(stream, query, plan_to_run, limit=limit, sets=sets, plans=plans)
+
+
+def _live_plans(
+    adapt: str | Decision | Adaptation | None,
+    query: Query,
+    plan: Plan,
+    sets: Literal["every", "maximal"],
+) -> SlicePlans | None:
+    """Return what says under which plan the buckets of a stream are searched; None: always one.
+
+    Raises:
+        StatisticsError: The plan says nothing of what it was made of.
+        UnsupportedError: What needs an order of slices, where there is none.
+    """
+    if adapt in (None, "static"):
+        return None
+    from cepkit.adaptation.choice import slice_plans
+
+    if plan.statistics is None:
+        raise StatisticsError(
+            "plans that follow a streaming DataFrame, and a plan without statistics: rates are"
+            " counted on the way, selectivities are not",
+            hint="plan=choose_plan(pattern, profile(recorded, pattern)), of what was recorded",
+        )
+    known = plan.statistics
+    return slice_plans(adapt or "static", query, plan, sets, lambda: known, "spark")
 
 
 def _check_live_options(

@@ -14,15 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from cepkit.columnar.compile.forest import Leaf, Node, Prefix
+from cepkit.columnar.compile.forest import Leaf, Node, Prefix, SharedTree, in_order
+from cepkit.columnar.compile.program import work_of
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.join.step import Ints, Partials
 from cepkit.columnar.kernels.loops import take
 from cepkit.columnar.kleene.limits import SetChoice
-from cepkit.columnar.run import Run
+from cepkit.columnar.run import GROUP_ROWS, FoundTree, Run
 from cepkit.columnar.slices.binding import BoundProgram, bind
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.bound import BoundStep, Subtree
@@ -125,16 +127,20 @@ class _Walk:
         counters: Sequence[Sequence[StepCounters]],
         choice: SetChoice,
     ) -> None:
+        self._programs = query.programs
         self._columns = columns
         self._owned = owned
         self._counters = counters
         self._scan = Scan()
         self._bound = [bind(program, columns, owned, self._scan) for program in query.programs]
         self._able = [_can_match(bound) for bound in self._bound]
+        self._trees: dict[int, FoundTree] = {}
         self._runs = [
-            Run(bound, counted, choice)
+            Run(bound, counted, choice, self._trees)
             for bound, counted in zip(self._bound, counters, strict=True)
         ]
+        for tree in query.trees:
+            self._share_tree(tree)
 
     def begin(self, node: Node) -> Iterator[tuple[int, Block]]:
         """Yield the matches of a node that nothing is common to before."""
@@ -181,11 +187,36 @@ class _Walk:
                 onward.append(_Onward(handover, self._runs[number], 0, number))
         return onward
 
+    def _share_tree(self, tree: SharedTree) -> None:
+        """Let programs that have a subtree in common find its partial matches once."""
+        users = [(number, step) for number, step in tree.users if self._able[number]]
+        if len(users) < 2:
+            return
+        bound = bind(tree.program, self._columns, self._unowned(), self._scan)
+        counters, steps_of_tree = self._counters_of(tree.lead), tree.program.steps
+        held = _Held(Run(bound, [counters[id(step)] for step in tree.program.work]))
+        for number, step in users:
+            own = in_order(step.steps)
+            handover = _handover(bound, self._bound[number], (in_order(steps_of_tree), own))
+            self._trees[id(step)] = partial(held.members, handover)
+            if number != tree.lead:
+                counted = self._counters_of(number)
+                for inner in work_of(step.steps):
+                    counted[id(inner)].shared_with = tree.lead + 1
+
+    def _counters_of(self, number: int) -> dict[int, StepCounters]:
+        """Return the counters of a program by the identity of its steps."""
+        work = map(id, self._programs[number].work)
+        return dict(zip(work, self._counters[number], strict=False))
+
+    def _unowned(self) -> Owned:
+        return Owned(None, self._owned.until, self._owned.clock)
+
     def _prefix(self, node: Prefix, begin: int) -> tuple[BoundProgram, Run]:
         """Return common steps bound, and note whose counters have their work from `begin` on."""
         owned = self._owned
         if not (node.program.owners and owned.clock == "time"):
-            owned = Owned(None, owned.until, owned.clock)
+            owned = self._unowned()
         bound = bind(node.program, self._columns, owned, self._scan)
         for number in node.members:
             if number != node.lead:
@@ -205,14 +236,56 @@ def _has_candidates(step: BoundStep | Subtree) -> bool:
     return all(map(_has_candidates, step.steps))
 
 
-def _handover(node: BoundProgram, child: BoundProgram) -> _Handover:
-    """Return how rows of a node become rows of a program that goes on with them."""
-    names = dict(zip(node.program.bound, child.program.bound, strict=False))
+class _Held:
+    """The partial matches of a subtree that several programs have: found when one asks.
+
+    Args:
+        run: What finds them.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._rows: list[tuple[Partials, int]] | None = None
+        self._too_many = False
+
+    def members(self, handover: _Handover) -> list[dict[str, Ints]] | None:
+        """Return them as candidates of a program; None: they are too many to hold."""
+        if self._rows is None:
+            self._rows, size = [], 0
+            for rows, count in self._run.begun():
+                self._rows.append((rows, count))
+                size += count
+                if size > GROUP_ROWS:
+                    self._rows, self._too_many = [], True
+                    break
+        if self._too_many:
+            return None
+        parts = [dict(handover.rows(rows, size)[0]) for rows, size in self._rows]
+        if not parts:
+            return []
+        whole = {v: np.concatenate([part[v] for part in parts]) for v in parts[0]}
+        return [whole] if len(next(iter(whole.values()))) else []
+
+
+def _handover(
+    node: BoundProgram,
+    child: BoundProgram,
+    variables: tuple[Sequence[str], Sequence[str]] | None = None,
+) -> _Handover:
+    """Return how rows of a node become rows of a program that goes on with them.
+
+    Args:
+        node: Whose rows they are.
+        child: The program.
+        variables: Those of both in one order; None: as they are bound.
+    """
+    own, others = variables or (node.program.bound, child.program.bound)
+    names = dict(zip(own, others, strict=False))
     places = {}
-    for variable, own in names.items():
-        rows, others = node.candidates[variable].rows, child.candidates[own].rows
-        if rows is not others and not np.array_equal(rows, others):
-            places[own] = _places(rows, others)
+    for variable, name in names.items():
+        rows, among = node.candidates[variable].rows, child.candidates[name].rows
+        if rows is not among and not np.array_equal(rows, among):
+            places[name] = _places(rows, among)
     longest, window = node.program.window, child.program.window
     shorter = window is not None and longest is not None and window < longest
     return _Handover(names, places, window if shorter else None, child.candidates)

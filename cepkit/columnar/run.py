@@ -7,8 +7,10 @@ the steps run again for each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
+from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +30,10 @@ GROUP_ROWS = 1 << 22
 """Partial matches of a subtree that are held at a time."""
 
 
+FoundTree: TypeAlias = Callable[[], "Sequence[dict[str, Ints]] | None"]
+"""Returns the partial matches of a subtree, some in each: for each variable its candidates."""
+
+
 class Run:
     """One pass of a bound program over its slice.
 
@@ -36,6 +42,8 @@ class Run:
         counters: One for each step in the order of work, those that list sets at the end; the
             work is added to them.
         choice: Which sets of each Kleene variable are wanted.
+        trees: What finds the partial matches of a subtree, by the identity of the step that joins
+            it, where somebody else has found them; None of it: there are too many to hold.
     """
 
     def __init__(
@@ -43,8 +51,10 @@ class Run:
         bound: BoundProgram,
         counters: Sequence[StepCounters],
         choice: SetChoice = "every",
+        trees: Mapping[int, FoundTree] = MappingProxyType({}),
     ) -> None:
         self._bound = bound
+        self._trees = trees
         self._join = Join(bound.candidates)
         work = bound.program.work
         self._counters = dict(zip(map(id, work), counters, strict=False))
@@ -150,6 +160,11 @@ class Run:
 
     def _parts(self, subtree: Subtree) -> Iterator[dict[str, Ints]]:
         """Yield the partial matches of a subtree, so many at a time as may be held."""
+        if id(subtree.step) in self._trees:
+            members = self._trees[id(subtree.step)]()
+            if members is not None:
+                yield from members
+                return
         held: list[Mapping[str, Ints]] = []
         size = 0
         for block in self._joined(subtree.step.steps, subtree.steps, subtree.absences):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cepkit.columnar.compile.forest import Leaf, forest_of
+from cepkit.columnar.compile.forest import Leaf, forest_of, trees_of
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.slices.cutting import cutting_clock
 
@@ -57,9 +57,11 @@ def grouped(
             groups.append(Group(queries[members[0]], of))
             continue
         own = None if pools is None else [pool for q in members for pool in pools[q]]
-        forest = forest_of(programs, own) if share else tuple(map(Leaf, range(len(programs))))
+        leaves = tuple(map(Leaf, range(len(programs))))
+        forest = forest_of(programs, own, whole=True) if share else leaves
+        trees = trees_of(programs, own) if share else ()
         first = queries[members[0]]
-        query = replace(first, branches=branches, programs=programs, forest=forest)
+        query = replace(first, branches=branches, programs=programs, forest=forest, trees=trees)
         groups.append(Group(query, of))
     return tuple(groups)
 

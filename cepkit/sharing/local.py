@@ -225,6 +225,16 @@ def all_trees(places: tuple[int, ...]) -> Iterable[Tree]:
                 yield one, other
 
 
+def upright(tree: Tree) -> Tree:
+    """Return a tree with its sides in one order, a single variable on the right."""
+    if isinstance(tree, int):
+        return tree
+    left, right = sorted(
+        map(upright, tree), key=lambda side: (isinstance(side, int), mask_of(side) & -mask_of(side))
+    )
+    return left, right
+
+
 def mask_of(tree: Tree) -> int:
     """Return the variables of a tree as a set."""
     return 1 << tree if isinstance(tree, int) else mask_of(tree[0]) | mask_of(tree[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast
 
 from cepkit.costs.contract import CostModel
@@ -12,7 +12,7 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, TreePlan
 from cepkit.plan.nodes import Tree as NamedTree
-from cepkit.sharing.local import Tree
+from cepkit.sharing.local import Tree, upright
 from cepkit.sharing.plan_graph import Choice, Mode, PlanGraph, Planned, Prepared
 from cepkit.sharing.responses import respond
 from cepkit.sharing.start import alone, own_plans
@@ -48,6 +48,14 @@ class Part:
             branch = branch + 1 if sharer.query == before else 0
             before = sharer.query
             yield sharer, self.queries[sharer.query], branch
+
+    def upright(self) -> None:
+        """Give trees that are the same one form."""
+        if self.prepared.mode == "tree":
+            self.choices = {
+                number: replace(choice, plan=upright(choice.tree))
+                for number, choice in self.choices.items()
+            }
 
     def respond(self, query: int, *, share: bool) -> None:
         """Give the branches of a query that has no plan their cheapest ones beside all others."""
@@ -109,14 +117,13 @@ def places_of(plan: BranchPlan, sharer: Sharer) -> Planned:
 
 
 def branch_plan(plan: Planned, sharer: Sharer, mode: Mode) -> BranchPlan:
-    """Return a plan over places by the names of a branch; a single variable is on the right."""
+    """Return a plan over places by the names of a branch."""
     names = sharer.said.variables
 
     def tree(node: Tree) -> NamedTree:
         if isinstance(node, int):
             return names[node]
-        left, right = sorted(node, key=lambda side: isinstance(side, int))
-        return Pair(tree(left), tree(right))
+        return Pair(tree(node[0]), tree(node[1]))
 
     if mode == "order":
         return OrderPlan(tuple(names[place] for place in cast("Places", plan)))

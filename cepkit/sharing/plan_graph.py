@@ -240,7 +240,7 @@ class Prepared:
             number = self._number((sharer.family, pool, sharer.events[tree], said))
             return number, ((tree,),)
         sides = [(*self.tree_form(sharer, side, pool), mask_of(side)) for side in tree]
-        sides.sort(key=lambda side: side[0])
+        sides.sort(key=lambda side: (sharer.form(side[2])[0], side[0]))
         ways = [sides, sides[::-1]] if sides[0][0] == sides[1][0] else [sides]
         least: tuple[object, ...] | None = None
         alike: list[Places] = []

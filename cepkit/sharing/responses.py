@@ -80,6 +80,8 @@ def _leaving(graph: PlanGraph, sharer: Sharer, made: Made) -> int:
 
 def _best_order(graph: PlanGraph, sharer: Sharer, pool: int) -> Choice:
     prepared, local = graph.prepared, graph.prepared.local(sharer)
+    # Where variables look alike a node is reached by many ways.
+    seen: set[tuple[int | None, int]] = set()
 
     def reached(
         parent: int | None, prefix: Places, bound: int, cost: int, leaving: int
@@ -90,8 +92,9 @@ def _best_order(graph: PlanGraph, sharer: Sharer, pool: int) -> Choice:
                 continue
             longer = (*prefix, place)
             node = prepared.known(prepared.prefix_key(parent, sharer, pool, longer))
-            if node in graph.held:
-                assert node is not None
+            reach = node, bound | 1 << place
+            if node is not None and node in graph.held and reach not in seen:
+                seen.add(reach)
                 made = Made(node, bound, 1 << place, ())
                 more = cost + _marginal(graph, sharer, made)
                 leave = _leaving(graph, sharer, made)

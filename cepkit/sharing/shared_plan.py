@@ -254,6 +254,7 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
     cost = by_itself = 0
     for part in parts:
         prepared = part.prepared
+        part.upright()
         graph = PlanGraph(prepared, part.choices)
         cost += graph.cost
         by_itself += sum(alone_costs(part))

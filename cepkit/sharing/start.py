@@ -16,8 +16,8 @@ def pools_of(prepared: Prepared, sharer: Sharer) -> tuple[int, ...]:
 
     Where all of its family have one window the two are the same.
     """
-    windows = {s.window for s in prepared.workload.sharers if s.family == sharer.family}
-    return (COMMON,) if len(windows) == 1 else (sharer.window + 1, COMMON)
+    several = len(prepared.workload.windows[sharer.family]) > 1
+    return (sharer.window + 1, COMMON) if several else (COMMON,)
 
 
 def alone(sharer: Sharer) -> int:

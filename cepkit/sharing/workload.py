@@ -171,6 +171,14 @@ class Workload:
         return cls(tuple(queries), tuple(sharers))
 
     @cached_property
+    def windows(self) -> dict[Family, frozenset[int]]:
+        """The windows in each family."""
+        windows: dict[Family, set[int]] = {}
+        for sharer in self.sharers:
+            windows.setdefault(sharer.family, set()).add(sharer.window)
+        return {family: frozenset(each) for family, each in windows.items()}
+
+    @cached_property
     def ranked(self) -> tuple[Sharer, ...]:
         """The sharers in an order that does not depend on that of the list."""
         return tuple(sorted(self.sharers, key=lambda s: (s.form(s.full)[0], s.window, s.number)))

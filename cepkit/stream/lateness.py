@@ -57,8 +57,8 @@ def check_lateness(
             hint="events(..., lateness='10 seconds'): matches are told so much later, and what"
             " comes later still is left out and counted",
         )
-    ahead = None if max_ahead is None else _microseconds("max_ahead", max_ahead)
-    return Lateness(_microseconds("lateness", lateness), ahead)
+    ahead = None if max_ahead is None else as_microseconds("max_ahead", max_ahead)
+    return Lateness(as_microseconds("lateness", lateness), ahead)
 
 
 def check_event_time(kind: pa.DataType, name: str) -> None:
@@ -76,7 +76,7 @@ def check_event_time(kind: pa.DataType, name: str) -> None:
         )
 
 
-def _microseconds(name: str, value: str | timedelta) -> int:
+def as_microseconds(name: str, value: str | timedelta) -> int:
     """Return a duration in microseconds, whole milliseconds as Spark counts them."""
     if isinstance(value, timedelta):
         length = value // timedelta(microseconds=1)

@@ -12,16 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import (
-    ArrowColumn,
-    described,
-    filled,
-    is_number,
-    is_text,
-    nulls,
-    raw,
-    single,
-)
+from cepkit.stream import arrow
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.schema import UNIT_NAMES, UNITS
 from cepkit.stream.time_texts import parse_times
@@ -35,7 +26,7 @@ _DURATION = "a duration of less than 146,000 years"
 
 
 def microseconds(
-    column: ArrowColumn, name: str, *, unit: str | None = None, timezone: str | None = None
+    column: arrow.ArrowColumn, name: str, *, unit: str | None = None, timezone: str | None = None
 ) -> Integers:
     """Return the times of a column.
 
@@ -59,29 +50,30 @@ def microseconds(
         return microseconds(column.cast(kind.value_type), name, unit=unit, timezone=timezone)
     if pa.types.is_null(kind):
         return np.full(len(column), MISSING_INTEGER, dtype=np.int64)
-    if is_number(kind):
+    if arrow.is_number(kind):
         if unit is None:
+            numbers = f"numbers ({arrow.described(kind)})"
             raise StreamError(
-                f"the time column '{name}' holds numbers ({described(kind)}), but no unit is given",
+                f"the time column '{name}' holds {numbers}, but no unit is given",
                 expected=f"unit= one of {', '.join(UNIT_NAMES)}",
                 hint=f"events(..., time='{name}', unit='s') if it counts seconds since 1970",
             )
-        return _from_numbers(single(column), name, unit)
+        return _from_numbers(arrow.single(column), name, unit)
     if unit is not None:
         raise StreamError(
-            f"unit='{unit}' is given, but the time column '{name}' holds {described(kind)}",
+            f"unit='{unit}' is given, but the time column '{name}' holds {arrow.described(kind)}",
             expected="numbers, which a unit is for",
             hint="leave unit out",
         )
-    if is_text(kind):
+    if arrow.is_text(kind):
         return parse_times(column, name, timezone)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return _from_timestamps(single(column), name, timezone)
+        return _from_timestamps(arrow.single(column), name, timezone)
     hint = None
     if pa.types.is_time(kind):
         hint = "a time of day needs its date: join the two into one column"
     raise StreamError(
-        f"the time column '{name}' holds no times, but {described(kind)}",
+        f"the time column '{name}' holds no times, but {arrow.described(kind)}",
         expected="timestamps, dates, numbers with a unit, or texts like 2024-03-01T10:00:00",
         hint=hint,
     )
@@ -100,24 +92,24 @@ def durations(array: pa.Array, name: str) -> Integers:
     Raises:
         StreamError: One is out of range; the error shows it and its row.
     """
-    values = _scaled(filled(array, np.int64, 0), name, array.type.unit, _DURATION)
-    return _without(values, nulls(array))
+    values = _scaled(arrow.filled(array, np.int64, 0), name, array.type.unit, _DURATION)
+    return _without(values, arrow.nulls(array))
 
 
 def _from_timestamps(array: pa.Array, name: str, timezone: str | None) -> Integers:
     kind = array.type
     unit = "d" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
     stored = np.int32 if pa.types.is_date32(kind) else np.int64
-    times = _scaled(filled(array, np.int64, 0, stored), name, unit)
+    times = _scaled(arrow.filled(array, np.int64, 0, stored), name, unit)
     if not is_utc(timezone) and getattr(kind, "tz", None) is None:
         times = instants(times, str(timezone))
-    return _without(times, nulls(array))
+    return _without(times, arrow.nulls(array))
 
 
 def _from_numbers(array: pa.Array, name: str, unit: str) -> Integers:
-    absent = nulls(array)
+    absent = arrow.nulls(array)
     if pa.types.is_integer(array.type):
-        values = raw(array, array.type.to_pandas_dtype())
+        values = arrow.raw(array, array.type.to_pandas_dtype())
         if pa.types.is_uint64(array.type):
             # Beyond int64 is out of range in every unit but ns, and there beyond the year 2262.
             _refuse(values > np.uint64(2**63 - 1), absent, values, name)
@@ -125,7 +117,7 @@ def _from_numbers(array: pa.Array, name: str, unit: str) -> Integers:
         if absent is not None:
             numbers[absent] = 0
         return _without(_scaled(numbers, name, unit), absent)
-    floats = raw(array.cast(pa.float64()), np.float64).astype(np.float64)
+    floats = arrow.raw(array.cast(pa.float64()), np.float64).astype(np.float64)
     missing = np.isnan(floats) if absent is None else np.isnan(floats) | absent
     floats[missing] = 0.0
     # Floats cannot hold most microseconds exactly: the nearest one is what was meant.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from cepkit.columnar.results.several import PATTERN, SeveralMatches
 from cepkit.pattern import conditions as c
 from cepkit.pattern.checks import check
-from cepkit.pattern.nodes import bound_events_of, repeated_in
+from cepkit.pattern.nodes import Event, Seq, bound_events_of, repeated_in
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
-from cepkit.plan.nodes import OrderPlan, Plan, TreePlan
+from cepkit.plan.nodes import OrderPlan, Pair, Plan, Tree, TreePlan
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import events
 from tests.disguise import disguised, renamed
@@ -53,15 +53,27 @@ def related(draw: st.DrawFn, query: Query) -> Query:
             return renamed(draw, changed)
 
 
+def right_deep(order: tuple[str, ...]) -> Tree:
+    """Return the tree whose right sides are all that is left."""
+    tree: Tree = order[-1]
+    for variable in reversed(order[:-1]):
+        tree = Pair(variable, tree)
+    return tree
+
+
 def plan_of(draw: st.DrawFn, query: Query) -> Plan:
     """Draw a plan; most often the order of the text, so that queries begin alike."""
     chosen: list[OrderPlan | TreePlan] = []
     for branch in normal_form(query):
         order = branch.variables if draw(st.integers(0, 2)) else draw(orders(branch))
-        if draw(st.integers(0, 4)) == 4:
-            chosen.append(TreePlan(draw(trees(order))))
-        else:
-            chosen.append(OrderPlan(order))
+        match draw(st.integers(0, 5)):
+            case 5:
+                chosen.append(TreePlan(draw(trees(order))))
+            case 3 | 4:
+                # One that others have as well: its right sides are found first.
+                chosen.append(TreePlan(right_deep(order)))
+            case _:
+                chosen.append(OrderPlan(order))
     return Plan(tuple(chosen), "by hand")
 
 
@@ -70,11 +82,43 @@ def no_measure(_: Query) -> Statistics:
     raise AssertionError
 
 
-def workload(draw: st.DrawFn, case: Case) -> dict[str, tuple[Query, set[Any]]]:
+def extended(draw: st.DrawFn, query: Query) -> Query:
+    """Draw a query that begins like a sequence and goes on in another way."""
+    assert isinstance(query.structure, Seq)
+    parts = list(c.conjuncts(query.where))
+    items = list(query.structure.items)
+    if draw(st.booleans()):
+        items.append(Event("more", frozenset({draw(st.sampled_from("ABC"))})))
+    if len(items) > query_length(query) and draw(st.booleans()):
+        first = next(iter(bound_events_of(query.structure))).variable
+        parts.append(c.Comparison("=", c.Attribute("more", "k"), c.Attribute(first, "k")))
+    window = query.window
+    assert isinstance(window, TimeWindow)
+    window = TimeWindow(window.microseconds * draw(st.sampled_from((2, 1, 3))) // 2)
+    where = None if not parts else parts[0] if len(parts) == 1 else c.AllOf(tuple(parts))
+    return renamed(
+        draw, check(replace(query, structure=Seq(tuple(items)), where=where, window=window))
+    )
+
+
+def query_length(query: Query) -> int:
+    """Return how many items the sequence of a query has."""
+    assert isinstance(query.structure, Seq)
+    return len(query.structure.items)
+
+
+def workload(
+    draw: st.DrawFn, case: Case, change: Callable[[st.DrawFn, Query], Query] | None = None
+) -> dict[str, tuple[Query, set[Any]]]:
     """Draw queries beside that of a case, and what the judge says of each."""
     known = {"first": (case.query, set(case.matches))}
     for number in range(draw(st.integers(1, 4))):
-        query = draw(queries()) if draw(st.integers(0, 4)) == 4 else related(draw, case.query)
+        if change is not None:
+            query = change(draw, case.query)
+        elif draw(st.integers(0, 4)) == 4:
+            query = draw(queries())
+        else:
+            query = related(draw, case.query)
         try:
             known[f"{number}"] = query, set(judge(case.events, query, budget=30_000))
         except BudgetError:
@@ -93,6 +137,18 @@ def rows_of(query: Query, rows: list[Mapping[str, Any]]) -> set[Any]:
     return result_of(own, variables)
 
 
+SEQUENCES = cases(
+    ("SEQ", "NOT"),
+    max_variables=3,
+    strategies=(Strategy.SKIP_TILL_ANY_MATCH,),
+    windows=("time",),
+    partitions=False,
+    max_conditions=1,
+    type_sets=False,
+    varying=("k",),
+).filter(lambda case: isinstance(case.query.structure, Seq) and bool(case.matches))
+
+
 @pytest.mark.parametrize("unsorted", [False, True])
 @given(data=st.data())
 def test_queries_together_have_the_matches_of_each_alone(
@@ -100,14 +156,35 @@ def test_queries_together_have_the_matches_of_each_alone(
 ) -> None:
     case = data.draw(cases(unsorted=unsorted))
     known = workload(data.draw, case)
+    found_together(data, case, known, [plan_of(data.draw, query) for query, _ in known.values()])
+
+
+@given(data=st.data())
+def test_sequences_that_begin_alike_have_the_matches_of_each_alone(data: st.DataObject) -> None:
+    case = data.draw(SEQUENCES)
+    known = workload(data.draw, case, extended)
+    orders = [branch.variables for query, _ in known.values() for branch in normal_form(query)]
+    ends_first = data.draw(st.booleans())
+    chosen: list[OrderPlan | TreePlan] = [
+        TreePlan(right_deep(order[::-1])) if ends_first else OrderPlan(order) for order in orders
+    ]
+    found_together(data, case, known, [Plan((each,), "by hand") for each in chosen])
+
+
+def found_together(
+    data: st.DataObject,
+    case: Case,
+    known: Mapping[str, tuple[Query, set[Any]]],
+    plans: list[Plan],
+) -> None:
+    """Check the matches and the counts of queries that are found together."""
     stream = events(as_table(case.events), time="ts", type="kind")
-    chosen = [plan_of(data.draw, query) for query, _ in known.values()]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur
         several = SeveralMatches(
             stream,
             {name: query for name, (query, _) in known.items()},
-            chosen,
+            plans,
             no_measure,
             share=data.draw(st.integers(0, 4)) < 4,
             slice_rows=data.draw(st.sampled_from((None, 1, 3, 7))),

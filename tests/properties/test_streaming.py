@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from cepkit.errors import UnsupportedError
+from cepkit.pattern import conditions as c
+from cepkit.pattern import nodes
+from cepkit.pattern.nodes import events_of
 from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
+from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
+from cepkit.routes.aggregates import way_of
+from cepkit.routes.functions import functions_of
+from cepkit.spark.aggregates.one_pass import sink_for
+from cepkit.spark.aggregates.query import prepare as prepare_aggregates
+from cepkit.spark.streaming.aggregate import aggregate_bucket
 from cepkit.spark.streaming.bucket import Bucket, Held
 from cepkit.spark.streaming.prepare import prepare
 from cepkit.spark.streaming.state import from_bytes, to_bytes
 from cepkit.stream.schema import Schema
+from tests.aggregates import rows_in
 from tests.cells import stream_of
 from tests.judge import judge
+from tests.properties.test_aggregation import ANYTHING, SEQUENCES, expected
 from tests.properties.test_engine import plans
 from tests.strategies import UNIT, Case, as_table, cases, result_of
 
@@ -36,19 +50,23 @@ class Run:
 
     Attributes:
         buckets: The same query under several plans, which take over from each other in turn.
-        rows: What was told, by kind.
-        most: The most events that were held.
+        batches: What was told, with its kind.
     """
 
     buckets: Sequence[Bucket]
-    rows: dict[str, list[Any]] = field(default_factory=dict)
+    batches: list[tuple[str, pa.RecordBatch]] = field(default_factory=list)
     state: tuple[bytes, int | None] = (b"", None)
     steps: int = 0
+
+    def rows(self, kind: str) -> list[Any]:
+        """Return what was told of a kind."""
+        return [row for k, batch in self.batches if k == kind for row in batch.to_pylist()]
 
     def step(self, new: pa.Table, until: int) -> Held:
         bucket = self.buckets[self.steps % len(self.buckets)]
         self.steps += 1
-        working = bucket.step(from_bytes(bucket, *self.state), new, until)
+        sent = new.select(bucket.sending.columns.names)
+        working = bucket.step(from_bytes(bucket, *self.state), sent, until)
         while True:
             try:
                 kind, found = next(working)
@@ -56,15 +74,17 @@ class Run:
                 held = end.value
                 break
             if not isinstance(found, int):
-                self.rows.setdefault(kind, []).extend(found.to_pylist())
+                self.batches.append((kind, found))
         self.state = to_bytes(held), held.complete
         return held
 
 
-def arrivals(data: st.DataObject, case: Case) -> list[tuple[list[Any], int]]:
+def arrivals(
+    data: st.DataObject, case: Case, *, in_order: bool = False
+) -> list[tuple[list[Any], int]]:
     """Draw batches in which the events come, and what is complete before each; some are late."""
     events = list(case.events)
-    if data.draw(st.booleans()):
+    if not in_order and data.draw(st.booleans()):
         events = data.draw(st.permutations(events))
     cuts = st.sampled_from(range(len(events) + 1))
     ends = sorted(data.draw(st.lists(cuts, min_size=2, max_size=8)))
@@ -101,8 +121,8 @@ def test_the_matches_are_those_of_all_events_that_were_not_late(data: st.DataObj
         assert (times >= until - search.window - search.ahead).all()
     everything = max((event.ts for event in case.events), default=0) + search.ahead + UNIT
     run.step(as_table([]), everything)
-    assert sorted(row["id"] for row in run.rows.get("late", ())) == sorted(e.arrival for e in late)
-    found = result_of(run.rows.get("match", ()), case.variables)
+    assert sorted(row["id"] for row in run.rows("late")) == sorted(e.arrival for e in late)
+    found = result_of(run.rows("match"), case.variables)
     back = {number: arrival for arrival, number in numbered.items()}
     renumbered = [
         type(event)(event.ts, event.type, event.attributes, numbered[event.arrival])
@@ -116,3 +136,96 @@ def test_the_matches_are_those_of_all_events_that_were_not_late(data: st.DataObj
         for match in judge(renumbered, case.query, budget=None)
     }
     assert found == expected
+
+
+@given(data=st.data())
+def test_what_times_out_is_what_nothing_extends(data: st.DataObject) -> None:
+    operator = data.draw(st.sampled_from((("SEQ",), ("AND",))))
+    case = data.draw(
+        cases(
+            operator,
+            max_variables=4,
+            windows=CASES["windows"],
+            strategies=CASES["strategies"][:1],
+            max_events=16,
+            change=_flat,
+        )
+    )
+    stream = stream_of(as_table(case.events), SCHEMA)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        prepared = prepare(stream, case.query, as_plan(None, case.query), timeouts=True)
+    run = Run([prepared.bucket])
+    events = sorted(case.events, key=lambda event: event.ts)
+    half = events[len(events) // 2].ts if events else 0
+    run.step(as_table([e for e in events if e.ts < half]), 0)
+    last = max((event.ts for event in events), default=0)
+    window = prepared.bucket.searches[0].window
+    run.step(as_table([e for e in events if e.ts >= half]), half)
+    run.step(as_table([]), last + window + UNIT)
+    names = case.variables
+    expected: set[Any] = set()
+    for k in range(1, len(names)):
+        shorter, longer = (judge(events, _first(case.query, n)) for n in (k, k + 1))
+        extended = {frozenset(p for p in match if p[0] != names[k]) for match in longer}
+        expected |= shorter - extended
+    assert result_of(run.rows("timed-out"), names) == expected
+    assert result_of(run.rows("match"), names) == case.matches
+
+
+def _flat(draw: st.DrawFn, query: Query) -> Query:
+    """Return a query whose structure is one SEQ or AND of all its events."""
+    events = events_of(query.structure)
+    kind = type(query.structure) if isinstance(query.structure, nodes.And) else nodes.Seq
+    return query if len(events) < 2 else replace(query, structure=kind(tuple(events)))
+
+
+def _first(query: Query, n: int) -> Query:
+    """Return what a query says about its first variables alone."""
+    events = events_of(query.structure)[:n]
+    known = {event.variable for event in events}
+    parts = tuple(p for p in c.conjuncts(query.where) if c.variables_of(p) <= known)
+    structure = events[0] if n == 1 else type(query.structure)(tuple(events))
+    return replace(query, structure=structure, where=c.AllOf(parts) if parts else None)
+
+
+@given(case=SEQUENCES, data=st.data())
+def test_aggregates_of_sequences_are_those_of_the_batch(case: Case, data: st.DataObject) -> None:
+    check_aggregates(case, data, data.draw(st.sampled_from(["a-seq", "detect"])))
+
+
+@given(case=ANYTHING, data=st.data())
+def test_aggregates_of_what_is_detected_are_those_of_the_batch(
+    case: Case, data: st.DataObject
+) -> None:
+    check_aggregates(case, data, "auto")
+
+
+def check_aggregates(case: Case, data: st.DataObject, method: str) -> None:
+    """Check the rows of a bucket whose events come in any order, none of them late."""
+    emit: Any = data.draw(st.sampled_from(["trigger", "changes", "new"]))
+    stream = stream_of(as_table(case.events), SCHEMA)
+    query = case.query
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        prepared = prepare_aggregates(
+            stream, query, functions_of(query, {}), way_of(query, method), emit
+        )
+    try:
+        bucket, _ = aggregate_bucket(prepared)
+    except UnsupportedError:
+        reject()  # without a window in time
+    run, until, ahead = Run([bucket]), 0, list(case.events)
+    for rows, mark in arrivals(data, case, in_order=True):
+        until = max(until, min([mark, *(event.ts for event in ahead)]))
+        ahead = ahead[len(rows) :]
+        run.step(as_table(rows), until)
+    search = bucket.searches[0]
+    run.step(as_table([]), until + 200 * UNIT + search.window + search.ahead)
+    sink, _, _ = sink_for({0: prepared}, ())
+    found: Any = Counter()
+    for kind, batch in run.batches:
+        assert kind == "row"
+        for _, part in sink.aggregation.rows.parted(batch):
+            found += rows_in(pa.Table.from_batches([part]), query)
+    assert found == expected(case, emit)

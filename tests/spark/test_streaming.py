@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import cepkit as ck
-from cepkit.errors import StreamError, UnsupportedError
+from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.spark.session.failures import error_of
 from tests.spark.live import (
     PATTERNS,
@@ -74,8 +74,22 @@ def test_an_event_from_the_future_makes_no_other_late(live):
     live.put(_events((10, "X")))
     matches = ck.detect(live.events(lateness="1 second", max_ahead="1 day"), PATTERNS["SEQ"])
     progress = live.run(matches)
-    assert counts(progress)["ahead"] == 1
+    assert counts(progress)["ahead"] == 2
     assert len(live.result()) == 1
+
+
+def test_duplicates_are_dropped_before_by_spark(live):
+    for begin in (0, 1_000):
+        part = make_events(2_000, disorder=1).slice(begin, 1_000)
+        live.put(pa.concat_tables([part, part]))
+    frame = live.events(lateness="1 second").source
+    once = frame.withWatermark("ts", "1 second").dropDuplicatesWithinWatermark(["id"])
+    stream = ck.events(once, time="ts", type="type", lateness="1 second")
+    live.run(ck.detect(stream, PATTERNS["SEQ"]))
+    table = make_events(2_000, disorder=1)
+    found = identities(live.result())
+    assert found
+    assert found == in_batch(table, PATTERNS["SEQ"], sealed(table, 1))
 
 
 def test_rows_that_are_no_events_are_counted(live):
@@ -93,6 +107,26 @@ def test_a_query_goes_on_from_its_checkpoint_under_another_plan(live):
     live.put(table.slice(2_000))
     live.run(ck.detect(live.events(lateness="3 seconds"), text, ["c", "b", "a"]))
     assert identities(live.result()) == in_batch(table, text, sealed(table, 3))
+
+
+def test_plans_follow_the_stream_and_the_progress_names_them(live):
+    first, then = _rare("A", make_events(3_000)), _rare("C", make_events(3_000, seed=2))
+    later = pa.array(times(then) + 6 * SECOND).cast(pa.timestamp("us", tz="UTC"))
+    then = then.set_column(0, "ts", later)
+    then = then.set_column(4, "id", pa.compute.add(then["id"], 10_000))
+    table = pa.concat_tables([first, then])
+    text = PATTERNS["SEQ without a key"]
+    statistics = ck.profile(ck.events(first, time="ts", type="type"), text)
+    live.put(first)
+    live.put(then)
+    live.put(_events((90, "X")))
+    stream, plan = live.events(lateness="3 seconds"), ck.choose_plan(text, statistics)
+    progress = live.run(ck.detect(stream, text, plan, adapt="slices"))
+    assert identities(live.result()) == in_batch(table, text)
+    run = [one.observedMetrics["cepkit"]["plans"] for one in progress]
+    assert len({name for plans in run for name in plans}) > 1
+    with pytest.raises(StatisticsError, match="without statistics"):
+        ck.detect(stream, text, adapt="slices")
 
 
 @pytest.mark.parametrize("change", ["pattern", "lateness", "buckets"])
@@ -163,7 +197,7 @@ def test_lateness_and_a_timestamp_are_asked_for(live, spark):
     with pytest.raises(StreamError, match="no lateness") as error:
         live.events()
     assert "lateness='10 seconds'" in str(error.value)
-    with pytest.raises(StreamError, match="holds integers"):
+    with pytest.raises(StreamError, match="holds int64"):
         live.events(time="id", lateness="1 second")
     frame = spark.createDataFrame([(1, "A")], "ts long, type string")
     with pytest.raises(StreamError, match="events that are all there"):
@@ -175,6 +209,12 @@ def test_a_match_says_when_it_will_be_told(live):
     stream = live.events(lateness="1 second")
     assert "told 1 second after" in repr(ck.detect(stream, PATTERNS["SEQ"]))
     assert "1 second and 2 seconds after" in repr(ck.detect(stream, PATTERNS["NOT at the end"]))
+
+
+def _rare(kind, table):
+    """Return the events, a tenth of those of a type."""
+    drawn = np.random.default_rng(3).random(len(table))
+    return table.filter(pa.array((np.array(table["type"].to_pylist()) != kind) | (drawn < 0.1)))
 
 
 def _events(*rows):

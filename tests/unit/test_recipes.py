@@ -124,6 +124,19 @@ def test_add_a_planner(project: Path, answers: Answers):
     assert line in rows("docs/plans.md", project)
 
 
+def test_add_a_search_for_shared_plans(project: Path, answers: Answers):
+    follow("Add a search for shared plans", project)
+    compared, error, suite = answers(
+        "str(ck.compare_shared_plans([pattern], statistics, ['backwards'], progress=False))",
+        "shown(lambda: ck.share_plans([pattern], statistics, search='backward'))",
+        "taken_in('tests/contracts/test_sharing_searches.py', 'SEARCH')",
+    )
+    assert re.search(r"^backwards +prefix", compared, re.MULTILINE)
+    assert "did you mean 'backwards'?" in error
+    assert "backwards" in suite
+    assert "| `backwards` | the order of the text" in rows("docs/plans.md", project)
+
+
 def test_add_a_cost_model(project: Path, answers: Answers):
     follow("Add a cost model", project)
     compared, by_help, error, suite = answers(

@@ -8,18 +8,11 @@ from time import perf_counter
 from typing import Any
 
 import cepkit as ck
+from cepkit.cli import options as opt
 from cepkit.cli.inputs import open_stream, profiled, read_pattern, read_statistics
-from cepkit.cli.options import (
-    count,
-    json_option,
-    out_option,
-    pattern_options,
-    statistics_option,
-    stream_options,
-    table_of,
-)
 from cepkit.cli.output import check_targets, number_as_data, plan_as_data, write, write_json
 from cepkit.cli.rows import first_rows, match_table
+from cepkit.cli.streaming import detect_in_folder, streaming_options
 from cepkit.cli.terminal import quiet_streams, run_with_progress, say, seconds
 from cepkit.columnar.kleene.limits import MOST_SETS
 from cepkit.pattern.evaluation.functions import USAGE
@@ -40,9 +33,9 @@ def options(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Find all matches of a pattern. Without --out, the first ones and their number are printed."
     )
-    command.epilog = f"functions of conditions:\n{table_of(USAGE)}"
-    pattern_options(command)
-    stream_options(command)
+    command.epilog = f"functions of conditions:\n{opt.table_of(USAGE)}"
+    opt.pattern_options(command)
+    opt.stream_options(command)
     group = command.add_argument_group(
         "how it is evaluated; by the cheapest plan if nothing is said"
     )
@@ -53,14 +46,14 @@ def options(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the plan of this planner; `cepkit plan --help` lists them",
     )
-    statistics_option(group)
+    opt.statistics_option(group)
     output = command.add_argument_group("output")
-    out_option(
+    opt.out_option(
         output,
         "a .parquet file with a struct for each variable, or a flat .csv file; with --spark a "
         "folder of such files under that name",
     )
-    output.add_argument("--limit", type=count, metavar="N", help="stop after N matches")
+    output.add_argument("--limit", type=opt.count, metavar="N", help="stop after N matches")
     output.add_argument(
         "--sets",
         choices=("every", "maximal"),
@@ -73,12 +66,16 @@ def options(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print expected and actual work of each step, over the whole stream",
     )
-    json_option(output, "the number and the plan (and with --explain the steps)")
+    opt.json_option(output, "the number and the plan (and with --explain the steps)")
+    streaming_options(command)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Find the matches of a pattern: into a file, or the first ones onto the terminal."""
     query = read_pattern(arguments)
+    if arguments.stream:
+        detect_in_folder(arguments, query, _order(arguments, query))
+        return
     target = check_targets(arguments)
     stream = open_stream(arguments)
     ck.check_detectable(stream, query)
@@ -136,7 +133,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _plan(arguments: argparse.Namespace, query: Query, stream: Stream) -> Plan | None:
     """Return the plan that the command line says, None to leave it to detection."""
     if arguments.plan:
-        return as_plan([name.strip() for name in arguments.plan.split(",")], query)
+        return _order(arguments, query)
     planner = arguments.planner
     if planner:
         PLANNERS.pick(planner)  # refuses a wrong name before minutes of profiling
@@ -151,3 +148,10 @@ def _plan(arguments: argparse.Namespace, query: Query, stream: Stream) -> Plan |
     if planner:
         return ck.choose_plan(query, statistics, planner)
     return ck.compare_plans(query, statistics).best
+
+
+def _order(arguments: argparse.Namespace, query: Query) -> Plan | None:
+    """Return the plan of --plan, None where there is none."""
+    if not arguments.plan:
+        return None
+    return as_plan([name.strip() for name in arguments.plan.split(",")], query)

@@ -6,15 +6,8 @@ import argparse
 from dataclasses import asdict
 
 import cepkit as ck
+from cepkit.cli import options as opt
 from cepkit.cli.inputs import open_stream, profiled, read_pattern, read_statistics
-from cepkit.cli.options import (
-    count,
-    json_option,
-    pattern_options,
-    statistics_option,
-    stream_options,
-    table_of,
-)
 from cepkit.cli.output import check_targets, plan_as_data, write_json
 from cepkit.cli.terminal import quiet_streams, say, working
 from cepkit.columnar.results.measuring import run_plans
@@ -28,10 +21,12 @@ def options(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Compare plans by their expected cost. Needs a file of events to profile, or --statistics."
     )
-    command.epilog = f"planners:\n{table_of(PLANNERS.help)}\n\ncosts:\n{table_of(COSTS.help)}"
-    pattern_options(command)
-    stream_options(command, required=False)
-    statistics_option(command)
+    command.epilog = (
+        f"planners:\n{opt.table_of(PLANNERS.help)}\n\ncosts:\n{opt.table_of(COSTS.help)}"
+    )
+    opt.pattern_options(command)
+    opt.stream_options(command, required=False)
+    opt.statistics_option(command)
     command.add_argument(
         "--planner", metavar="NAME", help="choose this planner's plan; else the best"
     )
@@ -45,12 +40,12 @@ def options(command: argparse.ArgumentParser) -> None:
         "--run",
         dest="run_events",
         metavar="N",
-        type=count,
+        type=opt.count,
         nargs="?",
         const=100_000,
         help="run each plan over the first N events as well, 100000 if N is absent",
     )
-    json_option(command, "the plans")
+    opt.json_option(command, "the plans")
     command.set_defaults(refuse=command.error)
 
 

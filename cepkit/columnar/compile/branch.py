@@ -57,6 +57,12 @@ from cepkit.pattern.policies import Strategy
 from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, Unit, work_of
 
 
+def _may_follow(branch: Branch) -> bool:
+    """Return whether what must be absent could come after all events of a match, in any plan."""
+    bound = set(branch.variables)
+    return any(not branch.after(event.variable) & bound for event in branch.negated)
+
+
 def _chain(branch: Branch) -> tuple[str, ...]:
     """Return the variables in their order where that says which event is which of a stretch."""
     strict = branch.strategy is Strategy.STRICT_CONTIGUITY
@@ -108,7 +114,7 @@ def compile_branch(
         classes=tuple(compiler.classes),  # those of absences too, so after them
         linked=compiler.linked,
         owners=tuple(v for v in single if not compiler.core.after(v) & set(single)),
-        looks_ahead=bool(absences or any(otherwise)) or followed,
+        looks_ahead=followed or any(map(_may_follow, (branch, *same))),
         followed=followed,
         window=window_length(branch),
         windows=windows_of(branch),

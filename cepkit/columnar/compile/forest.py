@@ -10,11 +10,20 @@ orders; there a shared state has the least window of its patterns, which loses m
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from cepkit.columnar.compile.program import Absence, Bound, Member, Program, Step
+from cepkit.columnar.compile.program import (
+    Absence,
+    AnyStep,
+    Bound,
+    GroupStep,
+    Member,
+    Program,
+    Step,
+    work_of,
+)
 from cepkit.pattern.canonical import canonical_conditions
 from cepkit.pattern.conditions import Comparison, Expression
 
@@ -62,8 +71,92 @@ class Prefix:
 Node: TypeAlias = "Leaf | Prefix"
 
 
-def forest_of(
+@dataclass(frozen=True, slots=True)
+class SharedTree:
+    """A subtree that several programs have: found once, and joined by each with what it has.
+
+    Attributes:
+        program: The steps of the subtree alone, of the longest window.
+        lead: The program that it is taken from.
+        users: The programs that have it, and the step that joins it.
+    """
+
+    program: Program
+    lead: int
+    users: tuple[tuple[int, GroupStep], ...]
+
+
+def trees_of(
     programs: Sequence[Program], pools: Sequence[Hashable] | None = None
+) -> tuple[SharedTree, ...]:
+    """Return the subtrees that several programs have in common.
+
+    Args:
+        programs: The programs.
+        pools: As for `forest_of`.
+    """
+    users: dict[Hashable, list[tuple[int, GroupStep]]] = {}
+    for number, program in enumerate(programs):
+        for step in program.work if _may_share(program) else ():
+            if isinstance(step, GroupStep) and (key := _tree_key(program, step)) is not None:
+                pool = None if pools is None else pools[number]
+                users.setdefault((pool, key), []).append((number, step))
+    trees = []
+    for group in users.values():
+        members = sorted({number for number, _ in group})
+        parts = [members] if pools is not None else _of_like_windows(programs, members)
+        for alike in parts:
+            own = tuple((number, step) for number, step in group if number in alike)
+            if len(own) > 1:
+                lead, step = max(own, key=lambda one: (programs[one[0]].window or 0, -one[0]))
+                program = _part_of(programs[lead], step.steps, step.absences, ())
+                trees.append(SharedTree(program, lead, own))
+    return tuple(trees)
+
+
+def in_order(steps: Iterable[AnyStep]) -> tuple[str, ...]:
+    """Return the variables that steps bind in the order of work, which is that of keys."""
+    return tuple(step.variable for step in work_of(tuple(steps)) if isinstance(step, Step))
+
+
+def _tree_key(program: Program, group: GroupStep) -> Hashable | None:
+    """Return what a subtree must have in common with another to be the same."""
+    names: dict[str, str] = {}
+    key = _steps_key(program, group.steps, group.absences, names)
+    return None if key is None else (key, _clocks_key(program))
+
+
+def _steps_key(
+    program: Program,
+    steps: Sequence[AnyStep],
+    absences: Sequence[Absence],
+    names: dict[str, str],
+) -> Hashable | None:
+    if any(a.conditions or a.apart for a in absences):
+        return None
+    keys: list[Hashable] = []
+    for number, step in enumerate(steps):
+        if isinstance(step, GroupStep):
+            inner = _steps_key(program, step.steps, step.absences, names)
+            if inner is None:
+                return None
+            scopes = tuple(_step_key(program, scope, names) for scope in step.scopes)
+            distinct = frozenset((names[x], names[y]) for x, y in step.distinct)
+            links = _classes(program, range(program.linked), names)
+            about = _conditions(step, names)
+            keys.append((inner, scopes, distinct, links, about))
+        else:
+            names[step.variable] = f"_{len(names)}"
+            if step.variable in program.ends:
+                return None
+            keys.append(_step_key(program, step, names))
+        after = (absence for absence in absences if absence.after == number)
+        keys.append(frozenset(_absence_key(program, absence, names) for absence in after))
+    return tuple(keys)
+
+
+def forest_of(
+    programs: Sequence[Program], pools: Sequence[Hashable] | None = None, *, whole: bool = False
 ) -> tuple[Node, ...]:
     """Return what programs begin with in common.
 
@@ -71,10 +164,16 @@ def forest_of(
         programs: The programs.
         pools: For each program what tells it from those that it is not to share with; None: those
             share whose windows are not too different.
+        whole: Whether a program may be nothing but what others begin with; the counters of its last
+            step then do not tell its matches.
     """
     if len(programs) == 1:
         return (Leaf(0),)
-    keys: list[Sequence[Hashable]] = [_keys(p) for p in programs]
+    keys: list[Sequence[Hashable]] = [
+        each if whole or program.sets else each[: len(program.steps) - 1]
+        for program in programs
+        for each in [_keys(program)]
+    ]
     if pools is not None:
         keys = [[(pool, key) for key in each] for pool, each in zip(pools, keys, strict=True)]
     return tuple(_nodes(programs, keys, range(len(programs)), 0, pools is not None))
@@ -135,29 +234,74 @@ def _owner(programs: Sequence[Program], members: Sequence[int], length: int) -> 
 
 def _beginning(program: Program, length: int, owner: int | None) -> Program:
     """Return the first steps of a program as a program."""
-    bound = program.bound[:length]
     absences = tuple(absence for absence in program.absences if absence.after < length)
-    variables = {*bound, *(absence.step.variable for absence in absences)}
+    owners = () if owner is None else (program.bound[owner],)
+    return _part_of(program, program.steps[:length], absences, owners)
+
+
+def _part_of(
+    program: Program,
+    steps: tuple[AnyStep, ...],
+    absences: tuple[Absence, ...],
+    owners: tuple[str, ...],
+) -> Program:
+    """Return some steps of a program as a program."""
+    bound = tuple(variable for step in steps for variable in step.variables)
+    named = {*bound, *_absent(steps, absences)}
     used = {number for absence in absences for number in absence.step.classes}
+    used |= {n for step in steps if isinstance(step, GroupStep) for n in _used(step)}
     classes = []
     for number, members in enumerate(program.classes):
-        own = frozenset(member for member in members if member[0] in variables)
-        is_used = len(own) > 1 and (number < program.linked or number in used)
-        classes.append(own if is_used else frozenset())
+        own = frozenset(member for member in members if member[0] in named)
+        wanted = len(own) > 1 and (number < program.linked or number in used)
+        classes.append(own if wanted else frozenset())
     return replace(
         program,
         variables=bound,
-        steps=program.steps[:length],
+        steps=steps,
         sets=(),
         on_sets=(),
         overlapping=(),
         absences=absences,
         otherwise=(),
         classes=tuple(classes),
-        owners=() if owner is None else (bound[owner],),
+        owners=owners,
         looks_ahead=bool(absences),
         followed=False,
         constants=(),
+    )
+
+
+def _absent(steps: Sequence[AnyStep], absences: Sequence[Absence]) -> set[str]:
+    """Return the negated variables that steps look for, those of subtrees included."""
+    inner = (
+        name
+        for step in steps
+        if isinstance(step, GroupStep)
+        for name in _absent(step.steps, step.absences)
+    )
+    return {*(absence.step.variable for absence in absences), *inner}
+
+
+def _used(group: GroupStep) -> set[int]:
+    """Return the classes by which a subtree looks for what must be absent."""
+    used = {number for absence in group.absences for number in absence.step.classes}
+    inner = (_used(step) for step in group.steps if isinstance(step, GroupStep))
+    return used.union(*inner)
+
+
+def _may_share(program: Program) -> bool:
+    """Whether steps do not depend on the rest of the pattern, as on events side by side."""
+    possible = program.window is None or program.window >= 0
+    return possible and not (program.chain or program.side_by_side)
+
+
+def _clocks_key(program: Program) -> Hashable:
+    """Return what windows count in, but for how long a window in time is."""
+    return (
+        tuple((clock, length) for length, clock in program.windows if clock != "time"),
+        program.window is None,
+        program.partition_by if "place" in program.clocks else (),
     )
 
 
@@ -166,7 +310,7 @@ def _keys(program: Program) -> list[Hashable]:
 
     Empty where steps depend on the rest of the pattern: on events side by side, or subtrees.
     """
-    if program.chain or program.side_by_side or (program.window is not None and program.window < 0):
+    if not _may_share(program):
         return []
     names: dict[str, str] = {}
     keys: list[Hashable] = []
@@ -181,9 +325,7 @@ def _keys(program: Program) -> list[Hashable]:
         keys.append(
             (
                 _step_key(program, step, names),
-                tuple((clock, length) for length, clock in program.windows if clock != "time"),
-                program.window is None,
-                program.partition_by if "place" in program.clocks else (),
+                _clocks_key(program),
                 frozenset(_absence_key(program, absence, names) for absence in absences),
             )
         )
@@ -221,9 +363,10 @@ def _absence_key(program: Program, absence: Absence, names: Mapping[str, str]) -
     )
 
 
-def _conditions(step: Step, names: Mapping[str, str]) -> tuple[Expression, ...]:
+def _conditions(step: AnyStep, names: Mapping[str, str]) -> tuple[Expression, ...]:
+    filters = step.filters if isinstance(step, Step) else ()
     bands = (Comparison(band.operator, band.own, band.other) for band in step.bands)
-    return canonical_conditions((*step.filters, *bands, *step.residuals), names)
+    return canonical_conditions((*filters, *bands, *step.residuals), names)
 
 
 def _classes(program: Program, numbers: Sequence[int], names: Mapping[str, str]) -> Hashable:

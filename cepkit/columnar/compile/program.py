@@ -264,7 +264,7 @@ class Program:
     @cached_property
     def work(self) -> tuple[AnyStep, ...]:
         """All steps, those of subtrees before the step that joins them."""
-        return _work(self.steps)
+        return work_of(self.steps)
 
     @cached_property
     def single(self) -> tuple[Step, ...]:
@@ -284,10 +284,11 @@ class Program:
         return tuple(absence.step for group in groups for absence in group)
 
 
-def _work(steps: tuple[AnyStep, ...]) -> tuple[AnyStep, ...]:
+def work_of(steps: tuple[AnyStep, ...]) -> tuple[AnyStep, ...]:
+    """Return steps in the order of work, those of subtrees before the step that joins them."""
     work: list[AnyStep] = []
     for step in steps:
         if isinstance(step, GroupStep):
-            work += _work(step.steps)
+            work += work_of(step.steps)
         work.append(step)
     return tuple(work)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from cepkit.columnar.compile.branch import compile_branch
-from cepkit.columnar.compile.forest import Leaf, Node, forest_of
+from cepkit.columnar.compile.forest import Leaf, Node, SharedTree, forest_of
 from cepkit.columnar.compile.program import Program
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
@@ -27,6 +27,7 @@ class CompiledQuery:
         forest: What the programs begin with in common.
         in_turn: Whether an event takes part in one match at most (skip-till-next-match).
         sets: Which sets of Kleene variables make matches.
+        trees: The subtrees that programs have in common.
     """
 
     branches: tuple[Branch, ...]
@@ -34,6 +35,7 @@ class CompiledQuery:
     forest: tuple[Node, ...]
     in_turn: bool = False
     sets: Sets = "every"
+    trees: tuple[SharedTree, ...] = ()
 
     @property
     def attributes(self) -> tuple[str, ...]:

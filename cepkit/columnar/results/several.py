@@ -501,11 +501,23 @@ def _steps(
     else:
         members, lead, end = (node.number,), node.number, len(counters[node.number])
     queries = tuple(dict.fromkeys(names[group.of[number]] for number in members))
+    shared = _tree_users(group, lead, names)
     for depth, counted in enumerate(counters[lead][begin:end], begin):
-        yield _step(counted, queries, depth)
+        if not counted.shared_with or counted.candidates:
+            yield _step(counted, shared.get(counted.variable, queries), depth)
     if isinstance(node, Prefix):
         for child in node.children:
             yield from _steps(child, group, counters, names, end)
+
+
+def _tree_users(group: Group, lead: int, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return for the steps of subtrees that a program finds for others too whose they are."""
+    users: dict[str, tuple[str, ...]] = {}
+    for tree in group.query.trees:
+        if tree.lead == lead:
+            queries = tuple(dict.fromkeys(names[group.of[number]] for number, _ in tree.users))
+            users |= {step.name: queries for step in tree.program.work}
+    return users
 
 
 def _step(counted: StepCounters, queries: tuple[str, ...], depth: int) -> SharedStep:

@@ -61,7 +61,7 @@ def cutting_clock(programs: Sequence[Program]) -> tuple[Clock, int | None]:
 def looks_ahead(programs: Sequence[Program], clock: Clock) -> bool:
     """Return whether a slice must see what comes up to a window after its own events."""
     # Only where the clock is time it is known which events come last.
-    return any(p.looks_ahead or (p.sets and clock != "time") for p in programs)
+    return any(p.looks_ahead or (clock != "time" and (p.sets or p.negated)) for p in programs)
 
 
 def slices(

@@ -9,17 +9,7 @@ from __future__ import annotations
 import math
 
 from cepkit.figures.diagrams.chain import Chain, State, Take
-from cepkit.figures.kit.canvas import (
-    BOLD,
-    LINE_HEIGHT,
-    THIN,
-    Canvas,
-    Circle,
-    Dash,
-    Item,
-    Line,
-    Text,
-)
+from cepkit.figures.kit import canvas
 from cepkit.figures.kit.strokes import Strokes, carried
 from cepkit.figures.kit.style import SIZE, SMALL
 from cepkit.figures.kit.texts import fitted, width_of, wrapped
@@ -48,7 +38,7 @@ def steps_in(room: float) -> int:
     return max(1, int((room - 2 * MARGIN) // SPACING))
 
 
-def layout(chain: Chain, per_row: int = PER_ROW, strokes: Strokes | None = None) -> Canvas:
+def layout(chain: Chain, per_row: int = PER_ROW, strokes: Strokes | None = None) -> canvas.Canvas:
     """Return the picture of an automaton.
 
     Args:
@@ -58,10 +48,10 @@ def layout(chain: Chain, per_row: int = PER_ROW, strokes: Strokes | None = None)
     """
     strokes = strokes or Strokes.of(take.log_alive for take in chain.takes)
     width = 2 * MARGIN + max(1, min(per_row, len(chain.takes))) * SPACING
-    items: list[Item] = []
+    items: list[canvas.Item] = []
     y = 0.0
     if chain.name:
-        items.append(Text(8, y + 4, (chain.name,), "left", SIZE, bold=True))
+        items.append(canvas.Text(8, y + 4, (chain.name,), "left", SIZE, bold=True))
         y += 22
     for begin in range(0, max(1, len(chain.takes)), per_row):
         row, height = _row(chain, begin, begin + per_row, y, strokes)
@@ -69,10 +59,10 @@ def layout(chain: Chain, per_row: int = PER_ROW, strokes: Strokes | None = None)
         y += height
     for absence in chain.absences:
         lines = tuple(wrapped(absence, SMALL, width - 16, 3))
-        note = Text(8, y - 6, lines, "left", SMALL, hover=absence)
+        note = canvas.Text(8, y - 6, lines, "left", SMALL, hover=absence)
         items.append(note)
         y += note.height + 6
-    return Canvas(width, y, tuple(items), summary(chain))
+    return canvas.Canvas(width, y, tuple(items), summary(chain))
 
 
 def summary(chain: Chain) -> str:
@@ -86,22 +76,22 @@ def summary(chain: Chain) -> str:
 
 def _row(
     chain: Chain, begin: int, end: int, top: float, strokes: Strokes
-) -> tuple[list[Item], float]:
+) -> tuple[list[canvas.Item], float]:
     """Return what is in one row of a chain, and how high it is."""
     takes = chain.takes[begin:end]
     states = chain.states[begin : end + 1]
-    loops = 2 * SMALL * LINE_HEIGHT + _LOOP + 10
+    loops = 2 * SMALL * canvas.LINE_HEIGHT + _LOOP + 10
     y = top + loops + RADIUS
-    items: list[Item] = []
+    items: list[canvas.Item] = []
     if begin == 0:
-        items.append(Line(((MARGIN - RADIUS - 34, y), (MARGIN - RADIUS, y)), arrow=True))
+        items.append(canvas.Line(((MARGIN - RADIUS - 34, y), (MARGIN - RADIUS, y)), arrow=True))
     lowest = y + RADIUS
     for i, take in enumerate(takes):
         left = MARGIN + i * SPACING + RADIUS
         right = MARGIN + (i + 1) * SPACING - RADIUS
         stroke = strokes.width(take.log_alive)
-        items.append(Line(((left, y), (right, y)), arrow=True, width=stroke))
-        labels = _labels(take, (left + right) / 2, y, (stroke - THIN) / 2)
+        items.append(canvas.Line(((left, y), (right, y)), arrow=True, width=stroke))
+        labels = _labels(take, (left + right) / 2, y, (stroke - canvas.THIN) / 2)
         items += labels
         lowest = max(lowest, *(text.y + text.height for text in labels))
     for i, state in enumerate(states):
@@ -111,15 +101,15 @@ def _row(
     return items, lowest + 18 - top
 
 
-def _labels(take: Take, x: float, y: float, away: float) -> list[Text]:
+def _labels(take: Take, x: float, y: float, away: float) -> list[canvas.Text]:
     """Return what stands above and below an edge, `away` from where it would at a thin one."""
     hover = _hover(take)
     # The loops of the states at both ends lean over the edge.
     room = _ROOM - 26
-    fits = width_of(plain(take.event), SIZE * BOLD) <= room
-    event = fitted(take.event if fits else name_text(take.variable), SIZE * BOLD, room)
-    top = y - SIZE * LINE_HEIGHT - 3 - away
-    title = Text(x + 4, top, (event,), size=SIZE, bold=True, hover=hover)
+    fits = width_of(plain(take.event), SIZE * canvas.BOLD) <= room
+    event = fitted(take.event if fits else name_text(take.variable), SIZE * canvas.BOLD, room)
+    top = y - SIZE * canvas.LINE_HEIGHT - 3 - away
+    title = canvas.Text(x + 4, top, (event,), size=SIZE, bold=True, hover=hover)
     lines = [] if fits else wrapped(take.event, SMALL, _ROOM, 1)
     if take.scope:
         lines += wrapped(take.scope, SMALL, _ROOM, 1)
@@ -134,7 +124,7 @@ def _labels(take: Take, x: float, y: float, away: float) -> list[Text]:
         lines.append(f"keeps ~{number(take.expected.partial_matches)}")
     if take.log_alive is not None:
         lines.append(f"{carried(take.log_alive)} in a window")
-    below = Text(x, y + 6 + away, tuple(lines), hover=hover, size=SMALL)
+    below = canvas.Text(x, y + 6 + away, tuple(lines), hover=hover, size=SMALL)
     return [title, below] if lines else [title]
 
 
@@ -151,7 +141,7 @@ def _hover(take: Take) -> str:
     return "\n".join(lines)
 
 
-def _state(state: State, x: float, y: float, continues: bool) -> list[Item]:
+def _state(state: State, x: float, y: float, continues: bool) -> list[canvas.Item]:
     final = state.name == "F"
     hover = [f"state {state.name}"]
     if final:
@@ -163,22 +153,22 @@ def _state(state: State, x: float, y: float, continues: bool) -> list[Item]:
     if continues:
         hover.append("goes on in the next row")
     fill = None if continues else _FINAL if final else _PLAIN
-    dash: Dash = "dot" if continues else "solid"
-    circle = Circle(x, y, RADIUS, "\n".join(hover), fill, dash, double=final)
-    name = Text(x, y - SIZE * LINE_HEIGHT / 2, (state.name,), size=SIZE, bold=True)
+    dash: canvas.Dash = "dot" if continues else "solid"
+    circle = canvas.Circle(x, y, RADIUS, "\n".join(hover), fill, dash, double=final)
+    name = canvas.Text(x, y - SIZE * canvas.LINE_HEIGHT / 2, (state.name,), size=SIZE, bold=True)
     if continues:
         return [circle, name]
     return [*_loops(state, x, y), circle, name]
 
 
-def _loops(state: State, x: float, y: float) -> list[Item]:
+def _loops(state: State, x: float, y: float) -> list[canvas.Item]:
     """Return the self-loops: to store, dashed, leaning right; to ignore, dotted, leaning left."""
-    kinds: list[tuple[str, tuple[str, ...], Dash, int]] = []
+    kinds: list[tuple[str, tuple[str, ...], canvas.Dash, int]] = []
     if state.ignored:
         kinds.append(("ignore", state.ignored, "dot", -1))
     if state.stored:
         kinds.append(("store", state.stored, "dash", 1))
-    items: list[Item] = []
+    items: list[canvas.Item] = []
     for word, names, dash, side in kinds:
         lean = side * _LEAN if len(kinds) == 2 else 0.0
         far = RADIUS + 1.35 * _LOOP
@@ -188,14 +178,14 @@ def _loops(state: State, x: float, y: float) -> list[Item]:
 
         angles = (lean - _OPEN, lean - _OPEN * 1.5, lean + _OPEN * 1.5, lean + _OPEN)
         points = tuple(map(at, angles, (RADIUS, far, far, RADIUS)))
-        items.append(Line(points, curved=True, dash=dash, arrow=True))
+        items.append(canvas.Line(points, curved=True, dash=dash, arrow=True))
         room = (SPACING if lean == 0 else SPACING / 2) - 2 * _LABEL_GAP
         room = min(room, 2 * MARGIN - _LABEL_GAP)
         label = fitted(", ".join(names), SMALL, room)
         # Above the tip of the loop, but on its own side of the state.
         half = max(width_of(label, SMALL), width_of(word, SMALL)) / 2
         middle = x if lean == 0 else x + side * max(abs(at(lean, far)[0] - x), half + _LABEL_GAP)
-        top = y - RADIUS - _LOOP - 2 * SMALL * LINE_HEIGHT
+        top = y - RADIUS - _LOOP - 2 * SMALL * canvas.LINE_HEIGHT
         text = f"{word} {', '.join(names)}"
-        items.append(Text(middle, top, (word, label), size=SMALL, hover=text))
+        items.append(canvas.Text(middle, top, (word, label), size=SMALL, hover=text))
     return items

@@ -10,15 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from cepkit.figures.diagrams.tree import (
-    Join,
-    JoinTree,
-    Leaf,
-    TreeNode,
-    nodes_of,
-    upwards,
-    variables_below,
-)
+from cepkit.figures.diagrams import tree as trees
 from cepkit.figures.diagrams.tree_cards import Sized, behind, drawn, sized
 from cepkit.figures.kit.canvas import Canvas, Item, Line, Text
 from cepkit.figures.kit.strokes import Strokes, carried
@@ -39,7 +31,7 @@ _LABEL = 24
 """The height above a card for the number at its edge."""
 
 
-def layout(tree: JoinTree, room: float = ROOM, strokes: Strokes | None = None) -> Canvas:
+def layout(tree: trees.JoinTree, room: float = ROOM, strokes: Strokes | None = None) -> Canvas:
     """Return the picture of a tree.
 
     Args:
@@ -47,7 +39,7 @@ def layout(tree: JoinTree, room: float = ROOM, strokes: Strokes | None = None) -
         room: The width to keep to, in pixels; a tree that cannot is wider.
         strokes: The scale of its edges; None for its own.
     """
-    strokes = strokes or Strokes.of(node.log_alive for node in nodes_of(tree.root))
+    strokes = strokes or Strokes.of(node.log_alive for node in trees.nodes_of(tree.root))
     for widest, straight in product(_WIDEST, (False, True)):
         root, cards = _measured(tree.root, widest, strokes)
         places = arranged(root, _GAP, straight=straight)
@@ -68,7 +60,7 @@ def layout(tree: JoinTree, room: float = ROOM, strokes: Strokes | None = None) -
     for i, (card, x, top) in enumerate(zip(cards, middles, heads, strict=True)):
         items += drawn(card, x, top, root=i == 0)
     y = bottom + 12
-    if tree.common and isinstance(tree.root, Join):
+    if tree.common and isinstance(tree.root, trees.Join):
         note = f"at every join: {tree.common}"
         width = max(width, min(room, width_of(note, SMALL) + 16))
         text = Text(8, y, tuple(wrapped(note, SMALL, width - 16, 3)), "left", SMALL, hover=note)
@@ -77,31 +69,33 @@ def layout(tree: JoinTree, room: float = ROOM, strokes: Strokes | None = None) -
     return Canvas(width, y, tuple(items), summary(tree))
 
 
-def summary(tree: JoinTree) -> str:
+def summary(tree: trees.JoinTree) -> str:
     """Return the tree in words, for who cannot see it: from the variables to the matches."""
     joins = []
-    for node in upwards(tree.root):
+    for node in trees.upwards(tree.root):
         alive = "" if node.log_alive is None else f", {carried(node.log_alive)} in a window"
         checked = [*node.conditions, *node.absences]
-        if isinstance(node, Leaf):
+        if isinstance(node, trees.Leaf):
             if checked:
                 joins.append(f"take {node.event} where {' and '.join(checked)}{alive}")
             continue
         checked = [*node.order, *checked]
         where = f" where {' and '.join(checked)}" if checked else ""
-        sides = (", ".join(variables_below(side)) for side in (node.left, node.right))
+        sides = (", ".join(trees.variables_below(side)) for side in (node.left, node.right))
         joins.append(f"join {' with '.join(sides)}{where}{alive}")
-    events = ", ".join(node.event for node in nodes_of(tree.root) if isinstance(node, Leaf))
+    events = ", ".join(
+        node.event for node in trees.nodes_of(tree.root) if isinstance(node, trees.Leaf)
+    )
     common = f"; at every join {tree.common}" if tree.common else ""
     return f"{tree.name or 'tree'} of {events}: {', then '.join(joins) or 'take it'}{common}"
 
 
 def _measured(
-    node: TreeNode, widest: tuple[float, float], strokes: Strokes
+    node: trees.TreeNode, widest: tuple[float, float], strokes: Strokes
 ) -> tuple[Node, list[Sized]]:
     """Return the room that each node takes, and the cards: a node's, then those below it."""
     leaf, join = widest
-    if isinstance(node, Leaf):
+    if isinstance(node, trees.Leaf):
         card = sized(node, leaf)
         return Node(*_reach(card, strokes)), [card]
     card = sized(node, join)
@@ -133,7 +127,7 @@ def _widened(
                     most = min(most, other.x - left - _GAP)
         node = widened[i].node
         free = 2 * min(place.x - least, most - place.x - behind(node))
-        wide = min(free, _WIDEST[0][isinstance(node, Join)])
+        wide = min(free, _WIDEST[0][isinstance(node, trees.Join)])
         if wide > widened[i].width + 1:
             widened[i] = sized(node, wide)
     return widened
@@ -150,7 +144,7 @@ def _tops(cards: Sequence[Sized], levels: Sequence[int], top: float) -> tuple[li
 
 
 def _edges(
-    root: TreeNode,
+    root: trees.TreeNode,
     cards: Sequence[Sized],
     middles: Sequence[float],
     tops: Sequence[float],
@@ -176,10 +170,10 @@ def _edges(
     return items
 
 
-def _parents(root: TreeNode) -> list[int]:
+def _parents(root: trees.TreeNode) -> list[int]:
     """Return for each node the number of the one above it; of the root 0."""
     parents = [0]
-    if not isinstance(root, Leaf):
+    if not isinstance(root, trees.Leaf):
         for side in (root.left, root.right):
             begin = len(parents)
             parents += [0, *(begin + number for number in _parents(side)[1:])]

@@ -22,8 +22,8 @@ from cepkit.sharing.start import own_plans
 
 _FEW = 3
 """Branches that are put back in every order."""
-_FEW_BRANCHES, _SMALL = 6, 4
-"""Of so few branches, sub-patterns of so few variables are given in all their plans."""
+_FEW_BRANCHES, _SMALL = 4, 4
+"""So few branches of so few variables are given sub-patterns in all their plans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +36,39 @@ class GreedyMerge:
         """Return the plans (see `contract.SharingSearch`)."""
         graph = PlanGraph(prepared, own_plans(prepared))
         state = Progressed(graph, observe)
-        forms = common_forms(prepared)
-        ranked = [sharer.number for sharer in prepared.workload.ranked]
-        while True:
-            before = graph.cost
-            for number in ranked:
-                respond(graph, number)
-            for form in forms:
-                all_ways = len(ranked) <= _FEW_BRANCHES and len(form[1]) <= _SMALL
-                for changes in merges(graph, form, all_ways=all_ways):
-                    state.examined += 1
-                    _try(graph, changes, ranked if len(ranked) <= _FEW_BRANCHES else ())
-            for few in _coalitions(graph, ranked):
-                for order in permutations(few):
-                    state.examined += 1
-                    reinsert(graph, order)
-            if not state.offer() and graph.cost == before:
-                return state.best
+        sharers = prepared.workload.ranked
+        _merge(state, all_ways=False)
+        if len(sharers) <= _FEW_BRANCHES and max(s.size for s in sharers) <= _SMALL:
+            _merge(state, all_ways=True)
+        state.report()
+        return state.best
+
+
+def _merge(state: Progressed, *, all_ways: bool) -> None:
+    """Merge while anything gains.
+
+    Args:
+        state: The plans of all, and the best so far.
+        all_ways: Whether to try all plans of each sub-pattern, and all others answer to each.
+    """
+    graph = state.graph
+    ranked = [sharer.number for sharer in graph.prepared.workload.ranked]
+    forms = common_forms(graph.prepared)
+    while True:
+        before = graph.cost
+        for number in ranked:
+            respond(graph, number)
+        for form in forms:
+            for changes in merges(graph, form, all_ways=all_ways):
+                state.examined += 1
+                _try(graph, changes, ranked if all_ways else ())
+        for few in _coalitions(graph, ranked):
+            for order in permutations(few):
+                state.examined += 1
+                reinsert(graph, order)
+        state.offer()
+        if graph.cost == before:
+            return
 
 
 def _coalitions(graph: PlanGraph, ranked: Sequence[int]) -> list[tuple[int, ...]]:
@@ -76,7 +92,8 @@ def _try(graph: PlanGraph, changes: Changes, others: Iterable[int]) -> None:
         changes: The new ones.
         others: Branches that may answer before it is known whether anything is gained.
     """
-    before, all_old = graph.cost, dict(graph.choices)
+    before = graph.cost
+    all_old = {number: graph.choices[number] for number in (*changes, *others)}
     old = graph.swap(changes)
     for number in others:
         if number not in changes:

@@ -96,7 +96,8 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
                 for query, size in one.sizes.collect():
                     sizes[query] += size
             one.pass_.reports.warn()
-            counters.append(one.pass_.reports.counters(one.group.query.programs))
+            work = one.pass_.reports.work((), one.group.query.programs)
+            counters.append(work.counters[()])
         return sizes, counters
 
     @cached_property

@@ -23,8 +23,8 @@ from cepkit.spark.streaming.searches import Search, Taken
 TAKEN = "\0taken"
 """The column that says which events a match has, under skip-till-next-match."""
 
-Found = tuple[str, pa.RecordBatch | int]
-"""What rows are, and the rows; or how many events were looked at."""
+Found = tuple[str, pa.RecordBatch | int | str]
+"""What rows are, and the rows; or how many events were looked at, or by which plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Bucket:
             if search.is_due(seen.ts, owned):
                 yield "looked", len(seen)
                 for batch in search.batches(seen, owned, taken):
-                    yield search.kind, batch
+                    yield ("plan" if isinstance(batch, str) else search.kind), batch
         if taken is None:
             return None
         whole: Taken = table.column(TAKEN).to_numpy().copy()

@@ -13,7 +13,7 @@ as Spark drops rows that are late without telling which; of pieces it knows no t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from cepkit.spark.cells.keys import Key
 from cepkit.spark.passes.rows import StreamRows
-from cepkit.spark.streaming.bucket import Bucket
+from cepkit.spark.streaming.bucket import Bucket, Found, Held
 from cepkit.spark.streaming.identity import Identity
 from cepkit.spark.streaming.pieces import PIECES, Packing, read_pieces
 from cepkit.spark.streaming.state import from_bytes, to_bytes
@@ -37,7 +37,7 @@ KINDS = ("match", "timed-out", "row", "late", "ahead", "no-time", "no-type", "ev
 OBSERVED = "cepkit"
 """What the counts of a micro-batch are called in its progress, under `observedMetrics`."""
 
-_FOUND = "kind string, rows long, packed binary"
+FOUND = "kind string, rows long, packed binary"
 _STATE = "owner string, complete long, events binary"
 _DELAY = "spark.watermarkDelayMs"
 """Spark's own mark of a column that carries a watermark; mapInArrow makes new columns without."""
@@ -59,9 +59,10 @@ class Stepping:
     identity: Identity
 
     def __call__(
-        self, _: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState
+        self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState
     ) -> Iterator[pd.DataFrame]:
         """Yield what becomes certain, and counts."""
+        del key  # all that is known of a bucket is its state
         bucket, mark = self.bucket, state.getCurrentWatermarkMs()
         bucket.sending.register()
         held = bucket.nothing()
@@ -78,22 +79,37 @@ class Stepping:
         for *_place, kind, size, packed in rows:
             # The events themselves are counted only; what else came is told as it is.
             yield _frame(kind, size, None if kind == "events" else packed)
-        working = bucket.step(held, new, mark * 1_000 + 1)
+        working = found_rows(bucket.step(held, new, mark * 1_000 + 1))
         while True:
             try:
-                kind, found = next(working)
+                yield _frame(*next(working))
             except StopIteration as done:
                 held = done.value
                 break
-            if isinstance(found, pa.RecordBatch):
-                yield _frame(kind, found.num_rows, found.serialize().to_pybytes())
-            else:
-                yield _frame(kind, found, None)
         state.update((self.identity.text, held.complete, to_bytes(held)))
         wakes = bucket.wakes(held)
         if wakes is not None:
             # Spark calls when the watermark has passed the timer, which cannot lie before it.
             state.setTimeoutTimestamp(max(-(-wakes // 1_000) - 1, mark, 1))
+
+
+def found_rows(
+    working: Generator[Found, None, Held],
+) -> Generator[tuple[str, int, bytes | None], None, Held]:
+    """Yield what a bucket finds as kind, number of rows, and the rows packed."""
+    while True:
+        try:
+            kind, found = next(working)
+        except StopIteration as done:
+            held: Held = done.value
+            return held
+        match found:
+            case pa.RecordBatch():
+                yield kind, found.num_rows, found.serialize().to_pybytes()
+            case str():
+                yield kind, 1, found.encode()
+            case _:
+                yield kind, found, None
 
 
 def _in_order(frame: pd.DataFrame) -> Iterator[tuple[int, int, str, int, bytes | None]]:
@@ -106,14 +122,33 @@ def _frame(kind: str, rows: int, packed: bytes | None) -> pd.DataFrame:
     return pd.DataFrame({"kind": [kind], "rows": [rows], "packed": [packed]})
 
 
-def run_buckets(
-    stream: Stream, bucket: Bucket, key: Key | None, buckets: int, identity: Identity
-) -> DataFrame:
-    """Return what the buckets of a stream tell: kind, number of rows, and the rows packed."""
-    pieces = _clocked(stream, Packing(bucket.sending, buckets, key, _is_marked(stream)))
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What a streaming query does.
+
+    Attributes:
+        bucket: What is done with the events of a bucket.
+        identity: Whose the state is.
+        key: What is hashed; None: there is one bucket.
+        buckets: Into how many.
+        rows: Makes rows of what the buckets tell.
+    """
+
+    bucket: Bucket
+    identity: Identity
+    key: Key | None
+    buckets: int
+    rows: Callable[[DataFrame], DataFrame]
+
+
+def run_buckets(stream: Stream, live: Live) -> DataFrame:
+    """Return the rows that the buckets of a stream tell."""
+    bucket = live.bucket
+    packing = Packing(bucket.sending, live.buckets, live.key, _is_marked(stream))
+    pieces = _clocked(stream, packing)
     found = pieces.groupBy("bucket").applyInPandasWithState(
-        Stepping(bucket, identity),
-        _FOUND,
+        Stepping(bucket, live.identity),
+        FOUND,
         _STATE,
         "append",
         GroupStateTimeout.EventTimeTimeout,
@@ -122,7 +157,8 @@ def run_buckets(
         F.coalesce(F.sum(F.when(F.col("kind") == kind, F.col("rows"))), F.lit(0)).alias(kind)
         for kind in KINDS
     ]
-    return found.observe(OBSERVED, *counts)
+    plan = F.when(F.col("kind") == "plan", F.col("packed").cast("string"))
+    return live.rows(found.observe(OBSERVED, *counts, F.collect_set(plan).alias("plans")))
 
 
 def _is_marked(stream: Stream) -> bool:

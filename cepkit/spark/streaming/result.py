@@ -1,61 +1,87 @@
-"""The matches of a streaming DataFrame: a streaming DataFrame that says what it will cost."""
+"""What comes of a streaming DataFrame: a streaming DataFrame that says what it will cost."""
 
 from __future__ import annotations
 
 from typing import cast
 
-from pyspark.sql import DataFrame as AnyDataFrame
 from pyspark.sql.classic.dataframe import DataFrame
 
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.printing import html_output, html_text
-from cepkit.spark.streaming.searches import Search
+from cepkit.spark.streaming.live import Live, run_buckets
 from cepkit.stream.durations import duration_text
-from cepkit.stream.lateness import Lateness
+from cepkit.stream.stream import Stream
 
 
-class StreamMatches(DataFrame):
-    """The matches as a streaming DataFrame: `writeStream` starts a query, in append mode.
+class StreamFrame(DataFrame):
+    """A streaming DataFrame of rows that are told once: `writeStream` starts a query.
+
+    Args:
+        stream: The stream.
+        live: What is done with it.
+        query: What was asked.
 
     Attributes:
+        title: What the rows are.
+        live: What is done.
         query: What was asked.
-        plan: How it is evaluated.
-        window: How long events are kept, in microseconds.
+        delay: How long after its last event a row is told, a trigger aside, in microseconds.
+        kept: How long events are kept, in microseconds.
     """
 
-    def __init__(
-        self,
-        rows: AnyDataFrame,
-        *,
-        query: Query,
-        plan: Plan,
-        lateness: Lateness | None,
-        search: Search,
-        buckets: int,
-    ) -> None:
-        frame = cast("DataFrame", rows)
+    title = "Rows"
+
+    def __init__(self, stream: Stream, live: Live, query: Query) -> None:
+        frame = cast("DataFrame", run_buckets(stream, live))
         super().__init__(frame._jdf, frame.sparkSession)  # noqa: SLF001 - Spark has no other way
-        assert lateness is not None
+        assert stream.lateness is not None
+        search = live.bucket.searches[0]
+        self.live = live
         self.query = query
-        self.plan = plan
-        self.window = search.window
-        self._lateness = lateness
-        self._ahead = search.ahead
-        self._buckets = buckets
+        self.delay = stream.lateness.late + search.ahead
+        self.kept = max(each.window + each.ahead for each in live.bucket.searches)
+        self._late = stream.lateness.late
 
     def __repr__(self) -> str:
-        late, ahead = duration_text(self._lateness.late), self._ahead
-        after = f"{late} and {duration_text(ahead)}" if ahead else late
+        ahead = self.delay - self._late
+        after = duration_text(self._late)
+        if ahead:
+            after += f" and {duration_text(ahead)}"
         reason = " (the second as what must not be there may come so much later)" if ahead else ""
-        order = "; ".join(map(str, self.plan.branches))
-        kept = duration_text(self.window + ahead)
-        buckets = f"{self._buckets} bucket{'' if self._buckets == 1 else 's'}"
-        return f"""Matches of a streaming DataFrame by the plan {order}
+        kept = duration_text(self.kept)
+        buckets = f"{self.live.buckets} bucket{'' if self.live.buckets == 1 else 's'}"
+        return f"""{self._described()}
   told {after} after their last event{reason}, and up to a trigger later
   kept: the events of {kept}, in {buckets}
   looked at, each: once and, with a trigger of L, another {kept} / L times
   .writeStream starts it"""
 
+    def _described(self) -> str:
+        return f"{self.title} of a streaming DataFrame"
+
     def _repr_html_(self) -> str:
         return html_output(f"<pre>{html_text(repr(self))}</pre>")
+
+
+class StreamAggregates(StreamFrame):
+    """Aggregates of matches in a streaming DataFrame."""
+
+    title = "Aggregates"
+
+
+class StreamMatches(StreamFrame):
+    """Matches in a streaming DataFrame.
+
+    Attributes:
+        plan: How the query is evaluated.
+    """
+
+    title = "Matches"
+
+    def __init__(self, stream: Stream, live: Live, query: Query, plan: Plan) -> None:
+        super().__init__(stream, live, query)
+        self.plan = plan
+
+    def _described(self) -> str:
+        return f"{super()._described()} by the plan {'; '.join(map(str, self.plan.branches))}"

@@ -14,6 +14,7 @@ from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.output import Writer, output_schema
 from cepkit.columnar.slices.candidates import Owned
+from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.stream.columns import EventColumns
 
 Taken = npt.NDArray[np.bool_]
@@ -52,11 +53,13 @@ class Search(Protocol):
 
     def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
         """Return whether there may be rows in a stretch, by the times of the events."""
+        ...
 
     def batches(
         self, events: EventColumns, owned: Owned, taken: Taken | None
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a stretch."""
+    ) -> Iterator[pa.RecordBatch | str]:
+        """Yield the rows of a stretch; and in words which plan was run, where that changes."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,7 @@ class MatchSearch:
         window: As for any search.
         ahead: As for any search.
         kind: What the rows are.
+        plans: What says under which plan each stretch is searched; None: all as `query` says.
     """
 
     query: CompiledQuery
@@ -83,6 +87,7 @@ class MatchSearch:
     ahead: int
     kind: str = "match"
     at_any_time: bool = False
+    plans: SlicePlans | None = None
 
     @classmethod
     def of(
@@ -95,12 +100,23 @@ class MatchSearch:
         window: int,
         ahead: bool,
         kind: str = "match",
+        plans: SlicePlans | None = None,
     ) -> MatchSearch:
         """Return a search of which the window and whether it looks ahead are known."""
         repeated = frozenset(step.variable for p in query.programs for step in p.listed)
         window = min(max(window, 0), FAR)
         rows = output_schema(carried, variables, time, repeated)
-        return cls(query, variables, repeated, time, rows, window, window if ahead else 0, kind)
+        return cls(
+            query,
+            variables,
+            repeated,
+            time,
+            rows,
+            window,
+            window if ahead else 0,
+            kind=kind,
+            plans=plans,
+        )
 
     def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
         """Return whether an event lies in the stretch: the last one of a match does."""
@@ -112,9 +128,13 @@ class MatchSearch:
 
     def batches(
         self, events: EventColumns, owned: Owned, taken: Taken | None
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[pa.RecordBatch | str]:
         """Yield the matches whose last event lies in the stretch."""
         writer = Writer(events, self.variables, self.time, self.repeated)
         programs = self.query.programs
-        for branch, block in Detector(self.query).matches(events, owned, taken=taken):
+        detector = Detector(self.query, plans=self.plans)
+        for branch, block in detector.matches(events, owned, taken=taken):
             yield from writer.batches(block, programs[branch].variables)
+        if detector.work is not None:
+            for one in detector.work.slices:
+                yield "; ".join(map(str, one.branches))

@@ -6,9 +6,12 @@ import pytest
 
 from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Bound, Program
+from cepkit.columnar.compile.query import compile_query
+from cepkit.columnar.slices.cutting import looks_ahead
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
 from cepkit.pattern.printer import expression_text
+from cepkit.plan.checks import as_plan
 
 
 def program(text: str, *order: str) -> Program:
@@ -119,3 +122,19 @@ def test_an_equality_with_what_must_be_absent_links_nothing_else() -> None:
     assert made.linked == 0
     assert made.steps[1].classes == ()
     assert len(made.absences[0].step.classes) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "ahead"),
+    [
+        ("SEQ(A a, NOT(B b), C c)", False),
+        ("SEQ(NOT(B b), A a, C c)", False),
+        ("SEQ(A a, C c, NOT(B b))", True),
+        ("AND(A a, C c, NOT(B b))", True),
+    ],
+)
+def test_only_what_may_come_after_a_match_makes_a_slice_look_ahead(text, ahead):
+    query = parse(f"PATTERN {text} WITHIN 5 s")
+    compiled = compile_query(query, as_plan(None, query))
+    assert looks_ahead(compiled.programs, "time") == ahead
+    assert looks_ahead(compiled.programs, "arrival")

@@ -169,3 +169,11 @@ def test_an_empty_stream_has_no_matches_of_any():
 def test_a_column_that_is_not_there_is_refused_with_the_query(stream):
     with pytest.raises((PatternError, StreamError), match="pattern 2"):
         ck.detect(stream, [PREFIX, "PATTERN SEQ(A a, B b) WHERE a.y < 1 WITHIN 1 s"])
+
+
+def test_branches_that_look_alike_are_counted_each(stream):
+    # Slices of one event: what a slice owns is decided at the end of each branch.
+    text = "PATTERN OR(AND(A a, B b), AND(A c, B d)) WITHIN 20 s"
+    matches = ck.detect(stream, text)
+    assert matches.count() == 4
+    assert [s.survivors for s in matches.explain().steps if s.variable in "bd"] == [2, 2]

@@ -49,7 +49,7 @@ def test_sinks_find_and_count_what_a_local_stream_has(pattern, cut):
     plan = as_plan(None, query)
     whole = Matches(events(table, time="ts", type="kind", unit="us"), query, plan)
     compiled = compile_query(query, plan)
-    scan = scan_for(stream_of(table, SCHEMA), query, compiled)
+    scan = scan_for(stream_of(table, SCHEMA), (query,), compiled)
     rows, reports = in_cells(scan, MatchesSink(compiled, whole.variables, "ts", False), table, cut)
     found = [str(row) for batch in rows for row in batch.to_pylist()]
     assert sorted(found) == sorted(map(str, whole.to_arrow().to_pylist()))
@@ -84,7 +84,7 @@ def test_slices_of_cells_have_plans_of_their_own(pattern, cut):
     whole = Matches(stream, query, plan)
     compiled = compile_query(query, plan)
     by_slice = ShortSlices(query, plan)
-    scan = scan_for(stream_of(table, SCHEMA), query, compiled)
+    scan = scan_for(stream_of(table, SCHEMA), (query,), compiled)
     sink = MatchesSink(compiled, whole.variables, "ts", False, pickle.loads(pickle.dumps(by_slice)))
     rows, reports = in_cells(scan, sink, table, cut)
     found = [str(row) for batch in rows for row in batch.to_pylist()]

@@ -1,0 +1,207 @@
+"""Streaming DataFrames from end to end: files in, matches to Parquet, a file a micro-batch.
+
+Events are 1,000 a second of ten types, three of them in the pattern, window 2 s. Seconds are those
+of the query from its start to its end, workers cold as in a query's life; processor seconds those
+of the JVM and of the Python workers apart (Linux only, workers that ended are left out), which on a
+machine that is busy with other things say more. `joins` is the same pattern in Spark SQL: two
+stream-stream joins with watermarks. `looked` is how many events were looked at for each of the
+pattern's types. `latency`: from a match's last event to its row in the sink, with a rate source.
+
+    python -m benchmarks.streaming [--events N] [--out FOLDER] [--cores N] [--only TEXT]
+                                   [--file-rows N] [--rate N]
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import cepkit as ck
+from benchmarks.results import show, write
+from benchmarks.spark_runs import options, processor_seconds, spent, worker_seconds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SECOND = 1_000_000
+COLUMNS = "ts timestamp, type string, key bigint, price double, id bigint"
+KEYED = (
+    "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price AND b.price < c.price"
+    " AND a.key = b.key AND b.key = c.key WITHIN 2 seconds"
+)
+UNKEYED = (
+    "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price AND b.price < c.price"
+    " WITHIN 200 milliseconds"
+)
+NOT_AT_THE_END = (
+    "PATTERN SEQ(A a, B b, NOT(C c)) WHERE a.key = b.key AND b.key = c.key WITHIN 2 seconds"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A query over a stream."""
+
+    name: str
+    rows: Callable[[DataFrame], DataFrame]
+    keys: int = 1_000
+
+
+def detection(text: str, **options: Any) -> Callable[[DataFrame], DataFrame]:
+    """Return cepkit's way to matches."""
+
+    def rows(frame: DataFrame) -> Any:
+        stream = ck.events(frame, time="ts", type="type", lateness="1 second")
+        return ck.detect(stream, text, **options)
+
+    return rows
+
+
+def joins(frame: DataFrame) -> DataFrame:
+    """Return the keyed pattern as Spark's stream-stream joins."""
+    from pyspark.sql import functions as F
+
+    timed = frame.withWatermark("ts", "1 second")
+    a, b, c = (
+        timed.where(F.col("type") == kind).select(
+            *(F.col(name).alias(f"{kind.lower()}_{name}") for name in ("ts", "key", "price", "id"))
+        )
+        for kind in "ABC"
+    )
+    after = F.expr("b_ts > a_ts AND b_ts <= a_ts + INTERVAL 2 SECONDS AND a_price < b_price")
+    last = F.expr(
+        "c_ts > b_ts AND c_ts <= b_ts + INTERVAL 2 SECONDS"
+        " AND c_ts <= a_ts + INTERVAL 2 SECONDS AND b_price < c_price"
+    )
+    pairs = a.join(b, (F.col("a_key") == F.col("b_key")) & after)
+    return pairs.join(c, (F.col("b_key") == F.col("c_key")) & last)
+
+
+CASES = (
+    Case("keyed", detection(KEYED)),
+    Case("keyed, Spark SQL joins", joins),
+    Case("keyed, 100,000 keys", detection(KEYED), keys=100_000),
+    Case("keyed, 1,000,000 keys", detection(KEYED), keys=1_000_000),
+    Case("NOT at the end", detection(NOT_AT_THE_END)),
+    Case("un-keyed", detection(UNKEYED)),
+    Case("keyed, timeouts", detection(KEYED, timeouts=True)),
+)
+
+
+def make_files(folder: Path, n: int, keys: int, file_rows: int) -> None:
+    """Write events in the order of time."""
+    rng = np.random.default_rng(1)
+    folder.mkdir(parents=True)
+    begin = 1_700_000_000 * SECOND
+    for number, first in enumerate(range(0, n, file_rows)):
+        rows = min(file_rows, n - first)
+        ts = begin + np.cumsum(rng.exponential(SECOND / 1000, rows)).astype(np.int64)
+        begin = int(ts[-1])
+        table = pa.table(
+            {
+                "ts": pa.array(ts, pa.timestamp("us", tz="UTC")),
+                "type": pa.array(np.array(list("ABCDEFGHIJ"))[rng.integers(0, 10, rows)]),
+                "key": pa.array(rng.integers(0, keys, rows)),
+                "price": pa.array(np.round(rng.random(rows) * 100, 2)),
+                "id": pa.array(np.arange(first, first + rows)),
+            }
+        )
+        pq.write_table(table, folder / f"{number:05}.parquet")
+        time.sleep(0.01)  # the source knows their order by their age in milliseconds
+
+
+def measure(session: Any, case: Case, n: int, file_rows: int) -> dict[str, Any]:
+    """Run a case once."""
+    root = Path(tempfile.mkdtemp(prefix="cepkit-streaming-"))
+    try:
+        make_files(root / "in", n, case.keys, file_rows)
+        reader = session.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1)
+        writer = case.rows(reader.parquet(str(root / "in"))).writeStream.format("parquet")
+        writer = writer.option("checkpointLocation", str(root / "state"))
+        all_before, workers_before = processor_seconds(), worker_seconds()
+        began = time.perf_counter()
+        query = writer.trigger(availableNow=True).start(str(root / "out"))
+        query.awaitTermination()
+        seconds = time.perf_counter() - began
+        total = spent(all_before, processor_seconds())
+        python = spent(workers_before, worker_seconds())
+        counts = ck.watch(query).totals() if "Spark SQL" not in case.name else {}
+        events = counts.get("events", 0)
+        return {
+            "case": case.name,
+            "events": n,
+            "seconds": seconds,
+            "events/s": n / seconds,
+            "CPU s": total,
+            "CPU s, Python": python,
+            "events/CPU s": None if not total else n / total,
+            "matches": session.read.parquet(str(root / "out")).count(),
+            "looked": counts["looked"] / events if events else None,
+        }
+    finally:
+        shutil.rmtree(root)
+
+
+def latency(session: Any, rate: int, seconds: float = 30.0) -> dict[str, Any]:
+    """Return how long after its last event a match is in the sink, at a rate of events."""
+    from pyspark.sql import functions as F
+
+    source = session.readStream.format("rate").option("rowsPerSecond", rate).load()
+    frame = source.select(
+        F.col("timestamp").alias("ts"),
+        F.expr("substring('ABCDEFGHIJ', cast(pmod(hash(value), 10) as int) + 1, 1)").alias("type"),
+        F.expr("pmod(hash(value, 1), 1000)").alias("key"),
+        F.expr("pmod(hash(value, 2), 1000) / 10.0D").alias("price"),
+        F.col("value").alias("id"),
+    )
+    stream = ck.events(frame, time="ts", type="type", lateness="0 seconds")
+    delays: list[float] = []
+
+    def collect(batch: DataFrame, _: int) -> None:
+        ends = batch.select(F.col("match_end").cast("double")).toArrow().column(0).to_numpy()
+        delays.extend((time.time() - ends).tolist())
+
+    writer = ck.detect(stream, KEYED).writeStream.foreachBatch(collect)
+    folder = tempfile.mkdtemp(prefix="cepkit-streaming-")
+    query = writer.option("checkpointLocation", folder).trigger(processingTime="1 second").start()
+    query.awaitTermination(seconds)
+    query.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+    late = np.array(delays[len(delays) // 3 :] or [np.nan])  # the first batches compile
+    return {
+        "rate": rate,
+        "matches": len(delays),
+        "median s": float(np.median(late)),
+        "99 % s": float(np.quantile(late, 0.99)),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the cases and print a table."""
+    parser = options("streaming")
+    parser.add_argument("--file-rows", type=int, default=500_000)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--rate", type=int, default=50_000)
+    given = parser.parse_args(arguments)
+    session = ck.get_session(cores=given.cores)
+    chosen = [case for case in CASES if given.only in case.name]
+    rows = [measure(session, case, given.events, given.file_rows) for case in chosen]
+    show("streams of files", rows)
+    write(given.out, "streaming", rows)
+    if given.only in "latency":
+        delays = [latency(session, given.rate)]
+        show("latency, trigger 1 s, lateness 0", delays)
+        write(given.out, "streaming_latency", delays)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""`cepkit detect --stream`: matches of the files that come into a folder, until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import cepkit as ck
+from cepkit.cli.spark_files import quiet_session, read_on_spark
+from cepkit.cli.terminal import note, say
+from cepkit.errors import StreamError
+from cepkit.pattern.query import Query
+from cepkit.spark.session.failures import error_of
+from cepkit.statistics.tables import count_text
+from cepkit.stream.paths import path_of
+from cepkit.stream.readers import data_at
+from cepkit.stream.stream import Stream
+
+_LOOK_SECONDS = 0.5
+_REFUSED = ("limit", "explain", "json", "statistics", "planner", "arrival", "overwrite")
+
+
+def streaming_options(command: argparse.ArgumentParser) -> None:
+    """Add --stream and what goes with it."""
+    group = command.add_argument_group(
+        "a folder into which files come", "on Spark, until Ctrl-C; started again, it goes on"
+    )
+    group.add_argument("--stream", action="store_true", help="--events is such a folder")
+    group.add_argument(
+        "--checkpoint", metavar="FOLDER", help="where it is kept how far the files were read"
+    )
+    group.add_argument(
+        "--lateness",
+        metavar="DURATION",
+        help='by how much an event may be earlier than one before it, as "10 seconds"',
+    )
+    group.add_argument(
+        "--max-ahead",
+        metavar="DURATION",
+        help="by how much a time may lie ahead of the clock on the wall",
+    )
+    group.add_argument("--once", action="store_true", help="end when all files there are read")
+
+
+def detect_in_folder(arguments: argparse.Namespace, query: Query, plan: Any) -> None:
+    """Write the matches of the files that come into a folder, until there is an interrupt.
+
+    Raises:
+        StreamError: An option lacks, or makes no sense here; the folder has no file yet.
+    """
+    _check(arguments)
+    stream = _open(arguments)
+    matches: Any = ck.detect(stream, query, plan, sets=arguments.sets)
+    note(repr(matches))
+    writer = matches.writeStream.format("parquet")
+    writer = writer.option("checkpointLocation", str(path_of(arguments.checkpoint).resolve()))
+    if arguments.once:
+        writer = writer.trigger(availableNow=True)
+    # An interrupt must not reach a thread that talks to Java: its answer would stay on the line.
+    with ThreadPoolExecutor(1) as caller:
+        out = str(path_of(arguments.out).resolve())
+        running = caller.submit(writer.start, out).result()
+        seen = _Seen()
+        try:
+            while caller.submit(seen.tell, running).result():
+                time.sleep(_LOOK_SECONDS)
+        except KeyboardInterrupt:
+            caller.submit(running.stop).result()
+            note("stopped; the same command goes on from here")
+        caller.submit(seen.tell, running).result()
+        error = caller.submit(running.exception).result()
+    if error is not None:
+        raise error_of(str(error)) or error
+    say(f"{count_text(seen.matches, 'match', 'matches')} written to {arguments.out}")
+
+
+class _Seen:
+    """The micro-batches that were told of."""
+
+    def __init__(self) -> None:
+        self.last = -1
+        self.matches = 0
+
+    def tell(self, query: Any) -> bool:
+        """Write a line for each new micro-batch; return whether the query goes on."""
+        active = bool(query.isActive)
+        rows: Any = ck.watch(query).table().reset_index().to_dict("records")
+        for row in rows:
+            if row["batch"] <= self.last:
+                continue
+            self.last = row["batch"]
+            self.matches += row["match"]
+            counts = {"late": row["late"], "too far ahead": row["ahead"]}
+            more = "".join(f", {count:,} {what}" for what, count in counts.items() if count)
+            note(
+                f"batch {row['batch']}: {count_text(row['rows'], 'row')}, complete up to"
+                f" {row['watermark']}, {count_text(row['match'], 'match', 'matches')}{more}"
+            )
+        return active
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    for name in ("out", "checkpoint", "lateness"):
+        if getattr(arguments, name) is None:
+            raise StreamError(
+                f"--stream without --{name}",
+                expected=f"--{name} {'DURATION' if name == 'lateness' else 'FOLDER'}",
+                hint='--lateness "10 seconds": matches are told so much later, and what comes later'
+                " still is left out"
+                if name == "lateness"
+                else None,
+            )
+    for name in _REFUSED:
+        if getattr(arguments, name):
+            raise StreamError(f"--{name} with --stream", hint=f"leave --{name} out")
+
+
+def _open(arguments: argparse.Namespace) -> Stream:
+    """Return the folder as a stream; what is in it says which columns there are."""
+    from cepkit.spark.streaming.folder import folder_frame
+
+    folder = path_of(arguments.events)
+    if not folder.is_dir():
+        raise StreamError(
+            f"'{folder}' is no folder", expected="a folder into which files come, with --stream"
+        )
+    kind = data_at(folder).format
+    session = quiet_session()
+    session.conf.set("spark.sql.session.timeZone", arguments.timezone or "UTC")
+    batch = read_on_spark(str(folder))
+    frame = folder_frame(session, folder, kind, batch, time=arguments.time, unit=arguments.unit)
+    return ck.events(
+        frame,
+        time=arguments.time,
+        type=arguments.type,
+        lateness=arguments.lateness,
+        max_ahead=arguments.max_ahead,
+    )

@@ -1,0 +1,105 @@
+"""The end of a stream that has one: what Spark never tells, as no later event moves its clock.
+
+After the last event of a source the watermark stays `lateness` behind it, and the last matches are
+never certain. Where nobody will add events any more, the state that a query has left behind says
+what they are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from cepkit.arguments import typed
+from cepkit.errors import StreamError
+from cepkit.spark.cells.dealing import Batches
+from cepkit.spark.session.failures import plain_errors
+from cepkit.spark.streaming.bucket import Bucket
+from cepkit.spark.streaming.identity import Identity
+from cepkit.spark.streaming.live import FOUND, found_rows
+from cepkit.spark.streaming.result import StreamFrame
+from cepkit.spark.streaming.searches import FAR
+from cepkit.spark.streaming.state import from_bytes
+
+_FOUND = pa.schema([("kind", pa.string()), ("rows", pa.int64()), ("packed", pa.binary())])
+
+
+@typed
+def run_to_end(
+    rows: StreamFrame,
+    out: str | os.PathLike[str],
+    *,
+    checkpoint: str | os.PathLike[str],
+) -> DataFrame:
+    """Run a streaming query over all that its source has, and give its rows to the very end.
+
+    Args:
+        rows: What `detect` or `aggregate` gives of a streaming DataFrame.
+        out: The folder into which it writes Parquet files. It has the rows that are certain; if
+            events are added to the source, a query goes on from the same checkpoint.
+        checkpoint: The folder of its checkpoint.
+
+    Returns:
+        A batch DataFrame: what is in `out`, and what is certain if no more events come, which is
+        in no file.
+
+    Raises:
+        StreamError: It is no streaming DataFrame of cepkit's, or the checkpoint is another query's.
+    """
+    if not isinstance(rows, StreamFrame):
+        raise StreamError(
+            f"a {type(rows).__name__} where a streaming DataFrame of matches belongs",
+            expected="what detect or aggregate gives of a streaming DataFrame",
+        )
+    out, checkpoint = str(Path(out).resolve()), str(Path(checkpoint).resolve())
+    writer = rows.writeStream.format("parquet").option("checkpointLocation", checkpoint)
+    with plain_errors(rows):
+        writer.trigger(availableNow=True).start(out).awaitTermination()
+    written: DataFrame = rows.sparkSession.read.schema(rows.schema).parquet(out)
+    return written.unionByName(rest(rows, checkpoint))
+
+
+def rest(rows: StreamFrame, checkpoint: str) -> DataFrame:
+    """Return the rows that a query would tell if all events had come."""
+    session = rows.sparkSession
+    if not (Path(checkpoint) / "state").exists():
+        return session.createDataFrame([], rows.schema)
+    held = session.read.format("statestore").load(checkpoint).select("value.groupState.*")
+    bucket, identity = rows.live.bucket, rows.live.identity
+    return rows.live.rows(held.mapInArrow(Finishing(bucket, identity), FOUND))
+
+
+@dataclass(frozen=True, slots=True)
+class Finishing:
+    """What is left in the states of buckets.
+
+    Attributes:
+        bucket: What is done.
+        identity: Whose the states are.
+    """
+
+    bucket: Bucket
+    identity: Identity
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield the rows of all buckets, packed."""
+        self.bucket.sending.register()
+        for batch in batches:
+            for owner, complete, events in self._states(batch):
+                self.identity.check(owner)
+                held = from_bytes(self.bucket, events, complete)
+                nothing = self.bucket.sending.fields.empty_table()
+                for kind, rows, packed in found_rows(self.bucket.step(held, nothing, FAR)):
+                    values = zip((kind, rows, packed), _FOUND.types, strict=True)
+                    yield pa.RecordBatch.from_arrays(
+                        [pa.array([value], kind) for value, kind in values], schema=_FOUND
+                    )
+
+    def _states(self, batch: pa.RecordBatch) -> Iterator[tuple[str, int, bytes]]:
+        for row in batch.to_pylist():
+            yield row["owner"], row["complete"], row["events"]

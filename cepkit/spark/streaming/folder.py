@@ -1,0 +1,40 @@
+"""A folder into which files come, as a streaming DataFrame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from cepkit.stream.schema import UNITS
+
+
+def folder_frame(
+    session: Any, folder: Path, kind: str, batch: DataFrame, *, time: str, unit: str | None
+) -> DataFrame:
+    """Return the files that come into a folder, with times as Spark's watermark wants them.
+
+    Args:
+        session: The Spark session; its time zone is that of times that name none.
+        folder: The folder.
+        kind: "csv" or "parquet".
+        batch: The files that are there now, which say what columns there are.
+        time: The column of the time.
+        unit: Of numeric times.
+    """
+    schema = batch.schema
+    reader = session.readStream.schema(schema)
+    if kind == "csv":
+        reader = reader.option("header", True).option("escape", '"')
+    frame: DataFrame = reader.format(kind).load(str(folder.resolve()))
+    column = F.col("`" + time.replace("`", "``") + "`")
+    match schema[time].dataType if time in schema.names else None:
+        case t.NumericType() if unit is not None and unit in UNITS:
+            return frame.withColumn(time, F.timestamp_micros((column * UNITS[unit]).cast("long")))
+        case t.TimestampNTZType() | t.StringType() | t.DateType():
+            return frame.withColumn(time, column.cast("timestamp"))
+        case _:
+            return frame

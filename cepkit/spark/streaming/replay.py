@@ -1,0 +1,153 @@
+"""A recorded stream played again, for teaching: files that come into a folder as events arrived."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cepkit.arguments import check_range, typed
+from cepkit.errors import StreamError
+from cepkit.stream.lateness import as_microseconds
+from cepkit.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(eq=False)
+class Replay:
+    """Files of events that come into a folder, in the order in which the events arrive.
+
+    Attributes:
+        folder: Where they come.
+        files: Their events, in the order in which the files come.
+        seconds: How long after the one before a file comes.
+        written: How many files have come.
+    """
+
+    folder: Path
+    files: tuple[pa.Table, ...]
+    seconds: float
+    written: int = 0
+    _latest: int = field(default=0, repr=False)
+    _thread: threading.Thread | None = field(default=None, repr=False)
+    _stop: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    def put(self, n: int | None = None) -> int:
+        """Put the next files into the folder at once; return how many there were.
+
+        Args:
+            n: How many at most; None: all that are left.
+        """
+        until = len(self.files) if n is None else min(self.written + n, len(self.files))
+        first = self.written
+        while self.written < until:
+            name = f"{self.written:06}.parquet"
+            # Sources leave hidden files alone; under its name a file appears when it is whole.
+            hidden = self.folder / f".{name}"
+            pq.write_table(self.files[self.written], hidden)
+            # Spark reads files in the order of their age, which it knows in milliseconds.
+            self._latest = max(time.time_ns(), self._latest + 2_000_000)
+            os.utime(hidden, ns=(self._latest, self._latest))
+            hidden.rename(self.folder / name)
+            self.written += 1
+        return until - first
+
+    def start(self) -> Replay:
+        """Put a file into the folder every so often, in the background, until all have come."""
+        if self._thread is None or not self._thread.is_alive():
+            self._stop.clear()
+            self._thread = threading.Thread(target=self._play, daemon=True)
+            self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Let no more files come."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _play(self) -> None:
+        while self.put(1) and not self._stop.wait(self.seconds):
+            pass
+
+    def frame(self, session: Any = None) -> DataFrame:
+        """Return the folder as a streaming DataFrame, a file a micro-batch.
+
+        Args:
+            session: The Spark session; None: the one that is running, or a local one.
+        """
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        from cepkit.spark.session.local import get_session
+
+        session = get_session() if session is None else session
+        schema = from_arrow_schema(self.files[0].schema)
+        reader = session.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+        frame: DataFrame = reader.parquet(str(self.folder))
+        return frame
+
+
+@typed
+def replay(
+    stream: Stream,
+    folder: str | os.PathLike[str],
+    *,
+    speed: float = 60.0,
+    disorder: str | timedelta = "0 seconds",
+    every: str | timedelta = "1 second",
+    seed: int = 0,
+) -> Replay:
+    """Play a recorded stream again: its events come into a folder as files.
+
+    Args:
+        stream: From `events`, in this process.
+        folder: A folder that is empty or not there yet.
+        speed: How many times as fast as recorded.
+        disorder: By how much an event may arrive after it happened, drawn evenly for each.
+        every: How often a file comes.
+        seed: Of the random generator.
+
+    Returns:
+        What plays it: `start()` and `stop()`, or `put(n)` by hand; `frame()` is the folder as a
+        streaming DataFrame.
+
+    Raises:
+        StreamError: The folder has something in it, or there are no events.
+    """
+    check_range("seed", seed, 0)
+    if not speed > 0:
+        raise StreamError(f"speed={speed:g}", expected="more than 0")
+    delay = as_microseconds("disorder", disorder)
+    length = max(1, as_microseconds("every", every))
+    columns = stream.columns(())
+    if not len(columns):
+        raise StreamError("a stream without events cannot be played")
+    place = Path(folder)
+    if place.exists() and any(place.iterdir()):
+        raise StreamError(
+            f"the folder '{place}' has files in it",
+            expected="an empty folder, or none",
+            hint="another folder keeps what is there",
+        )
+    place.mkdir(parents=True, exist_ok=True)
+    late = np.random.default_rng(seed).random(len(columns)) * delay
+    arrival = columns.ts + late.astype(np.int64)
+    order = np.argsort(arrival, kind="stable")
+    table = columns.source.take(pa.array(columns.source_rows(np.arange(len(columns)))[order]))
+    at = table.schema.get_field_index(stream.schema.time)
+    times = pa.array(columns.ts[order], pa.timestamp("us", tz="UTC"))
+    table = table.set_column(at, stream.schema.time, times)
+    ticks = (arrival[order] - arrival[order[0]]) // max(1, round(length * speed))
+    ends = [*(np.flatnonzero(np.diff(ticks)) + 1).tolist(), len(table)]
+    files = tuple(table.slice(b, e - b) for b, e in zip([0, *ends], ends, strict=False))
+    return Replay(place, files, length / 1e6)

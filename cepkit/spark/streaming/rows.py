@@ -1,0 +1,101 @@
+"""The rows that a streaming query gives: matches, and what else is wanted beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as t
+
+from cepkit.columnar.results.output import START
+
+KIND, EVENT, AWAITED, WINDOW_END = "kind", "event", "awaited", "window_end"
+"""What a row is; of a late event the event; of a partial match that timed out the variable that did
+not come, and when its window ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchRows:
+    """The columns of matches, and of what is told beside them.
+
+    Attributes:
+        matches: The columns of matches.
+        carried: The columns of an event.
+        sent: The columns of an event as workers are sent it.
+        variables: The variables in pattern order.
+        window: In microseconds.
+        late: Whether events that are late, or too far ahead, are rows too.
+        timeouts: Whether partial matches that timed out are.
+    """
+
+    matches: pa.Schema
+    carried: pa.Schema
+    sent: pa.Schema
+    variables: Sequence[str]
+    window: int
+    late: bool
+    timeouts: bool
+
+    @property
+    def schema(self) -> pa.Schema:
+        """All columns."""
+        fields = list(self.matches)
+        if self.late or self.timeouts:
+            fields.insert(0, pa.field(KIND, pa.string()))
+        if self.late:
+            fields.append(pa.field(EVENT, pa.struct(list(self.carried))))
+        if self.timeouts:
+            fields.append(pa.field(AWAITED, pa.string()))
+            fields.append(pa.field(WINDOW_END, self.matches.field(START).type))
+        return pa.schema(fields)
+
+    def columns(self, matches: t.StructType) -> t.StructType:
+        """Return the same for Spark, of which those of matches are known."""
+        fields = list(matches.fields)
+        first, moment = fields[0].dataType, fields[-1].dataType
+        event = first.elementType if isinstance(first, t.ArrayType) else first
+        if self.late or self.timeouts:
+            fields.insert(0, t.StructField(KIND, t.StringType()))
+        if self.late:
+            fields.append(t.StructField(EVENT, event))
+        if self.timeouts:
+            fields.append(t.StructField(AWAITED, t.StringType()))
+            fields.append(t.StructField(WINDOW_END, moment))
+        return t.StructType(fields)
+
+    def __call__(self, kind: str) -> Callable[[pa.Buffer], pa.RecordBatch] | None:
+        """Return what reads the pieces of a kind; None: they are no rows."""
+        if kind in ("match", "timed-out"):
+            return lambda piece: self._widened(kind, self._matches(kind, piece))
+        if kind in ("late", "ahead") and self.late:
+            return lambda piece: self._widened(kind, self._events(piece))
+        return None
+
+    def _matches(self, kind: str, piece: pa.Buffer) -> dict[str, pa.Array]:
+        batch = pa.ipc.read_record_batch(piece, self.matches)
+        found = {field.name: batch.column(i) for i, field in enumerate(self.matches)}
+        if kind == "timed-out" and batch.num_rows:
+            bound = [v for v in self.variables if not found[v].null_count]
+            awaited = self.variables[len(bound)]
+            found[AWAITED] = pa.array([awaited] * batch.num_rows, pa.string())
+            length = pa.scalar(self.window, pa.int64()).cast(pa.duration("us"))
+            found[WINDOW_END] = pc.add(found[START], length)
+        return found
+
+    def _events(self, piece: pa.Buffer) -> dict[str, pa.Array]:
+        batch = pa.ipc.read_record_batch(piece, self.sent)
+        arrays = [batch.column(self.sent.get_field_index(name)) for name in self.carried.names]
+        return {EVENT: pa.StructArray.from_arrays(arrays, fields=list(self.carried))}
+
+    def _widened(self, kind: str, found: dict[str, pa.Array]) -> pa.RecordBatch:
+        """Return rows with all columns, null where a kind has none."""
+        length = len(next(iter(found.values())))
+        arrays = []
+        for field in self.schema:
+            if field.name == KIND and (self.late or self.timeouts):
+                arrays.append(pa.array([kind] * length, pa.string()))
+            else:
+                arrays.append(found.get(field.name, pa.nulls(length, field.type)))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

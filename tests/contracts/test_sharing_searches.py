@@ -1,0 +1,105 @@
+"""What every search for shared plans must do; a new one is taken in by its line in the table."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cepkit as ck
+from cepkit.costs import PARTIAL_MATCHES, WORK
+from cepkit.errors import LimitError
+from cepkit.sharing import SEARCHES
+from cepkit.sharing.plan_graph import PlanGraph, Prepared
+from cepkit.sharing.prices import number_of
+from cepkit.sharing.searches import Annealing, Tabu
+from cepkit.sharing.start import own_plans
+from cepkit.sharing.workload import Workload
+from tests.unit.sharing.cases import drawn
+
+QUICK = {"annealing": Annealing(steps=200, probes=20), "tabu": Tabu(steps=4, width=10)}
+"""What goes on as long as it is let, stopped early."""
+SHELF = {name: QUICK.get(name, search) for name, search in SEARCHES.items()}
+SEARCH = pytest.mark.parametrize("search", SHELF.values(), ids=list(SHELF))
+NEVER_WORSE = {"own-plans", "greedy-merge", "annealing", "tabu", "exact"}
+"""Those that begin with each pattern's best plan."""
+
+
+@st.composite
+def workloads(draw, most=3):
+    """A few patterns, ready to be searched."""
+    windows = draw(st.sampled_from([(0.2,), (0.1, 1.0)]))
+    texts, statistics = drawn(
+        draw(st.integers(1, most)), types=5, size=3, windows=windows, seed=draw(st.integers(0, 999))
+    )
+    texts += draw(st.sampled_from([[], texts[:1]]))  # one of them twice
+    queries = [ck.parse(text) for text in texts]
+    known = [statistics.of(query) for query in queries]
+    cost = draw(st.sampled_from([WORK, PARTIAL_MATCHES]))
+    return Prepared(Workload.of(queries, known), cost, draw(st.sampled_from(["order", "tree"])))
+
+
+@SEARCH
+@settings(max_examples=8)
+@given(ready=workloads())
+def test_each_branch_gets_a_plan_of_its_variables(search, ready):
+    choices = search.search(ready)
+    assert sorted(choices) == [sharer.number for sharer in ready.workload.sharers]
+    for sharer in ready.workload.sharers:
+        *_, root = ready.path(sharer, choices[sharer.number])
+        assert root.left | root.right == sharer.full
+        assert len(ready.path(sharer, choices[sharer.number])) == (
+            sharer.size if ready.mode == "order" else 2 * sharer.size - 1
+        )
+
+
+@SEARCH
+@settings(max_examples=8)
+@given(ready=workloads())
+def test_a_search_repeats_itself(search, ready):
+    assert search.search(ready) == search.search(Prepared(ready.workload, ready.cost, ready.mode))
+
+
+@SEARCH
+@settings(max_examples=8)
+@given(ready=workloads())
+def test_no_search_beats_the_exact_one(search, ready):
+    cost = PlanGraph(ready, search.search(ready)).cost
+    assert PlanGraph(ready, SEARCHES["exact"].search(ready)).cost <= cost
+
+
+@pytest.mark.parametrize("name", sorted(NEVER_WORSE))
+@settings(max_examples=8)
+@given(ready=workloads())
+def test_what_begins_with_the_best_plans_is_never_dearer(name, ready):
+    cost = PlanGraph(ready, SHELF[name].search(ready)).cost
+    assert cost <= PlanGraph(ready, own_plans(ready, shared=False)).cost
+
+
+@SEARCH
+@settings(max_examples=8)
+@given(ready=workloads())
+def test_an_observer_sees_costs_fall_to_that_of_the_answer(search, ready):
+    seen = []
+    cost = PlanGraph(ready, search.search(ready, seen.append)).cost
+    costs = [each.cost for each in seen]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] == number_of(cost)
+
+
+@SEARCH
+def test_a_pattern_by_itself_gets_a_plan(search):
+    query, statistics = ck.parse("PATTERN SEQ(A a)"), ck.Statistics.assumed({"a": 1.0})
+    ready = Prepared(Workload.of([query], [statistics]), WORK, "order")
+    assert PlanGraph(ready, search.search(ready)).cost > 0
+
+
+def test_the_exact_search_refuses_what_is_too_large():
+    texts, statistics = drawn(5, types=6, size=3)
+    queries = [ck.parse(text) for text in texts]
+    known = [statistics.of(query) for query in queries]
+    with pytest.raises(LimitError, match="at most 4 patterns"):
+        SEARCHES["exact"].search(Prepared(Workload.of(queries, known), WORK, "order"))
+    texts, statistics = drawn(3, types=9, size=8, spread=0)
+    queries = [ck.parse(text) for text in texts]
+    known = [statistics.of(query) for query in queries]
+    with pytest.raises(LimitError, match="so many variables"):
+        SEARCHES["exact"].search(Prepared(Workload.of(queries, known), WORK, "order"))

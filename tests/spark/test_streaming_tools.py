@@ -1,0 +1,124 @@
+"""What is around a streaming query: its end, replays, what is watched, and the command."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import cepkit as ck
+from cepkit.cli import main
+from cepkit.errors import StreamError
+from tests.spark.live import KEYED, PATTERNS, identities, in_batch, make_events
+
+ROLES = {"time": "ts", "type": "type"}
+
+
+def test_a_replayed_stream_run_to_its_end_has_all_matches_of_the_batch(spark, tmp_path):
+    table = make_events(3_000, disorder=0)
+    player = ck.replay(
+        ck.events(table, **ROLES), tmp_path / "in", speed=3, disorder="2 seconds", seed=1
+    )
+    assert player.put() == len(player.files) == 3
+    assert player.put() == 0
+    stream = ck.events(player.frame(spark), **ROLES, lateness="2 seconds")
+    text = PATTERNS["NOT at the end"]
+    matches = ck.detect(stream, text)
+    rows = ck.run_to_end(matches, tmp_path / "out", checkpoint=tmp_path / "checkpoint")
+    assert identities(rows.toArrow()) == in_batch(table, text)
+    written = spark.read.parquet(str(tmp_path / "out")).count()
+    assert 0 < written < rows.count()
+
+
+def test_aggregates_run_to_their_end_are_those_of_the_batch(spark, tmp_path):
+    table = make_events(3_000, disorder=0)
+    player = ck.replay(ck.events(table, **ROLES), tmp_path / "in", speed=3, disorder="1 second")
+    player.put()
+    stream = ck.events(player.frame(spark), **ROLES, lateness="1 second")
+    text = f"PATTERN SEQ(A a, B b, C c) WHERE {KEYED} WITHIN 2 seconds AGG COUNT, MAX(c.price)"
+    text += " GROUP BY key"
+    rows = ck.run_to_end(
+        ck.aggregate(stream, text, emit="changes"),
+        tmp_path / "out",
+        checkpoint=tmp_path / "checkpoint",
+    )
+    expected = ck.aggregate(ck.events(table, **ROLES), text, emit="changes").to_arrow()
+    assert expected.column_names == rows.columns
+    assert _sorted(rows.toArrow()) == _sorted(expected)
+
+
+def _sorted(table):
+    return sorted(map(repr, (tuple(row.values()) for row in table.to_pylist())))
+
+
+def test_late_events_and_timeouts_are_rows_beside_the_matches(spark, tmp_path):
+    table = make_events(2_000, disorder=0)
+    player = ck.replay(ck.events(table, **ROLES), tmp_path / "in", disorder="3 seconds", speed=2)
+    player.put()
+    stream = ck.events(player.frame(spark), **ROLES, lateness="1 second")
+    text = f"PATTERN SEQ(A a, B b, C c) WHERE {KEYED} WITHIN 1 second"
+    matches = ck.detect(stream, text, late="collect", timeouts=True)
+    rows = ck.run_to_end(matches, tmp_path / "out", checkpoint=tmp_path / "checkpoint").toArrow()
+    by_kind = {kind: rows.filter(pa.compute.equal(rows["kind"], kind)) for kind in KINDS}
+    late = {row["event"]["id"] for row in by_kind["late"].to_pylist()}
+    assert len(late) == len(by_kind["late"]) > 10
+    others = table.filter(pa.array([number not in late for number in table["id"].to_pylist()]))
+    ends = ["a", "b", "c", "match_start", "match_end"]
+    assert identities(by_kind["match"].select(ends)) == in_batch(others, text)
+    for awaited, shorter, bound in (("b", "A a, NOT(B b)", "a"), ("c", "A a, B b, NOT(C c)", "b")):
+        where = "a.key = b.key" if awaited == "b" else KEYED
+        pattern = f"PATTERN SEQ({shorter}) WHERE {where} WITHIN 1 second"
+        expected = [row[: "ab".index(bound) + 1] for row in in_batch(others, pattern)]
+        some = by_kind["timed-out"]
+        some = some.filter(pa.compute.equal(some["awaited"], awaited))
+        found = identities(some.select(["a", "b"][: len(expected[0])]))
+        assert found == sorted(expected)
+    first = by_kind["timed-out"].to_pylist()[0]
+    assert (first["window_end"] - first["match_start"]).total_seconds() == 1
+
+
+KINDS = ("match", "late", "timed-out")
+
+
+def test_a_watched_query_tells_what_its_batches_did(spark, tmp_path):
+    table = make_events(2_000)
+    player = ck.replay(ck.events(table, **ROLES), tmp_path / "in", speed=4)
+    player.put()
+    stream = ck.events(player.frame(spark), **ROLES, lateness="1 second")
+    matches = ck.detect(stream, PATTERNS["SEQ"])
+    writer = matches.writeStream.format("memory").queryName("seq")
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    watched = ck.watch(query)
+    assert watched.totals()["match"] == spark.table("seq").count() > 0
+    assert watched.table()["rows"].sum() == 2_000
+    assert "Query seq, stopped; match" in repr(watched)
+    assert "<table" in watched._repr_html_()
+    with pytest.raises(StreamError, match="a running query belongs"):
+        ck.watch(matches)
+
+
+def test_a_folder_that_has_files_is_not_replayed_into(tmp_path):
+    (tmp_path / "mine").write_text("")
+    stream = ck.events(make_events(10), **ROLES)
+    with pytest.raises(StreamError, match="has files in it"):
+        ck.replay(stream, tmp_path)
+
+
+def test_the_command_goes_on_from_its_checkpoint(spark, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = make_events(3_000, disorder=0)
+    player = ck.replay(ck.events(table, **ROLES), tmp_path / "in", speed=3)
+    text = PATTERNS["SEQ"]
+    roles = ["--events", "in", "--time", "ts", "--type", "type", "--pattern-text", text]
+    more = ["--stream", "--lateness", "1 second", "--checkpoint", "state", "--out", "out", "--once"]
+    player.put(1)
+    assert main(["detect", *roles, *more]) == 0
+    player.put()
+    assert main(["detect", *roles, *more]) == 0
+    said = capsys.readouterr()
+    assert "batch 0: " in said.err
+    assert "matches written to out" in said.out
+    found = identities(spark.read.parquet(str(tmp_path / "out")).toArrow())
+    assert len(found) == len(set(found))
+    assert set(found) <= set(in_batch(table, text))
+    assert main(["detect", *roles, *more, "--lateness", "x"]) == 1

@@ -1,0 +1,278 @@
+import math
+import pickle
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepkit as ck
+from cepkit.costs import COSTS, LATENCY
+from cepkit.errors import PatternError, PlanError, StatisticsError
+from cepkit.plan import OrderPlan, TreePlan, check_plan
+from cepkit.plan.nodes import leaves
+from cepkit.sharing import SEARCHES, share_plans
+from cepkit.sharing.searches import Annealing, Exact, GreedyMerge, Tabu
+from tests.unit.sharing.cases import drawn, measured
+
+TEXTS = {
+    "p": "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 seconds",
+    "q": "PATTERN SEQ(A u, B v, D w) WHERE u.x < v.x WITHIN 20 seconds",
+    "r": "PATTERN SEQ(E e, OR(F f, G g)) WITHIN 10 seconds",
+}
+QUERIES = {name: ck.parse(text) for name, text in TEXTS.items()}
+STATISTICS = measured([*QUERIES.values()], {"C": 40.0, "D": 50.0}, share=0.01)
+
+
+def test_a_plan_for_each_pattern_and_the_nodes_that_they_share():
+    shared = ck.share_plans(TEXTS, STATISTICS)
+    assert shared.names == ("p", "q", "r")
+    assert shared.queries == tuple(QUERIES.values())
+    for query, plan in zip(shared.queries, shared.plans, strict=True):
+        assert check_plan(plan, query) is plan
+        assert plan.log_cost is not None
+        assert plan.expected
+    (pair,) = (node for node in shared.shared if node.pattern.startswith("SEQ(A, B)"))
+    assert pair.names == ("p", "q")
+    assert [user.variables for user in pair.users] in (
+        [("a", "b"), ("u", "v")],
+        [("b", "a"), ("v", "u")],
+    )
+    assert pair.window == QUERIES["q"].window
+    assert pair.alive == pytest.approx(20 * 20 * 0.01 / 2)
+    assert shared.cost < shared.alone
+    assert shared.cost == pytest.approx(math.fsum(node.cost for node in shared.nodes))
+    for number, node in enumerate(shared.nodes):
+        assert all(source < number for source in node.sources)
+    ends = [name for node in shared.nodes for name in node.ends]
+    assert sorted(ends) == ["p", "q", "r", "r"]  # both branches of the OR
+    assert pickle.loads(pickle.dumps(shared)) == shared
+
+
+def test_it_prints_with_what_is_shared():
+    shared = ck.share_plans(TEXTS, STATISTICS)
+    counts = f"{len(shared.shared)} of {len(shared.nodes)} nodes shared"
+    assert str(shared).startswith(f"shared plan of 3 patterns: {counts}")
+    assert "SEQ(A, B) where A.x < B.x" in str(shared)
+    assert repr(shared) == str(shared)
+    assert "&lt;" in shared._repr_html_()
+    table = shared.to_pandas()
+    assert len(table) == len(shared.nodes)
+    assert table["users"].tolist() == [len(node.users) for node in shared.nodes]
+
+
+def test_nothing_is_shared_where_that_is_asked():
+    shared = ck.share_plans(TEXTS, STATISTICS, "none")
+    assert not shared.shared
+    assert shared.cost == shared.alone
+    assert len({pool for pools in shared.pools for pool in pools}) == 4 - 1
+    assert all(pool < 0 for pools in shared.pools for pool in pools)
+
+
+def test_plans_are_of_the_kind_that_is_asked():
+    for share, kind in (("prefix", OrderPlan), ("tree", TreePlan)):
+        shared = ck.share_plans(TEXTS, STATISTICS, share)
+        assert all(isinstance(branch, kind) for plan in shared.plans for branch in plan.branches)
+
+
+def test_a_tree_is_chosen_where_it_halves_the_work():
+    # Two rare pairs, each refused nearly always, and nothing in between.
+    text = "PATTERN AND(A a, B b, C c, D d) WHERE a.x < b.x AND c.x < d.x WITHIN 1000 seconds"
+    statistics = measured([ck.parse(text)], 10.0, share=1e-7)
+    (plan,) = ck.share_plans([text], statistics).plans
+    (branch,) = plan.branches
+    assert isinstance(branch, TreePlan)
+    sides = {frozenset(leaves(side)) for side in (branch.root.left, branch.root.right)}
+    assert sides == {frozenset("ab"), frozenset("cd")}
+
+
+def test_a_large_window_is_not_forced_upon_a_small_one():
+    # A row of the large window is a million of the small one: to filter them costs more.
+    texts = [
+        "PATTERN SEQ(A a, B b, C c) WITHIN 1 ms",
+        "PATTERN SEQ(A a, B b, D d) WITHIN 1000 seconds",
+    ]
+    statistics = measured([ck.parse(text) for text in texts], 100.0)
+    shared = ck.share_plans(texts, statistics, "prefix")
+    assert shared.cost <= shared.alone
+    assert all(len(node.users) == 1 for node in shared.nodes if node.sources)
+    best = ck.share_plans(texts, statistics, "prefix", search="exact")
+    assert shared.cost == pytest.approx(best.cost)
+
+
+@pytest.mark.parametrize("share", ["auto", "none", "prefix", "tree"])
+def test_adding_and_removing_leave_the_other_plans(share):
+    texts, statistics = drawn(6, types=5, size=4)
+    shared = ck.share_plans(texts[:5], statistics, share)
+    more = shared.add(texts[5])
+    assert more.names == (*shared.names, "pattern 6")
+    assert more.plans[:5] == shared.plans
+    assert more.cost <= shared.cost + ck.share_plans(texts[5:], statistics, share).cost * (1 + 1e-9)
+    back = more.remove("pattern 6")
+    assert back == shared
+    less = shared.remove("pattern 2")
+    assert less.plans == shared.plans[:1] + shared.plans[2:]
+    assert less.cost <= shared.cost
+    assert less.add(texts[1], "new").names[-1] == "new"
+
+
+def test_a_pattern_that_is_added_shares_what_is_there():
+    shared = ck.share_plans({"q": TEXTS["q"]}, STATISTICS, "prefix")
+    more = shared.add(TEXTS["p"], "p")
+    assert any(node.names == ("q", "p") for node in more.nodes)
+    assert more.cost < shared.cost + ck.share_plans({"p": TEXTS["p"]}, STATISTICS).cost
+
+
+def test_a_pattern_twice_is_shared_wholly():
+    once = ck.share_plans([TEXTS["p"]], STATISTICS)
+    twice = ck.share_plans([TEXTS["p"]] * 2, STATISTICS)
+    assert len(twice.nodes) == len(once.nodes)
+    assert all(len(node.users) == 2 for node in twice.nodes)
+    assert twice.plans[0] == twice.plans[1]
+    assert twice.alone == 2 * once.alone
+
+
+@given(st.integers(0, 500), st.sampled_from(["prefix", "tree"]))
+def test_names_and_the_order_of_the_list_change_nothing(seed, share):
+    texts, statistics = drawn(5, types=5, size=3, windows=(0.1, 0.4), seed=seed)
+    queries = [ck.parse(text) for text in texts]
+    known = share_plans(dict(zip("abcde", queries, strict=True)), statistics, share)
+    shuffled = random.Random(seed).sample(range(5), 5)
+    again = share_plans({"abcde"[i]: queries[i] for i in shuffled}, statistics, share)
+    assert again.cost == known.cost
+    assert {name: again.plan(name).branches for name in "abcde"} == {
+        name: known.plan(name).branches for name in "abcde"
+    }
+    others = [_renamed(text) for text in texts]
+    renamed = share_plans([ck.parse(text) for text in others], statistics, share)
+    assert renamed.cost == known.cost
+    assert [str(plan.branches).replace("new_", "") for plan in renamed.plans] == [
+        str(plan.branches) for plan in known.plans
+    ]
+
+
+def _renamed(text):
+    for number in range(10):
+        text = text.replace(f" t{number},", f" new_t{number},").replace(
+            f" t{number})", f" new_t{number})"
+        )
+        text = text.replace(f" t{number}.", f" new_t{number}.")
+    return text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["prefix", "tree"])
+@pytest.mark.parametrize("cost", ["work", "partial-matches"])
+def test_greedy_merge_is_within_two_percent_of_the_best(mode, cost):
+    for seed in range(6):
+        texts, statistics = drawn(4, types=6, size=4, spread=0, seed=seed)
+        found, best = (
+            share_plans([ck.parse(t) for t in texts], statistics, mode, search, COSTS[cost])
+            for search in (GreedyMerge(), Exact())
+        )
+        assert best.cost <= found.cost <= 1.02 * best.cost
+
+
+def test_searches_take_settings():
+    texts, statistics = drawn(5, types=5, size=3)
+    for search in (Annealing(steps=50, most=4, seed=1), Tabu(steps=2, width=5, seconds=10.0)):
+        shared = ck.share_plans(texts, statistics, "prefix", search=search)
+        assert shared.search == search.name
+        assert shared.cost <= shared.alone
+
+
+def test_a_search_that_is_observed_gets_cheaper():
+    texts, statistics = drawn(8, types=6, size=4)
+    seen = []
+    shared = ck.share_plans(texts, statistics, "prefix", observe=seen.append)
+    assert seen[-1].cost == shared.cost
+    assert seen[-1].examined > 0
+
+
+def test_what_cannot_share_has_its_own_plan():
+    queries = [ck.parse(f"{TEXTS['p']} STRATEGY skip-till-next-match")] * 2
+    shared = share_plans(queries, measured(queries, 1.0))
+    assert not shared.shared
+
+
+def test_many_variables_get_plans():
+    names = ", ".join(f"A{i} v{i}" for i in range(14))
+    other = names.replace("A13", "B")
+    texts = [f"PATTERN SEQ({names}) WITHIN 1 s", f"PATTERN SEQ({other}) WITHIN 1 s"]
+    statistics = measured([ck.parse(text) for text in texts], 2.0)
+    for share in ("prefix", "tree"):
+        shared = ck.share_plans(texts, statistics, share)
+        assert shared.cost < shared.alone
+
+
+def test_events_that_look_alike_get_plans():
+    same = ", ".join(f"A a{i}" for i in range(8))
+    texts = [f"PATTERN AND({same}) WITHIN 1 s", f"PATTERN AND({same}, B b) WITHIN 1 s"]
+    statistics = measured([ck.parse(text) for text in texts], 2.0)
+    shared = ck.share_plans(texts, statistics, "prefix")
+    assert shared.cost < shared.alone
+
+
+@pytest.mark.slow
+def test_a_thousand_patterns_get_plans():
+    texts, statistics = drawn(1000, types=12, size=4)
+    shared = ck.share_plans(texts, statistics, "prefix")
+    assert len(shared.plans) == 1000
+    assert shared.cost < shared.alone
+
+
+def test_errors_say_which_pattern_and_what_is_expected():
+    with pytest.raises(PatternError, match="no pattern to plan"):
+        ck.share_plans([], STATISTICS)
+    with pytest.raises(PatternError, match="pattern 2 of 2"):
+        ck.share_plans([TEXTS["p"], "PATTERN SEQ(A a,"], STATISTICS)
+    with pytest.raises(StatisticsError, match=r"pattern 2 of 2(.|\n)*the rate of Z"):
+        ck.share_plans([TEXTS["p"], "PATTERN SEQ(A a, Z z)"], STATISTICS)
+    with pytest.raises(StatisticsError, match="where statistics belong"):
+        ck.share_plans([TEXTS["p"]], "statistics")
+    with pytest.raises(PlanError, match="there is no search 'greedy'"):
+        ck.share_plans([TEXTS["p"]], STATISTICS, search="greedy")
+    with pytest.raises(PlanError, match=r"share='prefixes'(.|\n)*did you mean 'prefix'"):
+        ck.share_plans([TEXTS["p"]], STATISTICS, "prefixes")
+    with pytest.raises(PlanError, match="cost of work alone"):
+        ck.share_plans([TEXTS["p"]], STATISTICS, cost=LATENCY)
+    shared = ck.share_plans(TEXTS, STATISTICS)
+    with pytest.raises(PlanError, match="there is a pattern 'p'"):
+        shared.add(TEXTS["q"], "p")
+    with pytest.raises(PlanError, match="no pattern 's'"):
+        shared.remove("s")
+    with pytest.raises(StatisticsError, match="the rate of Z"):
+        shared.add("PATTERN SEQ(A a, Z z)")
+    with pytest.raises(PlanError, match="the only pattern"):
+        ck.share_plans({"p": TEXTS["p"]}, STATISTICS).remove("p")
+
+
+def test_reordering_and_sharing_are_told_apart():
+    comparison = ck.compare_shared_plans(TEXTS, STATISTICS, progress=False)
+    assert {row.search for row in comparison.rows} == {*SEARCHES}
+    text = comparison.row("text-order")
+    assert text.gain == text.reordering == text.sharing == 1
+    assert comparison.row("reordering").sharing == 1
+    assert comparison.row("sharing-only").reordering == 1
+    for row in comparison.rows:
+        assert row.gain == pytest.approx(row.reordering * row.sharing)
+        assert row.cost <= row.apart or row.sharing < 1
+    merged = comparison.row("greedy-merge", "tree")
+    assert merged.cost == ck.share_plans(TEXTS, STATISTICS, "tree").cost
+    assert merged.sharing > 1
+    assert len(comparison.to_pandas()) == 2 * len(SEARCHES)
+    assert "gain  reordering  sharing" in str(comparison)
+    assert "<table>" in comparison._repr_html_()
+    with pytest.raises(PlanError, match="no row of 'best'"):
+        comparison.row("best")
+
+
+def test_a_comparison_says_who_refused():
+    texts, statistics = drawn(5, types=5, size=3)
+    comparison = ck.compare_shared_plans(
+        texts, statistics, ["own-plans", "exact"], share="prefix", progress=False
+    )
+    assert [row.search for row in comparison.rows] == ["own-plans"]
+    assert comparison.refused[0][0] == "exact"
+    with pytest.raises(PlanError, match="no search to compare"):
+        ck.compare_shared_plans(texts, statistics, [])
