@@ -17,6 +17,7 @@ from typing import Any, get_args
 import pandas as pd
 
 import cepkit as ck
+from cepkit.adaptation.generations import AdaptedTrace
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.aggregation.semirings.functions import Count
 from cepkit.aggregation.sequence.elements import Emit
@@ -239,6 +240,11 @@ def trace(mechanism: str = "chain-nfa") -> MechanismTrace:
 
 
 @cache
+def adapted_trace() -> AdaptedTrace:
+    return ck.simulate(stream(), QUERY, adapt="unconditional")
+
+
+@cache
 def counter_trace(*cuts: int) -> CounterTrace:
     ends = [0, *cuts, 3]
     pieces = [list(NAMES[a:b]) for a, b in itertools.pairwise(ends)]
@@ -295,6 +301,7 @@ def _drawn_traces() -> Drawn:
     for mechanism in MECHANISMS:
         yield from ((trace(mechanism), {"of": kind}) for kind in TRACES)
     yield trace(), {"of": "player", "steps": 9, "start": 5}
+    yield from ((adapted_trace(), {}), (adapted_trace(), {"steps": 9, "start": 5}))
     yield trace(), {"of": "counters", "counters": ["created"]}
 
 
@@ -384,6 +391,7 @@ SHOWN: dict[type, Callable[[], Any]] = {
     Funnel: lambda: why(False).funnel,
     NearMisses: lambda: why(False).near_misses,
     MechanismTrace: trace,
+    AdaptedTrace: adapted_trace,
     Steps: lambda: trace()[0:4],
     Fate: lambda: trace().fate(1),
     TraceComparison: lambda: trace().compare(trace("eager-nfa")),
