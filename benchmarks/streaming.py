@@ -1,12 +1,12 @@
 """Streaming DataFrames from end to end: files in, matches to Parquet, a file a micro-batch.
 
 Events are 1,000 a second of ten types, three of them in the pattern, window 2 s. Seconds are those
-of the query from its start to its end, after a small run of each; of several runs, which take turns,
-the one with the least processor time. Processor seconds are those of the JVM and the workers, and of
-the workers alone where none has ended (Linux only); on a machine that is busy with other things they
-say more. `joins` is the same pattern in Spark SQL: two
-stream-stream joins with watermarks. `looked` is how many events were looked at for each of the
-pattern's types. `latency`: from a match's last event to its row in the sink, with a rate source.
+of the query from its start to its end, after a small run of each; of several runs, taking turns,
+the one with the least processor time. Processor seconds are those of the JVM and the workers, and
+of the workers alone where none has ended (Linux only); on a busy machine they say more. `joins` is
+the same pattern in Spark SQL: two stream-stream joins with watermarks. `looked` is how many events
+were looked at for each of the pattern's types. `latency`: from a match's last event to its row in
+the sink, with a rate source.
 
     python -m benchmarks.streaming [--events N] [--out FOLDER] [--cores N] [--only TEXT]
                                    [--file-rows N] [--rate N]
