@@ -125,7 +125,7 @@ def workers_of(pid: int) -> list[int]:
     found = []
     for one in tree(pid)[1:]:
         with contextlib.suppress(OSError):
-            if b"cepkit.spark.session.daemon" in Path(f"/proc/{one}/cmdline").read_bytes():
+            if b"\0-m\0cepkit.spark.session.daemon" in Path(f"/proc/{one}/cmdline").read_bytes():
                 found.append(one)
     return found[1:]
 
