@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from cepkit.api.arguments import Pattern, checked, measured
 from cepkit.arguments import typed
@@ -12,8 +12,37 @@ from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
+    from cepkit.adaptation.decisions import Decision
+    from cepkit.adaptation.generations import AdaptedTrace
+    from cepkit.adaptation.loop import Adaptation
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.tracing import CounterTrace, MechanismTrace
+
+
+@overload
+def simulate(
+    stream: Stream,
+    pattern: Pattern,
+    mechanism: str = "chain-nfa",
+    plan: Plan | OrderPlan | Sequence[Any] | None = None,
+    *,
+    limit: int | None = None,
+    max_steps: int = 2_000,
+    adapt: None = None,
+) -> MechanismTrace: ...
+
+
+@overload
+def simulate(
+    stream: Stream,
+    pattern: Pattern,
+    mechanism: str = "chain-nfa",
+    plan: None = None,
+    *,
+    limit: int | None = None,
+    max_steps: int = 2_000,
+    adapt: str | Decision | Adaptation,
+) -> AdaptedTrace: ...
 
 
 @typed
@@ -25,7 +54,8 @@ def simulate(
     *,
     limit: int | None = None,
     max_steps: int = 2_000,
-) -> MechanismTrace:
+    adapt: str | Decision | Adaptation | None = None,
+) -> MechanismTrace | AdaptedTrace:
     """Run a published mechanism event by event, and keep what it did at each step.
 
     It finds what `detect` finds, far more slowly: it is for seeing how, and for counting.
@@ -42,9 +72,12 @@ def simulate(
         limit: How many events to take, from the beginning of the stream; None for all.
         max_steps: How many steps to keep, 20,000 at most. Longer streams run to their end all
             the same: the totals are those of all.
+        adapt: A decision function by name or with settings, or an `Adaptation`
+            (`cepkit.adaptation`): the plan follows the stream. None: one plan.
 
     Returns:
-        A trace: `steps`, `counters` after each, `matches`, `totals`.
+        A trace: `steps`, `counters` after each, `matches`, `totals`; with `adapt` an
+        `AdaptedTrace` with a trace for each plan, which `draw` plays side by side.
 
     Raises:
         PatternError: The pattern reads a column that the stream does not have.
@@ -75,6 +108,18 @@ def simulate(
     )
     if chosen.follows == "nothing" and plan is not None:
         raise PlanError(f"'{mechanism}' follows no plan", expected="no plan")
+    if adapt is not None:
+        if plan is not None:
+            raise PlanError(
+                "a plan, and adapt=", hint="leave plan= out: the first plan is chosen as well"
+            )
+        from cepkit.adaptation.choice import of_mechanism
+        from cepkit.adaptation.generations import simulate_adapted
+
+        columns = stream.columns(attributes_read(query))
+        warn_of_dropped(columns.dropped, query)
+        adaptation = of_mechanism(adapt, chosen.follows)
+        return simulate_adapted(chosen, columns, query, measured(stream, query, seed=0), adaptation)
     if chosen.follows != "nothing" and plan is None:
         plan = choosing.choose_plan(query, measured(stream, query, seed=0), "by-frequency")
     columns = stream.columns(attributes_read(query))

@@ -91,13 +91,18 @@ def machine_for(
         PatternError: A condition compares what cannot be compared.
         LimitError: The events would not fit the free memory.
     """
+    machine = new_machine(mechanism, columns, query, plan)
+    _check_memory(columns, attributes_read(query))
+    return machine, list(events_of(columns, query, attributes_read(query)))
+
+
+def new_machine(mechanism: Mechanism, columns: EventColumns, query: Query, plan: Plan) -> Machine:
+    """Return a mechanism ready to run over a stream (see `machine_for`)."""
     names = attributes_read(query)
     check_kinds(query, columns.kinds)
-    _check_memory(columns, names)
     kinds = {name: columns.attributes[name].kind for name in names}
     ascending = not isinstance(query.window, CountWindow) or columns.in_order()
-    machine = Machine(mechanism, query, plan, names, kinds, ascending=ascending)
-    return machine, list(events_of(columns, query, names))
+    return Machine(mechanism, query, plan, names, kinds, ascending=ascending)
 
 
 def _check_memory(columns: EventColumns, names: Sequence[str]) -> None:
@@ -123,54 +128,89 @@ def simulate(
         max_steps: How many steps to keep; the run goes on without.
     """
     machine, events = machine_for(mechanism, columns, query, plan)
-    steps: list[tuple[Operation, ...]] = []
-    counters: list[Counts] = []
-    matches: list[TracedMatch] = []
-    operations = 0
-    journal = machine.journal
+    recording = Recording(machine, len(events), max_steps)
+    for event in events:
+        recording.keep(machine.feed(event))
+    recording.keep(machine.finish())
+    shown = one_line(plan) if mechanism.follows != "nothing" else ""
+    return recording.trace(mechanism, columns, query, shown)
 
-    def keep(step: Sequence[Operation]) -> None:
-        nonlocal operations
-        new_matches = machine.take_matches()
+
+class Recording:
+    """What a machine does, written down step by step.
+
+    Args:
+        machine: The machine.
+        events: How many the stream has; after them comes a step for its end.
+        max_steps: How many steps to keep.
+    """
+
+    def __init__(self, machine: Machine, events: int, max_steps: int) -> None:
+        self.matches: list[TracedMatch] = []
+        self._machine, self._events, self._max_steps = machine, events, max_steps
+        self._steps: list[tuple[Operation, ...]] = []
+        self._counters: list[Counts] = []
+        self._operations = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that was done so far is kept."""
+        return self._machine.journal.recording
+
+    def keep(self, step: Sequence[Operation]) -> None:
+        """Write a step down: what the machine has just done."""
+        journal = self._machine.journal
+        new_matches = self._machine.take_matches()
         if not journal.recording:
             return
         for instance, branch, binding in new_matches:
-            names = machine.rules[branch].variables
+            names = self._machine.rules[branch].variables
             bound = {v: _number(place) for v, place in zip(names, binding, strict=True)}
-            matches.append(TracedMatch(len(steps), instance, bound))
-        steps.append(tuple(step))
-        counters.append(journal.counts())
-        operations += len(step)
+            self.matches.append(TracedMatch(len(self._steps), instance, bound))
+        self._steps.append(tuple(step))
+        self._counters.append(journal.counts())
+        self._operations += len(step)
         # The end of the stream is a step as well, but no event.
-        journal.recording = operations < MOST_OPERATIONS and (
-            len(steps) < max_steps or len(steps) == len(events)
+        journal.recording = self._operations < MOST_OPERATIONS and (
+            len(self._steps) < self._max_steps or len(self._steps) == self._events
         )
 
-    for event in events:
-        keep(machine.feed(event))
-    keep(machine.finish())
-    total = len(events) + 1
-    clauses = Clauses.of(query)
-    rows = np.arange(min(len(steps), len(events)))
-    return MechanismTrace(
-        pattern=clauses.text,
-        clauses=clauses.rows,
-        variables=tuple(dict.fromkeys(v for rules in machine.rules for v in rules.variables)),
-        events=EventTable(
-            tuple(columns.arrival()[rows].tolist()),
-            tuple(columns.ts[rows].tolist()),
-            tuple(columns.type_names[code] for code in columns.types[rows].tolist()),
-            shown_attributes(columns, attributes_read(query), rows),
-        ),
-        mechanism=mechanism.name,
-        plan=one_line(plan) if mechanism.follows != "nothing" else "",
-        diagram=diagram(mechanism.diagram, machine.chart),
-        operations=tuple(steps),
-        counters=tuple(counters),
-        matches=tuple(matches),
-        totals=Totals(journal.counts(), journal.peak_instances, journal.peak_stored, len(events)),
-        truncated=None if len(steps) == total else Truncated(len(steps), total),
-    )
+    def trace(
+        self, mechanism: Mechanism, columns: EventColumns, query: Query, plan: str
+    ) -> MechanismTrace:
+        """Return the trace, when all steps are kept.
+
+        Args:
+            mechanism: What has run.
+            columns: The stream.
+            query: What was looked for.
+            plan: What it followed, as a text.
+        """
+        journal, rules = self._machine.journal, self._machine.rules
+        total = self._events + 1
+        clauses = Clauses.of(query)
+        rows = np.arange(min(len(self._steps), self._events))
+        return MechanismTrace(
+            pattern=clauses.text,
+            clauses=clauses.rows,
+            variables=tuple(dict.fromkeys(v for one in rules for v in one.variables)),
+            events=EventTable(
+                tuple(columns.arrival()[rows].tolist()),
+                tuple(columns.ts[rows].tolist()),
+                tuple(columns.type_names[code] for code in columns.types[rows].tolist()),
+                shown_attributes(columns, attributes_read(query), rows),
+            ),
+            mechanism=mechanism.name,
+            plan=plan,
+            diagram=diagram(mechanism.diagram, self._machine.chart),
+            operations=tuple(self._steps),
+            counters=tuple(self._counters),
+            matches=tuple(self.matches),
+            totals=Totals(
+                journal.counts(), journal.peak_instances, journal.peak_stored, self._events
+            ),
+            truncated=None if len(self._steps) == total else Truncated(len(self._steps), total),
+        )
 
 
 def _number(place: Any) -> int | tuple[int, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from cepkit.adaptation.generations import AdaptedTrace
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.plans import PlansInForce
@@ -19,6 +20,7 @@ from cepkit.figures.charts.counter_table import draw_counter_table
 from cepkit.figures.charts.counters import draw_counters
 from cepkit.figures.charts.explained import draw_explanation
 from cepkit.figures.charts.funnel import draw_funnel
+from cepkit.figures.charts.generations import draw_generations
 from cepkit.figures.charts.matches import draw_matches, is_matches
 from cepkit.figures.charts.measured_plans import draw_measured
 from cepkit.figures.charts.mechanism import draw_mechanism
@@ -72,6 +74,7 @@ FIGURES = Figures(
         Figure("funnel", Funnel, draw_funnel, "what each requirement lets through"),
         Figure("near-misses", NearMisses, draw_near_misses, "the nearest misses"),
         Figure("player", Trace, Player, "traces to play, step by step", "any number"),
+        Figure("player", AdaptedTrace, draw_generations, "generations of plans, side by side"),
         Figure("counters", Trace, draw_counters, "counters of traces by step", "any number"),
         Figure("diagram", MechanismTrace, draw_mechanism, "the mechanism of a trace"),
         Figure("diagram", CounterTrace, draw_counter_table, "the counters after one step"),

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepkit.adaptation import loop
+from cepkit.adaptation.generations import simulate_adapted
+from cepkit.adaptation.loop import Adaptation
 from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.automata.simulation import attributes_read, simulate
 from cepkit.pattern.limits import count_branches
 from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
+from cepkit.statistics.estimate import estimate
+from cepkit.statistics.stream_counts import attributes_read as measured_by
 from cepkit.stream.stream import events
 from cepkit.tracing import MechanismTrace
 from cepkit.tracing.operations import Create, Discard, Evaluate, Forget, Match, Store
@@ -29,6 +35,9 @@ CASES = cases(
     budget=3_000,
 )
 
+
+EVERY = st.sampled_from([1, 1, 2, 5])
+"""Events from one check to the next."""
 
 NEVER = 10**18
 """Later than any event."""
@@ -133,3 +142,60 @@ def test_totals_do_not_depend_on_what_is_kept(name: str, data: st.DataObject) ->
     assert part.steps == whole.steps[: len(part)]
     assert part.counters == whole.counters[: len(part)]
     assert len(part) == min(3, len(whole)) or len(whole) == 4
+
+
+class Whenever:
+    """A decision function that fires as drawn."""
+
+    name = "whenever"
+
+    def __init__(self, fires: list[bool]) -> None:
+        self._fires = fires
+
+    def fires(self, _plan: Plan, _statistics: Any) -> str | None:
+        return "drawn" if self._fires and self._fires.pop() else None
+
+
+class InTurn:
+    """A planner that answers with one drawn plan after the other."""
+
+    name = "in-turn"
+
+    def __init__(self, chosen: list[Plan], branches: int) -> None:
+        self._answers = [plan.branches[i] for plan in chosen for i in range(branches)]
+
+    def plan(self, *_: Any) -> Any:
+        answer = self._answers.pop(0)
+        self._answers.append(answer)
+        return answer
+
+
+@pytest.mark.parametrize("name", ["chain-nfa", "evaluation-tree"])
+@given(data=st.data())
+def test_switches_at_any_moment_lose_nothing_and_find_nothing_twice(
+    name: str, data: st.DataObject
+) -> None:
+    case = data.draw(CASES)
+    chosen = data.draw(st.lists(followed(name, case), min_size=1, max_size=4))
+    fires = data.draw(st.lists(st.booleans(), max_size=12))
+    stream = events(as_table(case.events), time="ts", type="kind")
+    columns = stream.columns(attributes_read(case.query))
+    adaptation = Adaptation(Whenever([*fires]), InTurn(chosen, len(chosen[0].branches)))
+    known = estimate(stream.columns(measured_by(case.query)), case.query)
+    with mock.patch.object(loop, "cheaper", return_value=True):
+        trace = simulate_adapted(
+            MECHANISMS[name], columns, case.query, known, adaptation, every=data.draw(EVERY)
+        )
+    found = [
+        frozenset(
+            (v, tuple(sorted(ids[i] for i in e)) if isinstance(e, tuple) else ids[e])
+            for v, e in match.events.items()
+        )
+        for ids in [trace.traces[0].events.id]
+        for match in trace.matches
+    ]
+    assert sorted(found, key=repr) == sorted(case.matches, key=repr)
+    assert len({len(one) for one in trace.traces}) == 1
+    assert str(trace)
+    for one in trace.traces:
+        assert MechanismTrace.from_json(one.to_json()) == one

@@ -17,6 +17,7 @@ from typing import Any, get_args
 import pandas as pd
 
 import cepkit as ck
+from cepkit.adaptation.generations import AdaptedTrace
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.aggregation.semirings.functions import Count
 from cepkit.aggregation.sequence.elements import Emit
@@ -25,6 +26,7 @@ from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce
+from cepkit.columnar.results.several import SeveralMatches, SharedExplanation
 from cepkit.columnar.slices.plans import SlicePlan
 from cepkit.costs import PARTIAL_MATCHES
 from cepkit.diagnosis.result import Funnel, NearMisses, Requirements, WhyNot
@@ -40,6 +42,10 @@ from cepkit.planners.compare import PlanComparison
 from cepkit.planners.tradeoff import Tradeoff
 from cepkit.planners.what_if import WhatIf
 from cepkit.routes.several import SeveralAggregates, SharingPlan
+from cepkit.sharing.compare import SharingComparison
+from cepkit.sharing.graph import PatternGraph
+from cepkit.sharing.searches.baselines import OWN_PLANS
+from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
 from cepkit.tracing import CounterTrace, MechanismTrace
@@ -153,6 +159,11 @@ def matches() -> Matches:
 
 
 @cache
+@cache
+def detected_together() -> SeveralMatches:
+    return ck.detect(stream(), {EVIL: QUERY, f"{EVIL}2": QUERY})
+
+
 def tradeoff() -> Tradeoff:
     return ck.weigh_plans(QUERY, statistics(), ["greedy", "dp-tree", Evil()])
 
@@ -229,6 +240,11 @@ def trace(mechanism: str = "chain-nfa") -> MechanismTrace:
 
 
 @cache
+def adapted_trace() -> AdaptedTrace:
+    return ck.simulate(stream(), QUERY, adapt="unconditional")
+
+
+@cache
 def counter_trace(*cuts: int) -> CounterTrace:
     ends = [0, *cuts, 3]
     pieces = [list(NAMES[a:b]) for a, b in itertools.pairwise(ends)]
@@ -285,6 +301,7 @@ def _drawn_traces() -> Drawn:
     for mechanism in MECHANISMS:
         yield from ((trace(mechanism), {"of": kind}) for kind in TRACES)
     yield trace(), {"of": "player", "steps": 9, "start": 5}
+    yield from ((adapted_trace(), {}), (adapted_trace(), {"steps": 9, "start": 5}))
     yield trace(), {"of": "counters", "counters": ["created"]}
 
 
@@ -361,12 +378,20 @@ SHOWN: dict[type, Callable[[], Any]] = {
     PlansInForce: lambda: adapted().plans,
     AdaptedExplanation: lambda: adapted().explain(),
     Matches: matches,
+    SeveralMatches: detected_together,
+    SharedExplanation: lambda: detected_together().explain(),
+    SharedPlan: lambda: detected_together().plan,
+    SharingComparison: lambda: ck.compare_shared_plans(
+        {EVIL: QUERY}, statistics(), [replace(OWN_PLANS, name=EVIL)]
+    ),
+    PatternGraph: lambda: ck.pattern_graph({EVIL: QUERY, f"{EVIL}2": QUERY}),
     Aggregates: aggregates,
     WhyNot: lambda: why(True),
     Requirements: lambda: why(True).requirements,
     Funnel: lambda: why(False).funnel,
     NearMisses: lambda: why(False).near_misses,
     MechanismTrace: trace,
+    AdaptedTrace: adapted_trace,
     Steps: lambda: trace()[0:4],
     Fate: lambda: trace().fate(1),
     TraceComparison: lambda: trace().compare(trace("eager-nfa")),

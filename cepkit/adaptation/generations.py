@@ -1,0 +1,318 @@
+"""Mechanisms that change their plan on the way: migration by generations.
+
+A mechanism holds partial matches in the states of its plan, which mean nothing to another plan. So
+a new plan gets a machine of its own. A generation owns the matches whose first event lies in its
+stretch; it is fed until a window after that, as its matches may last so long, and then finished.
+Of what it finds only its own matches count: nothing is lost, nothing found twice, also where
+switches follow each other within a window and more than two generations live. With NOT a new
+machine is fed the window before its stretch as well, where something may lie that breaks a match.
+Cost: every switch doubles the work for a window; that is what punishes hasty planning anew.
+Source: *Efficient Adaptive Detection of Complex Event Patterns* (US 11,693,862 B2); generations
+that overlap, and what NOT needs, are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cepkit.adaptation.loop import Adaptation
+from cepkit.automata.machine import Machine
+from cepkit.automata.mechanisms.contract import Mechanism
+from cepkit.automata.simulation import MOST_STEPS, Recording, follow, machine_for, new_machine
+from cepkit.errors import LimitError, PlanError
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.query import Query
+from cepkit.plan.checks import as_plan
+from cepkit.plan.nodes import Plan
+from cepkit.plan.printer import one_line
+from cepkit.printing import Printed, html_lines, html_output, time_text
+from cepkit.statistics.model import Statistics
+from cepkit.statistics.online import OnlineStatistics
+from cepkit.statistics.tables import count_text, html_table, text_table, whole
+from cepkit.stream.columns import EventColumns
+from cepkit.tracing import MechanismTrace
+from cepkit.tracing.records import TracedMatch
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CHECK_EVENTS = 20
+"""Events from one check of the decision function to the next."""
+_WINDOWS = 10
+"""Windows that the statistics of a check look back, for each of the adaptation's `history`."""
+_HEAD = ("from", "plan", "evaluations", "found", "own", "why")
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A machine with its plan, and the stretch of the stream whose matches are its own.
+
+    Attributes:
+        begin: The first microsecond in which its matches begin; None: as early as may be.
+        end: The first one after it; None: as late as may be.
+        plan: What it follows, as a text.
+        why: Why it took over, in words; "" for the first.
+        trace: What it did, with a step for each event of the stream; nothing is done in those that
+            it was not fed.
+        own: Which of the trace's matches are its own, by number.
+    """
+
+    begin: int | None
+    end: int | None
+    plan: str
+    why: str
+    trace: MechanismTrace
+    own: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AdaptedTrace(Printed):
+    """A run of a mechanism that changed its plan: a generation for each plan.
+
+    Attributes:
+        generations: In the order in which they took over.
+        checks: How often the decision function was asked.
+        fires: How often it wanted the planner asked.
+    """
+
+    generations: tuple[Generation, ...]
+    checks: int
+    fires: int
+
+    @property
+    def traces(self) -> tuple[MechanismTrace, ...]:
+        """The trace of each generation; they have the same events, and can be played together."""
+        return tuple(generation.trace for generation in self.generations)
+
+    @property
+    def matches(self) -> tuple[TracedMatch, ...]:
+        """The matches, each from the generation that owns it, in the order in which they came."""
+        own = [g.trace.matches[number] for g in self.generations for number in g.own]
+        return tuple(sorted(own, key=lambda match: match.step))
+
+    @property
+    def switches(self) -> int:
+        """How often another plan took over."""
+        return len(self.generations) - 1
+
+    @property
+    def evaluations(self) -> int:
+        """How often a take edge or a join was evaluated, by all generations."""
+        return sum(trace.totals.counts.evaluations for trace in self.traces)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row for each generation."""
+        import pandas as pd
+
+        frame = pd.DataFrame(list(self._rows()), columns=_HEAD)
+        for name, values in (
+            ("evaluations", [t.totals.counts.evaluations for t in self.traces]),
+            ("found", [len(t.matches) for t in self.traces]),
+            ("own", [len(g.own) for g in self.generations]),
+        ):
+            frame[name] = values
+        return frame
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        for g in self.generations:
+            begin = "the beginning" if g.begin is None else time_text(g.begin)
+            evaluations = whole(g.trace.totals.counts.evaluations)
+            yield begin, g.plan, evaluations, whole(len(g.trace.matches)), whole(len(g.own)), g.why
+
+    def _title(self) -> str:
+        return (
+            f"{count_text(len(self.matches), 'match', 'matches')},"
+            f" {count_text(self.switches, 'switch', 'switches')};"
+            f" {count_text(self.checks, 'check')}, {count_text(self.fires, 'fire')};"
+            f" {count_text(self.evaluations, 'evaluation')} by all generations"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join((self._title(), text_table(_HEAD, self._rows(), left=len(_HEAD))))
+
+    def _repr_html_(self) -> str:
+        table = html_table(_HEAD, self._rows(), left=len(_HEAD))
+        return html_output(html_lines(self._title()), table)
+
+
+def simulate_adapted(
+    mechanism: Mechanism,
+    columns: EventColumns,
+    query: Query,
+    known: Statistics,
+    adaptation: Adaptation,
+    *,
+    every: int = CHECK_EVENTS,
+) -> AdaptedTrace:
+    """Run a mechanism over a stream, under plans that follow it.
+
+    Args:
+        mechanism: Which; it follows a plan.
+        columns: The stream, with all that the query reads.
+        query: What is looked for.
+        known: The statistics of the whole stream; of these the selectivities are taken.
+        adaptation: When to plan anew, and how.
+        every: Events from one check to the next.
+
+    Raises:
+        PlanError: The mechanism follows no plan, or not one of those that the planner makes.
+        LimitError: The stream has more events, or they cause more, than a trace can hold.
+    """
+    if mechanism.follows == "nothing":
+        raise PlanError(
+            f"'{mechanism.name}' follows no plan that could change",
+            hint="the mechanisms 'chain-nfa' and 'evaluation-tree' follow one",
+        )
+    if len(columns) >= MOST_STEPS:
+        raise LimitError(
+            f"{len(columns):,} events under plans that change",
+            expected=f"fewer than {MOST_STEPS:,}",
+            hint="simulate(..., limit=1000) takes the first thousand; detect follows any stream",
+        )
+    run = _Run(mechanism, columns, query, adaptation)
+    run.begin(known, every)
+    for number, event in enumerate(run.events):
+        # A stretch begins between two different times.
+        if number - run.checked >= every and event.ts > run.events[number - 1].ts:
+            run.check(number)
+        run.feed(number)
+    return run.finish()
+
+
+class _Run:
+    """A run under way.
+
+    Attributes:
+        events: The stream.
+        checked: At which event the decision function was last asked.
+    """
+
+    def __init__(
+        self, mechanism: Mechanism, columns: EventColumns, query: Query, adaptation: Adaptation
+    ) -> None:
+        self._mechanism, self._columns, self._query = mechanism, columns, query
+        self._adaptation = adaptation
+        self._negated = any(branch.negated for branch in normal_form(query))
+        limit = query.window.microseconds if isinstance(query.window, TimeWindow) else None
+        self._window = limit
+        _, self.events = machine_for(mechanism, columns, query, as_plan(None, query))
+        self.checked = 0
+        self._checks = self._fires = 0
+        self._lives: list[_Life] = []
+
+    def begin(self, known: Statistics, every: int) -> None:
+        """Plan the first generation, by the events of the first stretch that statistics see."""
+        times = [event.ts for event in self.events]
+        window = times[-1] - times[0] if self._window is None and times else self._window
+        back = _WINDOWS * self._adaptation.history * max(1, window or 0)
+        self._online = OnlineStatistics(self._query, known, back)
+        early = OnlineStatistics(self._query, known, back)
+        ahead = [e for e in self.events if e.number < every or e.ts <= times[0] + back]
+        for event in ahead:
+            early.add(event.ts, event.type)
+        first = early.now(ahead[-1].ts) if ahead else known
+        self._in_force = self._adaptation.start(self._query, first)
+        self._add(0, "")
+
+    def check(self, number: int) -> None:
+        """Ask the decision function; where another plan is deployed, a generation begins."""
+        self.checked = number
+        self._checks += 1
+        now = self._online.now(self.events[number - 1].ts)
+        self._in_force = self._adaptation.step(self._query, self._in_force, now)
+        self._fires += self._in_force.fired is not None
+        if self._in_force.switched:
+            self._lives[-1].end = self.events[number].ts
+            self._add(number, self._in_force.fired or "")
+
+    def feed(self, number: int) -> None:
+        """Feed an event to all generations that may need it."""
+        event = self.events[number]
+        self._online.add(event.ts, event.type)
+        for life in self._lives:
+            over = life.end is not None and self._window is not None
+            if over and not life.finished and event.ts > (life.end or 0) + (self._window or 0):
+                life.finish()
+            elif life.finished:
+                life.recording.keep(())
+            else:
+                life.recording.keep(life.machine.feed(event))
+            life.check_whole()
+
+    def finish(self) -> AdaptedTrace:
+        """Return what all generations did."""
+        generations = []
+        for life in self._lives:
+            if life.finished:
+                life.recording.keep(())
+            else:
+                life.finish()
+            life.check_whole()
+            generations.append(self._generation(life))
+        return AdaptedTrace(tuple(generations), self._checks, self._fires)
+
+    def _add(self, number: int, why: str) -> None:
+        """Add a generation whose stretch begins at an event."""
+        plan = follow(self._mechanism, self._in_force.plan, self._query)
+        machine = new_machine(self._mechanism, self._columns, self._query, plan)
+        begin = self.events[number].ts if number else None
+        recording = Recording(machine, len(self.events), MOST_STEPS + 1)
+        life = _Life(begin, plan, why, machine, recording)
+        self._lives.append(life)
+        fed_since = number
+        if self._negated and number:
+            # Something may lie before the stretch that breaks its matches.
+            least = None if self._window is None else self.events[number].ts - self._window
+            fed_since = next(i for i, e in enumerate(self.events) if least is None or e.ts >= least)
+        for event in self.events[:number]:
+            life.recording.keep(machine.feed(event) if event.number >= fed_since else ())
+            life.check_whole()
+
+    def _generation(self, life: _Life) -> Generation:
+        own = []
+        for place, match in enumerate(life.recording.matches):
+            first = min(self.events[event].ts for event in match.members)
+            late = life.end is not None and first >= life.end
+            if not late and (life.begin is None or first >= life.begin):
+                own.append(place)
+        text = one_line(life.plan)
+        shown = text
+        if life.begin is not None or life.end is not None:
+            since = "" if life.begin is None else f" from {time_text(life.begin)}"
+            until = "" if life.end is None else f" until {time_text(life.end)}"
+            shown = f"{text}, owns what begins{since}{until}"
+        trace = life.recording.trace(self._mechanism, self._columns, self._query, shown)
+        return Generation(life.begin, life.end, text, life.why, trace, tuple(own))
+
+
+@dataclass(slots=True)
+class _Life:
+    """A generation under way."""
+
+    begin: int | None
+    plan: Plan
+    why: str
+    machine: Machine
+    recording: Recording
+    end: int | None = None
+    finished: bool = False
+
+    def finish(self) -> None:
+        """Feed no more: what is certain now is found, the rest is dropped."""
+        self.recording.keep(self.machine.finish())
+        self.finished = True
+
+    def check_whole(self) -> None:
+        """Refuse to go on where not all is written down.
+
+        Raises:
+            LimitError: It is not.
+        """
+        if not self.recording.whole:
+            raise LimitError(
+                "more happens than a trace can hold",
+                hint="simulate(..., limit=1000) takes the first thousand events",
+            )

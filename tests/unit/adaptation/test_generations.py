@@ -1,0 +1,153 @@
+"""Mechanisms that change their plan: who owns which match, and what it costs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cepkit as ck
+from cepkit.adaptation import Adaptation
+from cepkit.adaptation.generations import simulate_adapted
+from cepkit.automata.mechanisms import MECHANISMS
+from cepkit.automata.simulation import attributes_read
+from cepkit.errors import LimitError, PlanError, UnsupportedError
+from cepkit.figures import Player
+from cepkit.plan.nodes import OrderPlan
+
+
+class Always:
+    """A planner that goes round some orders, each of which is deployed."""
+
+    name = "always"
+
+    def __init__(self, *orders):
+        self._orders = [OrderPlan(tuple(order)) for order in orders]
+
+    def plan(self, *_):
+        self._orders.append(self._orders.pop(0))
+        return self._orders[-1]
+
+
+@pytest.fixture
+def _deployed(monkeypatch):
+    monkeypatch.setattr("cepkit.adaptation.loop.cheaper", lambda *_: True)
+
+
+def adapted(kinds, text, *orders, every=1):
+    """Run a chain that takes the next order at each check; one event a second."""
+    frame = pd.DataFrame({"ts": range(len(kinds)), "kind": list(kinds)})
+    stream = ck.events(frame, time="ts", type="kind", unit="s")
+    query = ck.parse(f"PATTERN {text}")
+    known = ck.profile(stream, query)
+    return simulate_adapted(
+        MECHANISMS["chain-nfa"],
+        stream.columns(attributes_read(query)),
+        query,
+        known,
+        Adaptation("unconditional", Always(*orders)),
+        every=every,
+    )
+
+
+def bound(trace):
+    return sorted(tuple(match.events.values()) for match in trace.matches)
+
+
+@pytest.mark.usefixtures("_deployed")
+def test_a_generation_owns_what_begins_in_its_stretch():
+    trace = adapted("AABB", "SEQ(A a, B b) WITHIN 10 s", "ab", "ba", every=2)
+    assert trace.switches == 1
+    assert [g.begin for g in trace.generations] == [None, 2_000_000]
+    assert [g.end for g in trace.generations] == [2_000_000, None]
+    assert bound(trace) == [(0, 2), (0, 3), (1, 2), (1, 3)]
+    assert [len(g.own) for g in trace.generations] == [4, 0]
+
+
+@pytest.mark.usefixtures("_deployed")
+def test_several_switches_within_a_window():
+    trace = adapted("ABABABAB", "SEQ(A a, B b) WITHIN 10 s", "ab", "ba")
+    assert trace.switches == 7
+    assert len(bound(trace)) == len(set(bound(trace))) == 4 + 3 + 2 + 1
+    once = adapted("ABABABAB", "SEQ(A a, B b) WITHIN 10 s", "ab", "ba", every=100)
+    assert bound(trace) == bound(once)
+    assert trace.evaluations > once.evaluations
+
+
+@pytest.mark.usefixtures("_deployed")
+def test_what_must_not_come_before_a_match_may_lie_before_the_stretch():
+    text = "SEQ(NOT(N n), A a, B b) WITHIN 5 s"
+    assert bound(adapted("NAB", text, "ab", "ba")) == []
+    assert bound(adapted("NXXXXXAB", text, "ab", "ba")) == [(6, 7)]
+
+
+@pytest.mark.usefixtures("_deployed")
+def test_a_generation_waits_for_what_may_still_break_its_matches():
+    text = "SEQ(A a, B b, NOT(N n)) WITHIN 5 s"
+    assert bound(adapted("ABXXXN", text, "ab", "ba")) == []
+    assert bound(adapted("ABXXXXN", text, "ab", "ba")) == [(0, 1)]
+
+
+@pytest.mark.usefixtures("_deployed")
+def test_a_generation_is_finished_a_window_after_its_stretch():
+    trace = adapted("AB" + "X" * 20, "SEQ(A a, B b) WITHIN 3 s", "ab", "ba", every=2)
+    first = trace.generations[0].trace
+    assert [step.operations != () for step in first.steps][8:] == [False] * 15
+
+
+@pytest.mark.usefixtures("_deployed")
+def test_events_of_one_time_are_not_parted():
+    frame = pd.DataFrame({"ts": [0, 1, 1, 1, 2], "kind": list("AABBB")})
+    stream = ck.events(frame, time="ts", type="kind", unit="s")
+    query = ck.parse("PATTERN SEQ(A a, B b) WITHIN 5 s")
+    trace = simulate_adapted(
+        MECHANISMS["chain-nfa"],
+        stream.columns([]),
+        query,
+        ck.profile(stream, query),
+        Adaptation("unconditional", Always("ab", "ba")),
+        every=1,
+    )
+    assert [g.begin for g in trace.generations] == [None, 1_000_000, 2_000_000]
+
+
+def day(n=400):
+    rng = np.random.default_rng(0)
+    early = rng.choice(list("ABC"), n // 2, p=[0.02, 0.49, 0.49])
+    late = rng.choice(list("ABC"), n // 2, p=[0.49, 0.49, 0.02])
+    frame = pd.DataFrame({"ts": np.arange(n), "kind": np.concatenate((early, late))})
+    return ck.events(frame.assign(x=rng.random(n)), time="ts", type="kind", unit="s")
+
+
+TEXT = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 15 s"
+
+
+@pytest.mark.parametrize("mechanism", ["chain-nfa", "evaluation-tree"])
+@pytest.mark.parametrize("decision", ["static", "unconditional", "threshold", "invariants"])
+def test_the_verb_finds_what_one_plan_finds(mechanism, decision):
+    stream = day()
+    plain = ck.simulate(stream, TEXT, mechanism)
+    trace = ck.simulate(stream, TEXT, mechanism, adapt=decision)
+    assert sorted(m.members for m in trace.matches) == sorted(m.members for m in plain.matches)
+    assert (trace.switches > 0) == (decision != "static")
+    assert isinstance(ck.draw(trace), Player)
+    assert len(trace.to_pandas()) == len(trace.generations)
+    assert trace._repr_html_().count("<tr>") == len(trace.generations) + 1
+
+
+def test_a_switch_says_why():
+    trace = ck.simulate(day(), TEXT, adapt="invariants")
+    assert all("no longer holds: " in g.why for g in trace.generations[1:])
+    assert trace.fires >= trace.switches
+    assert trace.checks >= trace.fires
+
+
+def test_what_cannot_be_adapted_is_refused():
+    with pytest.raises(PlanError, match="follows no plan"):
+        ck.simulate(day(), TEXT, "eager-nfa", adapt="invariants")
+    with pytest.raises(PlanError, match="a plan, and adapt="):
+        ck.simulate(day(), TEXT, "chain-nfa", ["a", "b", "c"], adapt="invariants")
+    with pytest.raises(PlanError, match="there is no decision function"):
+        ck.simulate(day(), TEXT, adapt="invariant")
+    with pytest.raises(UnsupportedError):
+        ck.simulate(day(), f"{TEXT} STRATEGY skip-till-next-match", adapt="invariants")
+    with pytest.raises(LimitError, match="20,000"):
+        ck.simulate(day(20_000), TEXT, adapt="invariants")
