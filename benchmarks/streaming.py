@@ -83,6 +83,8 @@ def joins(frame: DataFrame) -> DataFrame:
         " AND c_ts <= a_ts + INTERVAL 2 SECONDS AND b_price < c_price"
     )
     pairs = a.join(b, (F.col("a_key") == F.col("b_key")) & after)
+    # Spark wants one event time of each side.
+    pairs = pairs.withColumn("b_ts", F.expr("b_ts + INTERVAL 0 SECONDS"))
     return pairs.join(c, (F.col("b_key") == F.col("c_key")) & last)
 
 

@@ -43,7 +43,8 @@ def grouped(
     Args:
         queries: The queries, all with the same choice of sets.
         share: Whether they share what they begin with; what they look up they do in any case.
-        pools: For each query and branch with which others it may share, as a shared plan says.
+        pools: For each query and branch with which others it may share, as a shared plan says;
+            below 0: with none.
     """
     alike: dict[Hashable, list[int]] = {}
     for number, query in enumerate(queries):
@@ -56,7 +57,15 @@ def grouped(
         if len(members) == 1:
             groups.append(Group(queries[members[0]], of))
             continue
-        own = None if pools is None else [pool for q in members for pool in pools[q]]
+        own = (
+            None
+            if pools is None
+            else [
+                pool if pool >= 0 else (q, branch)
+                for q in members
+                for branch, pool in enumerate(pools[q])
+            ]
+        )
         leaves = tuple(map(Leaf, range(len(programs))))
         forest = forest_of(programs, own, whole=True) if share else leaves
         trees = trees_of(programs, own) if share else ()

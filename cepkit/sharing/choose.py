@@ -91,9 +91,9 @@ def _parts(
         if (numbers := [i for i, pay in enumerate(pays) if pay is wanted])
     ]
     total = sum(PlanGraph(part.prepared, part.choices).cost for part in parts)
-    # Sharing takes some tenths off: what is dearer before is not searched.
+    # A search takes some tenths off equal nodes once: what is too dear before is not searched.
     begun = PlanGraph(trees.prepared, own_plans(trees.prepared)).cost
-    if all(pays) or begun >= total:
+    if all(pays) or 3 * begun >= 2 * total:
         return parts
     searched(trees)
     pay = PlanGraph(trees.prepared, trees.choices).cost * WORTH < total

@@ -59,6 +59,13 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
             "rates": [1.0, 2.0], "cost": "work"}),
         "detect": (ck.detect, (stream, _PATTERN, ["a", "b", "c"]), {
             "limit": 3, "sets": "every", "slice_seconds": 1.0, "slice_events": 10}),
+        "detect several": (ck.detect, (stream, {"p": _PATTERN, "q": _PATTERN}), {
+            "share": "auto", "limit": 3, "sets": "every"}),
+        "share_plans": (ck.share_plans, ([_PATTERN, _PATTERN], statistics, "auto"), {
+            "search": "greedy-merge", "cost": "work", "observe": None}),
+        "compare_shared_plans": (ck.compare_shared_plans, ([_PATTERN], statistics, ["own-plans"]), {
+            "share": "auto", "cost": "work", "progress": False}),
+        "pattern_graph": (ck.pattern_graph, ([_PATTERN, _PATTERN],), {}),
         "check_detectable": (ck.check_detectable, (stream, _PATTERN), {}),
         "aggregate": (ck.aggregate, (stream, _COUNTED), {
             "method": "auto", "emit": "trigger", "functions": None, "sharing": "auto",

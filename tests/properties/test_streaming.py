@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from cepkit.errors import UnsupportedError
+from cepkit.errors import LimitError, UnsupportedError
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes
 from cepkit.pattern.nodes import events_of
+from cepkit.pattern.parser import parse
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
@@ -32,7 +34,7 @@ from cepkit.spark.streaming.state import from_bytes, to_bytes
 from cepkit.stream.schema import Schema
 from tests.aggregates import rows_in
 from tests.cells import stream_of
-from tests.judge import judge
+from tests.judge import Event, judge
 from tests.properties.test_aggregation import ANYTHING, SEQUENCES, expected
 from tests.properties.test_engine import plans
 from tests.strategies import UNIT, Case, as_table, cases, result_of
@@ -229,3 +231,14 @@ def check_aggregates(case: Case, data: st.DataObject, method: str) -> None:
         for _, part in sink.aggregation.rows.parted(batch):
             found += rows_in(pa.Table.from_batches([part]), query)
     assert found == expected(case, emit)
+
+
+def test_a_bucket_that_would_hold_too_much_is_refused() -> None:
+    query = parse("PATTERN SEQ(A a, B b) WITHIN 5 s")
+    table = as_table([Event(0, "A", {}, number) for number in range(100)])
+    (bucket,) = [prepare(stream_of(table, SCHEMA), query, as_plan(None, query)).bucket]
+    run = Run([bucket])
+    held = run.step(table, 0)
+    with pytest.raises(LimitError, match="a bucket would hold 100 events"):
+        to_bytes(held, most=1_000)
+    assert len(to_bytes(held)) < 100 * 100

@@ -85,6 +85,9 @@ def test_duplicates_are_dropped_before_by_spark(live):
     frame = live.events(lateness="1 second").source
     once = frame.withWatermark("ts", "1 second").dropDuplicatesWithinWatermark(["id"])
     stream = ck.events(once, time="ts", type="type", lateness="1 second")
+    other = ck.events(once, time="ts", type="type", lateness="2 seconds")
+    with pytest.raises(StreamError, match="has a watermark of 1,000 ms"):
+        ck.detect(other, PATTERNS["SEQ"])
     live.run(ck.detect(stream, PATTERNS["SEQ"]))
     table = make_events(2_000, disorder=1)
     found = identities(live.result())
@@ -187,6 +190,10 @@ def test_what_needs_all_events_is_refused_of_a_streaming_frame(live):
         lambda: ck.detect(stream, PATTERNS["SEQ"], limit=3),
         lambda: ck.detect(stream, PATTERNS["SEQ"], slice_seconds=3),
         lambda: ck.detect(stream, PATTERNS["SEQ without a key"], buckets=2),
+        lambda: ck.detect(stream, "PATTERN SEQ(A a, B Kind) WITHIN 1 s", late="collect"),
+        lambda: ck.detect(stream, [PATTERNS["SEQ"], PATTERNS["AND"]]),
+        lambda: ck.aggregate(stream, f"{PATTERNS['SEQ']} AGG COUNT", emit="total"),
+        lambda: ck.detect(stream, PATTERNS["OR"], timeouts=True),
     ):
         with pytest.raises(UnsupportedError):
             ask()
@@ -207,7 +214,9 @@ def test_lateness_and_a_timestamp_are_asked_for(live, spark):
 def test_a_match_says_when_it_will_be_told(live):
     live.put(_events((0, "A")))
     stream = live.events(lateness="1 second")
-    assert "told 1 second after" in repr(ck.detect(stream, PATTERNS["SEQ"]))
+    matches = ck.detect(stream, PATTERNS["SEQ"])
+    assert "told 1 second after" in repr(matches)
+    assert matches.usual_trigger == "5 seconds"
     assert "1 second and 2 seconds after" in repr(ck.detect(stream, PATTERNS["NOT at the end"]))
 
 

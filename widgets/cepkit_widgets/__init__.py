@@ -1,10 +1,11 @@
 """Notebook apps over cepkit: the package with buttons.
 
-Each app is a pair of modules: ``state`` (pure: what the app knows and how an event changes it) and
-``view`` (what shows the state).
+An app that has much to know is a pair of modules: ``state`` (pure: what the app knows and how an
+event changes it) and ``view`` (what shows the state).
 """
 
 from cepkit_widgets.player.state import PlayerState
 from cepkit_widgets.player.view import PlayerWidget
+from cepkit_widgets.watching import WatchWidget
 
-__all__ = ["PlayerState", "PlayerWidget"]
+__all__ = ["PlayerState", "PlayerWidget", "WatchWidget"]

@@ -68,6 +68,7 @@ def detect(
         late == "collect",
         timeouts,
     )
+    output.check_names()
     spark_columns = output.columns(columns)
 
     def rows(found: DataFrame) -> DataFrame:

@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
+from cepkit.errors import StreamError
 from cepkit.spark.cells.keys import Key
 from cepkit.spark.passes.rows import StreamRows
 from cepkit.spark.streaming.bucket import Bucket, Found, Held
@@ -161,6 +162,25 @@ def run_buckets(stream: Stream, live: Live) -> DataFrame:
     return live.rows(found.observe(OBSERVED, *counts, F.collect_set(plan).alias("plans")))
 
 
+def _has_watermark(stream: Stream, delay: int) -> bool:
+    """Return whether a streaming DataFrame has a watermark already, as one without duplicates has.
+
+    Raises:
+        StreamError: It is not the one that is asked for; Spark allows one alone.
+    """
+    frame: DataFrame = stream.source
+    known = frame.schema[stream.column_names.index(stream.schema.time)].metadata.get(_DELAY)
+    if known is None:
+        return False
+    if known != delay or _is_marked(stream):
+        raise StreamError(
+            f"a streaming DataFrame that has a watermark of {known:,} ms, and {stream.lateness}",
+            expected="the same lateness in both, and no max_ahead: Spark allows one watermark",
+            hint="leave out withWatermark; where duplicates are dropped, give it this lateness",
+        )
+    return True
+
+
 def _is_marked(stream: Stream) -> bool:
     return stream.lateness is not None and stream.lateness.ahead is not None
 
@@ -175,12 +195,17 @@ def _clocked(stream: Stream, packing: Packing) -> DataFrame:
     if stream.lateness.ahead is not None:
         most = F.make_dt_interval(secs=F.lit(stream.lateness.ahead / 1e6))
         ahead = F.coalesce(time > F.current_timestamp() + most, F.lit(False))
-    clock = F.when(time.isNull() | ahead, earliest).otherwise(time)
     delay = -(-stream.lateness.late // 1_000)
-    clocked = rows.rows.withColumn("clock", clock).withWatermark("clock", f"{delay} milliseconds")
+    clocked, clock = rows.rows, time
+    if not _has_watermark(stream, delay):
+        clocked = clocked.withColumn(
+            "clock", F.when(time.isNull() | ahead, earliest).otherwise(time)
+        )
+        clocked = clocked.withWatermark("clock", f"{delay} milliseconds")
+        clock = F.col("clock")
     # Spark moves a filter that does not read the clock below it, which would then stand still
     # while none of the types come. What lies in the year 5 is no event: that is told of too.
-    wanted = rows.may_have(sending.types) | rows.no_type | (F.col("clock") <= earliest)
+    wanted = rows.may_have(sending.types) | rows.no_type | time.isNull() | (clock <= earliest)
     columns = [rows.column(name) for name in sending.columns.names]
     if packing.marked:
         columns.append(ahead.alias("ahead"))

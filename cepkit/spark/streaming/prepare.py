@@ -25,6 +25,7 @@ from cepkit.spark.streaming.bucket import Bucket
 from cepkit.spark.streaming.identity import Identity
 from cepkit.spark.streaming.searches import MatchSearch
 from cepkit.spark.streaming.timeouts import timeout_queries
+from cepkit.stream.durations import duration_text
 from cepkit.stream.sessions import check_session
 from cepkit.stream.stream import Stream
 
@@ -95,7 +96,7 @@ def identity_of(
             "pattern": str(query),
             **more,
             "columns": ", ".join(f"{f.name} {f.type}" for f in sending.fields),
-            "lateness": str(stream.lateness),
+            "lateness": duration_text(0 if stream.lateness is None else stream.lateness.late),
             "buckets": str(buckets),
         }
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import cast
 
 from pyspark.sql.classic.dataframe import DataFrame
@@ -43,6 +44,14 @@ class StreamFrame(DataFrame):
         self.kept = max(each.window + each.ahead for each in live.bucket.searches)
         self._late = stream.lateness.late
 
+    @property
+    def usual_trigger(self) -> str:
+        """A trigger that looks at each event about twice: the window, 5 seconds at least.
+
+        As in `.trigger(processingTime=rows.usual_trigger)`.
+        """
+        return f"{max(5, math.ceil(self.kept / 1e6))} seconds"
+
     def __repr__(self) -> str:
         ahead = self.delay - self._late
         after = duration_text(self._late)
@@ -55,7 +64,7 @@ class StreamFrame(DataFrame):
   told {after} after their last event{reason}, and up to a trigger later
   kept: the events of {kept}, in {buckets}
   looked at, each: once and, with a trigger of L, another {kept} / L times
-  .writeStream starts it"""
+  .writeStream starts it; .trigger(processingTime="{self.usual_trigger}") is usual"""
 
     def _described(self) -> str:
         return f"{self.title} of a streaming DataFrame"

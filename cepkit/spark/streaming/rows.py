@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import types as t
 
 from cepkit.columnar.results.output import START
+from cepkit.errors import UnsupportedError
 
 KIND, EVENT, AWAITED, WINDOW_END = "kind", "event", "awaited", "window_end"
 """What a row is; of a late event the event; of a partial match that timed out the variable that did
@@ -37,6 +38,20 @@ class MatchRows:
     window: int
     late: bool
     timeouts: bool
+
+    def check_names(self) -> None:
+        """Refuse variables that are called as a column beside the matches.
+
+        Raises:
+            UnsupportedError: There is one.
+        """
+        known = [name.casefold() for name in self.schema.names]
+        for name in (KIND, EVENT, AWAITED, WINDOW_END):
+            if known.count(name) > 1:
+                raise UnsupportedError(
+                    f"a variable '{name}' beside the column '{name}' of late events or timeouts",
+                    hint="rename the variable",
+                )
 
     @property
     def schema(self) -> pa.Schema:

@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from cepkit.errors import LimitError
 from cepkit.spark.streaming.bucket import Bucket, Held, batch_of
 
+MOST_BYTES = 2**30
+"""Of the events of a bucket: Spark keeps no value of more than twice as much."""
 
-def to_bytes(held: Held) -> bytes:
-    """Return the events that a bucket holds; nothing where it holds none."""
+
+def to_bytes(held: Held, most: int = MOST_BYTES) -> bytes:
+    """Return the events that a bucket holds; nothing where it holds none.
+
+    Raises:
+        LimitError: They are too many.
+    """
     if not len(held.events):
         return b""
+    if held.events.nbytes > most:
+        raise LimitError(
+            f"a bucket would hold {len(held.events):,} events of the last window,"
+            f" {held.events.nbytes:,} bytes",
+            expected=f"at most {most:,} bytes",
+            hint="buckets=, a shorter window, or fewer columns (events(..., columns=[...])); with a"
+            " new checkpoint",
+        )
     message: bytes = batch_of(held.events).serialize().to_pybytes()
     return message
 

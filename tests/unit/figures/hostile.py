@@ -26,6 +26,7 @@ from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce
+from cepkit.columnar.results.several import SeveralMatches, SharedExplanation
 from cepkit.columnar.slices.plans import SlicePlan
 from cepkit.costs import PARTIAL_MATCHES
 from cepkit.diagnosis.result import Funnel, NearMisses, Requirements, WhyNot
@@ -41,6 +42,10 @@ from cepkit.planners.compare import PlanComparison
 from cepkit.planners.tradeoff import Tradeoff
 from cepkit.planners.what_if import WhatIf
 from cepkit.routes.several import SeveralAggregates, SharingPlan
+from cepkit.sharing.compare import SharingComparison
+from cepkit.sharing.graph import PatternGraph
+from cepkit.sharing.searches.baselines import OWN_PLANS
+from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
 from cepkit.tracing import CounterTrace, MechanismTrace
@@ -154,6 +159,11 @@ def matches() -> Matches:
 
 
 @cache
+@cache
+def detected_together() -> SeveralMatches:
+    return ck.detect(stream(), {EVIL: QUERY, f"{EVIL}2": QUERY})
+
+
 def tradeoff() -> Tradeoff:
     return ck.weigh_plans(QUERY, statistics(), ["greedy", "dp-tree", Evil()])
 
@@ -368,6 +378,13 @@ SHOWN: dict[type, Callable[[], Any]] = {
     PlansInForce: lambda: adapted().plans,
     AdaptedExplanation: lambda: adapted().explain(),
     Matches: matches,
+    SeveralMatches: detected_together,
+    SharedExplanation: lambda: detected_together().explain(),
+    SharedPlan: lambda: detected_together().plan,
+    SharingComparison: lambda: ck.compare_shared_plans(
+        {EVIL: QUERY}, statistics(), [replace(OWN_PLANS, name=EVIL)]
+    ),
+    PatternGraph: lambda: ck.pattern_graph({EVIL: QUERY, f"{EVIL}2": QUERY}),
     Aggregates: aggregates,
     WhyNot: lambda: why(True),
     Requirements: lambda: why(True).requirements,

@@ -1,0 +1,47 @@
+"""Lateness is said as a duration, of streaming DataFrames alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pyarrow as pa
+import pytest
+
+from cepkit.errors import StreamError
+from cepkit.stream.lateness import Lateness, check_event_time, check_lateness
+
+
+@pytest.mark.parametrize(
+    ("written", "microseconds"),
+    [
+        ("10 seconds", 10_000_000),
+        ("0 s", 0),
+        ("1.5 hours", 5_400_000_000),
+        ("250ms", 250_000),
+        ("1 us", 1_000),  # Spark counts whole milliseconds
+        (timedelta(minutes=2), 120_000_000),
+    ],
+)
+def test_durations_are_read_in_whole_milliseconds(written, microseconds):
+    assert check_lateness(True, written, None) == Lateness(microseconds)
+
+
+@pytest.mark.parametrize("written", ["soon", "10", "-1 s", "1 month", "5000 days", "1e3 s"])
+def test_what_is_no_duration_is_refused(written):
+    with pytest.raises(StreamError, match="lateness="):
+        check_lateness(True, written, None)
+
+
+def test_both_are_for_streaming_frames():
+    assert check_lateness(True, "1 s", "1 day") == Lateness(1_000_000, 86_400_000_000)
+    assert check_lateness(False, None, None) is None
+    for lateness, ahead in (("1 s", None), (None, "1 s")):
+        with pytest.raises(StreamError, match="events that are all there"):
+            check_lateness(False, lateness, ahead)
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.timestamp("us"), pa.date32()])
+def test_only_timestamps_with_a_zone_make_a_watermark(kind):
+    with pytest.raises(StreamError, match="the time column 'ts'"):
+        check_event_time(kind, "ts")
+    check_event_time(pa.timestamp("us", "UTC"), "ts")

@@ -1,0 +1,65 @@
+"""A query is followed live until it ends; in a saved notebook its table is left."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from cepkit.spark.streaming.watching import watch
+from cepkit_widgets import WatchWidget
+
+
+class Query:
+    """Stands for Spark's."""
+
+    def __init__(self):
+        self.isActive, self.name, self.recentProgress = True, "<b>views</b>", []
+
+    def stop(self):
+        self.isActive = False
+
+    def exception(self):
+        return None
+
+    def ran(self, batch, **counts):
+        observed = SimpleNamespace(asDict=lambda: {"plans": [], **counts})
+        self.recentProgress.append(
+            SimpleNamespace(
+                batchId=batch,
+                numInputRows=10,
+                eventTime={"watermark": "2024-01-01"},
+                durationMs={"triggerExecution": 1500},
+                stateOperators=[],
+                observedMetrics={"cepkit": observed},
+            )
+        )
+
+
+def test_batches_are_told_once_and_added_up():
+    query = Query()
+    watched = watch(query)
+    query.ran(0, match=2)
+    assert watched.totals()["match"] == 2
+    query.ran(1, match=3, late=1)
+    # Spark keeps the last hundred only.
+    del query.recentProgress[0]
+    assert watched.totals()["match"] == 5
+    assert list(watched.table().index) == [0, 1]
+    assert watched.table()["seconds"].tolist() == [1.5, 1.5]
+    assert "late 1" in repr(watched)
+    assert "ahead" not in repr(watched)
+    assert "<b>views" not in watched._repr_html_()
+
+
+def test_the_widget_follows_and_stops():
+    query = Query()
+    widget = WatchWidget(query, seconds=0.01)
+    query.ran(0, match=7)
+    widget.refresh()
+    table, button = widget.children
+    assert "match 7" in table.value
+    button.click()
+    assert not query.isActive
+    assert button.disabled
+    widget._thread.join(5)
+    assert not widget._thread.is_alive()
+    assert "match 7" in widget._repr_mimebundle_()["text/html"]

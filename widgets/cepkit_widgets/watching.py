@@ -1,0 +1,64 @@
+"""A running query in a notebook: a table that follows it, and a button that stops it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import ipywidgets
+
+from cepkit.spark.streaming.watching import Watched, watch
+
+
+class WatchWidget(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """What the micro-batches of a query do, live, with a button that stops it.
+
+    Without a kernel, as in a saved notebook, it is the table as it was when it was shown.
+
+    Args:
+        query: What `.writeStream.start()` returns.
+        seconds: How often it looks.
+
+    Attributes:
+        watched: The query and what it did.
+    """
+
+    def __init__(self, query: Any, *, seconds: float = 1.0) -> None:
+        self.watched: Watched = watch(query)
+        self._table = ipywidgets.HTML()
+        self._stop = ipywidgets.Button(description="Stop the query", icon="stop")
+        self._stop.on_click(self._stopped)
+        self._seconds = seconds
+        self._ended = threading.Event()
+        super().__init__([self._table, self._stop])
+        self.refresh()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread.start()
+
+    def refresh(self) -> None:
+        """Show what is known now."""
+        active = bool(self.watched.query.isActive)
+        self._table.value = self.watched._repr_html_()
+        self._stop.disabled = not active
+        if not active:
+            self._ended.set()
+
+    def close(self) -> None:
+        """Look no more; the query goes on."""
+        self._ended.set()
+        super().close()
+
+    def _follow(self) -> None:
+        while not self._ended.wait(self._seconds):
+            self.refresh()
+
+    def _stopped(self, _: Any) -> None:
+        self._stop.disabled = True
+        self.watched.stop()
+        self.refresh()
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**options)
+        if isinstance(bundle, dict):
+            bundle["text/html"] = self.watched._repr_html_()
+        return bundle
