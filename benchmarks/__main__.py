@@ -22,6 +22,7 @@ NAMES = (
     "aggregation",
     "aseq_study",
     "adaptation",
+    "adapt_study",
     "several",
 )
 
