@@ -23,6 +23,7 @@ NAMES = (
     "aseq_study",
     "adaptation",
     "adapt_study",
+    "several",
 )
 
 
