@@ -235,11 +235,13 @@ def on_spark(n: int) -> list[Row]:
             ways = {"one by one": separately, "together": together}
             detect(stream, queries[0]).count()  # starts the workers
             times: dict[str, tuple[float, float | None]] = {}
+            numbers = []
             for name, way in ways.items():
                 before, began = processor_seconds(), time.perf_counter()
-                way(stream, queries)
+                numbers.append(way(stream, queries))
                 seconds = time.perf_counter() - began
                 times[name] = seconds, spent(before, processor_seconds())
+            assert numbers[0] == numbers[1], numbers
             rows += [
                 {
                     "route": route,

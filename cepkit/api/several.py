@@ -105,14 +105,14 @@ def _plans(
     return plans
 
 
-_SEARCH_NS = 40_000.0
-"""What a search for shared plans takes, at least, for each pattern times their number."""
+_SEARCH_NS = 2_000_000.0
+"""What a search for shared plans takes, at least, for each pattern."""
 
 
 def _planned(queries: Mapping[str, Query], known: Statistics, share: Share) -> SharedPlan:
     """Return a shared plan; it is not searched for where that takes longer than all the work."""
     if share == "auto":
         own = shared(queries, known, "prefix", "own-plans")
-        if own.alone * known.span_seconds < _SEARCH_NS * len(queries) ** 2:
+        if own.alone * known.span_seconds < _SEARCH_NS * len(queries):
             return replace(own, share=share)
     return shared(queries, known, share)
