@@ -137,12 +137,12 @@ class RatedCosts:
         return greatest + math.log(float(np.exp(costs - greatest).sum()))
 
     def weight(self, plan: BranchPlan) -> float:
-        """Return what a plan costs, comparable between orders and trees.
+        """Return what a plan costs when slices choose; a tree counts double, with its leaves.
 
-        An order is costed as a tree. A tree counts double: its joins look at more than is expected.
+        Its joins look at more than is expected.
         """
         doubled = WORTH_A_TREE if isinstance(plan, TreePlan) else 0.0
-        return self.of(as_tree(plan)) + doubled
+        return self.of(plan) + doubled
 
     def best(self, known: BranchPlan) -> BranchPlan:
         """Return the plan of least work; a tree only where it promises to halve that.
