@@ -28,6 +28,7 @@ from cepkit.memory import Expected, Room
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.checks import check_asks_for_matches, check_attributes
 from cepkit.pattern.names import name_text
+from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
@@ -228,7 +229,8 @@ class SeveralResults(Sequence[Result]):
             (
                 name,
                 "; ".join(map(str, plan.branches)),
-                ", ".join(self.names[q] for q in sorted(shared[number])) or "-",
+                _some([self.names[q] for q in sorted(shared[number])])
+                or _SCAN_ALONE.get(self.queries[number].strategy, "-"),
                 "-" if self._counted is None else whole(self._counted[0][number]),
             )
             for number, (name, plan) in enumerate(zip(self.names, self.plans, strict=True))
@@ -236,6 +238,12 @@ class SeveralResults(Sequence[Result]):
 
 
 _HEAD = ("query", "plan", "shares steps with", "matches")
+_SCAN_ALONE = {
+    strategy: f"the scan alone: {strategy}"
+    for strategy in Strategy
+    if strategy is not Strategy.SKIP_TILL_ANY_MATCH
+}
+"""Strategies under which what an event may be depends on the whole pattern."""
 
 
 def _shared_with(groups: Sequence[Group]) -> dict[int, set[int]]:
