@@ -15,6 +15,7 @@ SEED ?=
 SEEDS ?= 1
 FUZZ_SECONDS ?= 600
 KILLS ?= 20
+KINDS ?=
 WORKERS ?= auto
 DEMO_ARGS ?=
 BENCH_ARGS ?=
@@ -80,7 +81,7 @@ test-all: test test-rest test-browser ## Run all tests
 
 .PHONY: test-kills
 test-kills: $(READY) ## Kill streaming queries at random moments (KILLS=20)
-	$(BIN)/python -m tests.spark.kills --kills $(KILLS)
+	$(BIN)/python -m tests.spark.kills --kills $(KILLS) $(KINDS)
 
 .PHONY: test-long
 test-long: $(READY) ## Run the property tests with many more examples

@@ -22,6 +22,8 @@ NAMES = (
     "aggregation",
     "aseq_study",
     "adaptation",
+    "adapt_study",
+    "several",
 )
 
 

@@ -174,7 +174,7 @@ class BranchPlanner:
         if self._planner is None:
             return -math.inf, -math.inf
         costs = self._planner.under(rates)
-        return costs.of(self.known[0]), costs.of(costs.best(self._order))
+        return costs.weight(self.known[0]), costs.weight(costs.best(self._order))
 
     def plan(self, rates: Rates) -> BranchPlan:
         """Return the plan of a slice: a known one if that is nearly as good as the best."""
@@ -182,8 +182,8 @@ class BranchPlanner:
             return self.known[0]
         costs = self._planner.under(rates)
         best = costs.best(self._order)
-        cheapest = min(self.known, key=costs.of)
-        if costs.of(cheapest) <= costs.of(best) + self._worth:
+        cheapest = min(self.known, key=costs.weight)
+        if costs.weight(cheapest) <= costs.weight(best) + self._worth:
             return cheapest
         self.known.append(best)
         return best

@@ -51,7 +51,7 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     slice_seconds: float | None = None,
     slice_events: int | None = None,
-    adapt: str | Decision | Adaptation | None = None,
+    adapt: str | Decision | Adaptation = "static",
     buckets: int | None = None,
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
@@ -69,7 +69,7 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     slice_seconds: float | None = None,
     slice_events: int | None = None,
-    adapt: str | Decision | Adaptation | None = None,
+    adapt: str | Decision | Adaptation = "static",
     buckets: int | None = None,
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
@@ -100,10 +100,9 @@ def detect(
         adapt: How the plan follows the stream: "static" not at all; "slices": each slice has the
             plan that is best for it; "auto": so only where it promises much less work; a
             decision function by name or with settings (`cepkit.adaptation`), or an
-            `Adaptation`: each slice has a plan by those before it, as micro-batches would. None
-            is "auto", and "static" where a plan is given, or of a streaming DataFrame. The matches
-            are the same. `.plans` says which plan was in force when, and why; of a streaming
-            DataFrame the progress of each micro-batch.
+            `Adaptation`: each slice has a plan by those before it, as micro-batches would. The
+            matches are the same. `.plans` says which plan was in force when, and why; the progress
+            of each micro-batch says so of a streaming DataFrame.
         buckets: Of a streaming DataFrame, into how many buckets the keys of the pattern are hashed,
             each of which one task evaluates; None: 16. A checkpoint keeps to the number.
         late: Of a streaming DataFrame, whether events that come too late, or lie too far ahead, are
@@ -149,7 +148,7 @@ def detect(
             )
         from cepkit.api.several import detect_several
 
-        if adapt not in (None, "static"):
+        if adapt != "static":
             raise UnsupportedError(
                 "plans that follow the stream, of several patterns",
                 hint="detect them one by one, or leave `adapt` out",
@@ -186,8 +185,6 @@ def detect(
                 expected="a streaming DataFrame (spark.readStream)",
                 hint="NOT at the end of a pattern finds what times out" if timeouts else None,
             )
-    if adapt is None:
-        adapt = "auto" if plan is None else "static"
     if plan is None and order_matters(query):
         plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
     else:
@@ -216,7 +213,7 @@ def detect(
 
 
 def _live_plans(
-    adapt: str | Decision | Adaptation | None,
+    adapt: str | Decision | Adaptation,
     query: Query,
     plan: Plan,
     sets: Literal["every", "maximal"],
@@ -227,7 +224,7 @@ def _live_plans(
         StatisticsError: The plan says nothing of what it was made of.
         UnsupportedError: What needs an order of slices, where there is none.
     """
-    if adapt in (None, "static"):
+    if adapt == "static":
         return None
     from cepkit.adaptation.choice import slice_plans
 
@@ -238,7 +235,7 @@ def _live_plans(
             hint="plan=choose_plan(pattern, profile(recorded, pattern)), of what was recorded",
         )
     known = plan.statistics
-    return slice_plans(adapt or "static", query, plan, sets, lambda: known, "spark")
+    return slice_plans(adapt, query, plan, sets, lambda: known, "spark")
 
 
 def _check_live_options(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from cepkit.plan.nodes import Plan
 from cepkit.sharing.choose import share_plans as shared
 from cepkit.sharing.parts import Share
 from cepkit.sharing.shared_plan import SharedPlan
+from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ def _plans(
         PlanError: What is given is not one for each.
     """
     if plan is None:
-        return shared(queries, measured_together(stream, [*queries.values()]), share)
+        return _planned(queries, measured_together(stream, [*queries.values()]), share)
     if isinstance(plan, SharedPlan):
         if plan.queries != tuple(queries.values()):
             raise PlanError(
@@ -101,3 +103,16 @@ def _plans(
         with telling(f"query {name}"):
             plans.append(as_plan(one, query))
     return plans
+
+
+_SEARCH_NS = 2_000_000.0
+"""What a search for shared plans takes, at least, for each pattern."""
+
+
+def _planned(queries: Mapping[str, Query], known: Statistics, share: Share) -> SharedPlan:
+    """Return a shared plan; it is not searched for where that takes longer than all the work."""
+    if share == "auto":
+        own = shared(queries, known, "prefix", "own-plans")
+        if own.alone * known.span_seconds < _SEARCH_NS * len(queries):
+            return replace(own, share=share)
+    return shared(queries, known, share)

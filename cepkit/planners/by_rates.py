@@ -20,7 +20,7 @@ from cepkit.costs.set_functions import Floats, Masks
 from cepkit.costs.work import WORK
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log
-from cepkit.plan.nodes import BranchPlan, OrderPlan, as_tree, leaves
+from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, as_tree, leaves
 from cepkit.planners.choose import MOST_FOR_TREES, WORTH_A_TREE
 from cepkit.planners.dp_order import Orders
 from cepkit.planners.dp_tree import Trees
@@ -135,6 +135,14 @@ class RatedCosts:
         if math.isinf(greatest):
             return greatest
         return greatest + math.log(float(np.exp(costs - greatest).sum()))
+
+    def weight(self, plan: BranchPlan) -> float:
+        """Return what a plan costs when slices choose; a tree counts double, with its leaves.
+
+        Its joins look at more than is expected.
+        """
+        doubled = WORTH_A_TREE if isinstance(plan, TreePlan) else 0.0
+        return self.of(plan) + doubled
 
     def best(self, known: BranchPlan) -> BranchPlan:
         """Return the plan of least work; a tree only where it promises to halve that.

@@ -125,7 +125,7 @@ def workers_of(pid: int) -> list[int]:
     found = []
     for one in tree(pid)[1:]:
         with contextlib.suppress(OSError):
-            if b"cepkit.spark.session.daemon" in Path(f"/proc/{one}/cmdline").read_bytes():
+            if b"\0-m\0cepkit.spark.session.daemon" in Path(f"/proc/{one}/cmdline").read_bytes():
                 found.append(one)
     return found[1:]
 
@@ -157,6 +157,7 @@ def run(kind: str, kills: int, seed: int) -> bool:
             )
         assert process.stdout is not None
         process.stdout.readline()
+        killed = False
         while done < kills and process.poll() is None:
             # Every other life ends a micro-batch at least, or nothing would ever move.
             until = commits(root) + done % 2
@@ -166,18 +167,19 @@ def run(kind: str, kills: int, seed: int) -> bool:
             if process.poll() is not None:
                 break
             if kind == "workers":
+                # A task that they had fails, and with it a local query; idle ones are replaced.
                 victims = workers_of(process.pid)
                 kill(victims)
-                done += bool(victims)
+                done, killed = done + bool(victims), killed or bool(victims)
                 continue
             kill(tree(process.pid)[:: chance.choice((1, -1))])
             process.wait()
-            done += 1
+            done, killed = done + 1, True
             moved = commits(root)
             break
-        if process.poll() == -signal.SIGKILL and done <= kills:
-            continue
         output = process.communicate()[0]
+        if process.returncode and killed:
+            continue
         if process.returncode:
             print((root / "log").read_text()[-3_000:], output)
             return False

@@ -177,3 +177,13 @@ def test_branches_that_look_alike_are_counted_each(stream):
     matches = ck.detect(stream, text)
     assert matches.count() == 4
     assert [s.survivors for s in matches.explain().steps if s.variable in "bd"] == [2, 2]
+
+
+def test_plans_are_searched_for_where_there_is_work_to_save(stream):
+    assert ck.detect(stream, [PREFIX, LONGER]).plan.search == "own-plans"
+    frame = pd.DataFrame({"ts": range(3_000), "type": list("ABC") * 1_000, "x": range(3_000)})
+    busy = ck.events(frame, time="ts", type="type", unit="ms")
+    several = ck.detect(busy, [PREFIX, LONGER])
+    assert several.plan.search == "greedy-merge"
+    assert several.counts().tolist() == [ck.detect(busy, p).count() for p in (PREFIX, LONGER)]
+    assert ck.detect(stream, [PREFIX, LONGER], share="prefix").plan.search == "greedy-merge"

@@ -1,0 +1,24 @@
+"""What docs/many-patterns.md shows is what comes out."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "many-patterns.md"
+
+
+@pytest.mark.slow
+def test_the_examples_print_what_stands_there():
+    blocks = re.findall(r"^```(?:python|text)\n(.*?)^```", PAGE.read_text("utf-8"), re.S | re.M)
+    names: dict[str, object] = {}
+    assert len(blocks) == 10
+    for code, text in zip(blocks[::2], blocks[1::2], strict=True):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, str(PAGE), "exec"), names)
+        assert printed.getvalue() == text
