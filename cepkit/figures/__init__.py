@@ -25,11 +25,13 @@ from cepkit.figures.charts.matches import draw_matches, is_matches
 from cepkit.figures.charts.measured_plans import draw_measured
 from cepkit.figures.charts.mechanism import draw_mechanism
 from cepkit.figures.charts.near_misses import draw_near_misses
+from cepkit.figures.charts.pattern_graph import draw_pattern_graph
 from cepkit.figures.charts.plan import draw_plan, draw_plans, draw_query
 from cepkit.figures.charts.plan_comparison import draw_costs
 from cepkit.figures.charts.plans_in_force import draw_plans_in_force
 from cepkit.figures.charts.rate_curves import draw_what_if
 from cepkit.figures.charts.search_traces import draw_searches
+from cepkit.figures.charts.shared_plan import draw_shared_plans
 from cepkit.figures.charts.sharing import draw_several, draw_sharing
 from cepkit.figures.charts.stream_keys import draw_keys
 from cepkit.figures.charts.stream_profile import draw_overview
@@ -48,6 +50,8 @@ from cepkit.planners.compare import PlanComparison
 from cepkit.planners.tradeoff import Tradeoff
 from cepkit.planners.what_if import WhatIf
 from cepkit.routes.several import Several, SharingPlan
+from cepkit.sharing.graph import PatternGraph
+from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
 from cepkit.tracing import CounterTrace, MechanismTrace, Trace
 
@@ -80,6 +84,8 @@ FIGURES = Figures(
         Figure("diagram", CounterTrace, draw_counter_table, "the counters after one step"),
         Figure("sharing", SharingPlan, draw_sharing, "what several queries share"),
         Figure("sharing", Several, draw_several, "what several queries share"),
+        Figure("common", PatternGraph, draw_pattern_graph, "what patterns have in common"),
+        Figure("shared-plan", SharedPlan, draw_shared_plans, "what plans share", "any number"),
         Figure("aggregates", is_from_spark, draw_from_spark, "aggregates over time"),
         Figure("matches", is_matches, draw_matches, "matches in time"),
     )

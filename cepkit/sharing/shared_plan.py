@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import networkx as nx
+
 from cepkit.costs.contract import CostModel
 from cepkit.errors import PlanError
 from cepkit.pattern.builder import as_query
@@ -79,6 +81,11 @@ class SharedNode:
     def names(self) -> tuple[str, ...]:
         """The patterns that use it, each once."""
         return tuple(dict.fromkeys(user.name for user in self.users))
+
+    @property
+    def size(self) -> int:
+        """The number of variables that it binds."""
+        return len(self.users[0].variables)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -186,6 +193,28 @@ class SharedPlan(WithPrinter):
             pools=_without(self.pools, number),
         )
         return assembled(rest, _parts_of(rest, tuple(map(_mode_of, rest.plans))))
+
+    def to_networkx(self) -> nx.DiGraph[int]:
+        """Return the graph of the nodes by their numbers, edges from what a node is made of to it.
+
+        Attributes of a node: `label` (the sub-pattern), `variables` (how many it binds), `patterns`
+        and `ends` (names), `window`, `alive`, `cost`; of an edge `alive`: what is handed on.
+        """
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        for number, node in enumerate(self.nodes):
+            graph.add_node(
+                number,
+                label=node.pattern,
+                variables=node.size,
+                patterns=node.names,
+                ends=node.ends,
+                window="" if node.window is None else window_text(node.window),
+                alive=node.alive,
+                cost=node.cost,
+            )
+            for source in node.sources:
+                graph.add_edge(source, number, alive=self.nodes[source].alive)
+        return graph
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each node.

@@ -238,7 +238,7 @@ class SeveralResults(Sequence[Result]):
 
 
 _HEAD = ("query", "plan", "shares steps with", "matches")
-_SCAN_ALONE = {
+_SCAN_ALONE: dict[Strategy, str] = {
     strategy: f"the scan alone: {strategy}"
     for strategy in Strategy
     if strategy is not Strategy.SKIP_TILL_ANY_MATCH

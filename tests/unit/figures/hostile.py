@@ -164,6 +164,10 @@ def detected_together() -> SeveralMatches:
     return ck.detect(stream(), {EVIL: QUERY, f"{EVIL}2": QUERY})
 
 
+def pattern_graph() -> PatternGraph:
+    return ck.pattern_graph({EVIL: QUERY, f"{EVIL}2": QUERY})
+
+
 def tradeoff() -> Tradeoff:
     return ck.weigh_plans(QUERY, statistics(), ["greedy", "dp-tree", Evil()])
 
@@ -337,6 +341,15 @@ _BY_HAND: dict[str, Callable[[], Drawn]] = {
     "counter trace": _drawn_counter_traces,
     "sharing plan": _each(lambda: several().plan),
     "several aggregates": _each(several),
+    "shared plan": lambda: iter(
+        [
+            (detected_together().plan, {}),
+            ([detected_together().plan] * 2, {"nodes": 1, "width": 500}),
+        ]
+    ),
+    "pattern graph": lambda: iter(
+        [(pattern_graph(), {}), (pattern_graph(), {"vertices": 1, "width": 500})]
+    ),
     "plans": lambda: iter([(plans(), {}), (plans(), {"pattern": QUERY, "width": 500})]),
     "traces": lambda: iter(
         [([*map(trace, MECHANISMS)], {"of": k}) for k in ("player", "counters")]
@@ -384,7 +397,7 @@ SHOWN: dict[type, Callable[[], Any]] = {
     SharingComparison: lambda: ck.compare_shared_plans(
         {EVIL: QUERY}, statistics(), [replace(OWN_PLANS, name=EVIL)]
     ),
-    PatternGraph: lambda: ck.pattern_graph({EVIL: QUERY, f"{EVIL}2": QUERY}),
+    PatternGraph: pattern_graph,
     Aggregates: aggregates,
     WhyNot: lambda: why(True),
     Requirements: lambda: why(True).requirements,

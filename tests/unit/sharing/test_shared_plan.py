@@ -2,6 +2,7 @@ import math
 import pickle
 import random
 
+import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,6 +48,24 @@ def test_a_plan_for_each_pattern_and_the_nodes_that_they_share():
     ends = [name for node in shared.nodes for name in node.ends]
     assert sorted(ends) == ["p", "q", "r", "r"]  # both branches of the OR
     assert pickle.loads(pickle.dumps(shared)) == shared
+
+
+def test_its_graph_is_drawn_by_networkx_alone():
+    shared = ck.share_plans(TEXTS, STATISTICS)
+    graph = shared.to_networkx()
+    places = nx.multipartite_layout(graph, subset_key="variables", align="horizontal")
+    picture = nx.to_latex(graph, pos=dict(places), node_label="label", edge_label="alive")
+    for number, node in enumerate(shared.nodes):
+        data = graph.nodes[number]
+        assert (data["label"], data["variables"]) == (node.pattern, node.size)
+        assert (data["patterns"], data["ends"]) == (node.names, node.ends)
+        assert (data["alive"], data["cost"]) == (node.alive, node.cost)
+        assert data["window"] in ("10 seconds", "20 seconds")
+        assert node.pattern in picture
+        for source in node.sources:
+            assert graph.edges[source, number]["alive"] == shared.nodes[source].alive
+            assert places[source][1] < places[number][1]
+    assert graph.number_of_edges() == sum(len(node.sources) for node in shared.nodes)
 
 
 def test_it_prints_with_what_is_shared():
