@@ -194,6 +194,7 @@ def test_of_members_of_sets_and_of_absent_events(name: str) -> None:
     detected(case_of(conditions, ABSENT))
 
 
+@pytest.mark.slow
 @NAME
 def test_in_first_match_search(name: str) -> None:
     conditions = [*conditions_of(name, ("a", "b"))]

@@ -41,7 +41,6 @@ def test_a_sample_agrees_with_the_whole(spark, window):
         assert low - 0.02 < exact.selectivities[names].share < high + 0.02
 
 
-@pytest.mark.quick
 def test_the_same_seed_gives_the_same_whatever_the_order(spark):
     query = parse(TEXT + " WITHIN 1 s")
     ties = TABLE.set_column(0, "ts", TABLE["ts"].cast(pa.timestamp("s", "UTC"), safe=False))
