@@ -34,7 +34,7 @@ AGGREGATED = ("x", "y", "z", "k", "s")
 """The attributes that aggregates and groups are about."""
 
 
-def _with_aggregates(draw: st.DrawFn, query: Query) -> Query:
+def with_aggregates(draw: st.DrawFn, query: Query) -> Query:
     names = [event.variable for event in bound_events_of(query.structure)]
     asked = [c.Aggregate("count")]
     for _ in range(draw(st.integers(0, 3))):
@@ -69,7 +69,7 @@ def _a_sequence(draw: st.DrawFn, query: Query) -> Query:
             ]
         parts = (*c.conjuncts(query.where), *links)
         query = replace(query, where=c.AllOf(parts) if len(parts) > 1 else parts[0])
-    query = _with_aggregates(draw, query)
+    query = with_aggregates(draw, query)
     try:
         sequence_of(query)
     except UnsupportedError:
@@ -102,7 +102,7 @@ ANYTHING = cases(
     max_events=20,
     budget=10_000,
     varying=AGGREGATED,
-    change=_with_aggregates,
+    change=with_aggregates,
 )
 COUNTED = cases(
     max_variables=3,
@@ -111,7 +111,7 @@ COUNTED = cases(
     budget=10_000,
     unsorted=True,
     varying=AGGREGATED,
-    change=_with_aggregates,
+    change=with_aggregates,
 )
 
 

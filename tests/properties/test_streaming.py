@@ -35,7 +35,7 @@ from cepkit.stream.schema import Schema
 from tests.aggregates import rows_in
 from tests.cells import stream_of
 from tests.judge import Event, judge
-from tests.properties.test_aggregation import ANYTHING, SEQUENCES, expected
+from tests.properties.test_aggregation import AGGREGATED, SEQUENCES, expected, with_aggregates
 from tests.properties.test_engine import plans
 from tests.strategies import UNIT, Case, as_table, cases, result_of
 
@@ -196,7 +196,18 @@ def test_aggregates_of_sequences_are_those_of_the_batch(case: Case, data: st.Dat
     check_aggregates(case, data, data.draw(st.sampled_from(["a-seq", "detect"])))
 
 
-@given(case=ANYTHING, data=st.data())
+TIMED = cases(
+    max_variables=4,
+    max_events=20,
+    windows=CASES["windows"],
+    strategies=CASES["strategies"][:1],
+    budget=10_000,
+    varying=AGGREGATED,
+    change=with_aggregates,
+)
+
+
+@given(case=TIMED, data=st.data())
 def test_aggregates_of_what_is_detected_are_those_of_the_batch(
     case: Case, data: st.DataObject
 ) -> None:

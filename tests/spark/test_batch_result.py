@@ -250,8 +250,11 @@ def test_what_spark_cannot_hand_over_is_told(spark):
 def test_streaming_frames_are_refused(spark):
     frame = spark.readStream.format("rate").load().selectExpr("timestamp AS t", "'A' AS k")
     query = parse("PATTERN SEQ(A a, A b)")
+    with pytest.raises(StreamError, match="lateness"):
+        events(frame, time="t", type="k")
+    stream = events(frame, time="t", type="k", lateness="1 second")
     with pytest.raises(UnsupportedError, match="streaming"):
-        detect(events(frame, time="t", type="k"), query, plan_of(query))
+        detect(stream, query, plan_of(query))
 
 
 def test_the_repr_escapes_names(spark):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
@@ -9,6 +11,9 @@ import cepkit as ck
 from cepkit.aggregation.semirings.functions import Count
 from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
 from cepkit.spark.matches.result import SparkMatches
+from cepkit.spark.matches.several import SeveralSparkMatches
+from cepkit.spark.streaming.result import StreamAggregates, StreamMatches
+from cepkit.spark.streaming.watching import Watched
 from tests.unit.figures.hostile import EVIL, quoted
 from tests.unit.figures.test_hostile_texts import check_output, classes
 
@@ -32,18 +37,38 @@ def eager(spark, request):
     spark.conf.set(name, before)
 
 
-def shown(stream):
+@pytest.fixture
+def live(spark, tmp_path):
+    kinds = [f"{EVIL}A", "B"]
+    frame = pd.DataFrame({"ts": pd.to_datetime([1, 2], unit="s"), "kind": kinds, "g": kinds})
+    files = spark.createDataFrame(frame)
+    files.write.parquet(str(tmp_path / "files"))
+    rows = spark.readStream.schema(files.schema).parquet(str(tmp_path / "files"))
+    return ck.events(rows, time="ts", type="kind", lateness="1 second")
+
+
+def shown(stream, live):
     counted = f"{STRUCTURE} AGG COUNT GROUP BY g"
     yield ck.detect(stream, STRUCTURE)
+    yield ck.detect(stream, {EVIL: STRUCTURE, f"{EVIL}2": STRUCTURE})
     yield ck.aggregate(stream, counted, functions={EVIL: Count()})
     yield ck.aggregate(stream, [counted, counted])
+    yield ck.detect(live, STRUCTURE)
+    yield ck.aggregate(live, counted, functions={EVIL: Count()})
+    query = SimpleNamespace(
+        name=EVIL, isActive=False, recentProgress=[], exception=lambda: ValueError(EVIL)
+    )
+    yield ck.watch(query)
 
 
-def test_texts_stay_texts(stream, eager):
+def test_texts_stay_texts(stream, live, eager):
     kinds = []
-    for thing in shown(stream):
+    for thing in shown(stream, live):
         check_output(thing._repr_html_())
         kinds.append(type(thing))
-    assert kinds == [SparkMatches, SparkAggregates, SeveralSparkAggregates]
+    assert kinds == [
+        SparkMatches, SeveralSparkMatches, SparkAggregates, SeveralSparkAggregates,
+        StreamMatches, StreamAggregates, Watched,
+    ]  # fmt: skip
     known = {k.__name__ for k in classes() if k.__module__.startswith("cepkit.spark.")}
     assert {kind.__name__ for kind in kinds} == known

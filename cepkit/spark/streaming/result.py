@@ -78,6 +78,9 @@ class StreamAggregates(StreamFrame):
 
     title = "Aggregates"
 
+    def _described(self) -> str:
+        return f"{super()._described()}: columns {', '.join(self.columns)}"
+
 
 class StreamMatches(StreamFrame):
     """Matches in a streaming DataFrame.
