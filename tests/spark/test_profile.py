@@ -81,7 +81,6 @@ def test_an_empty_stream(spark):
     assert profile(stream, query) == local(TABLE.slice(0, 0), query)
 
 
-@pytest.mark.quick
 def test_patterns_together(spark):
     texts = [
         "PATTERN SEQ(T01 a, T02 b) WHERE a.key = b.key WITHIN 1 s",
