@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from cepkit.api.arguments import Pattern, checked, measured, order_matters
+from cepkit.api.arguments import Pattern, check_stream, checked, measured, order_matters
 from cepkit.arguments import typed
-from cepkit.errors import StatisticsError, StreamError, UnsupportedError
+from cepkit.errors import PlanError, StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.checks import check_asks_for_matches
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from cepkit.spark.matches.result import SparkMatches
     from cepkit.spark.matches.several import SeveralSparkMatches
     from cepkit.spark.streaming.result import StreamMatches
+
+
+_SHARES = ("auto", "none", "prefix", "tree")
 
 
 @overload
@@ -129,6 +132,9 @@ def detect(
         LimitError: When matches are asked for: there would be too many sets to write or to try, or
             too many matches to hold in memory.
     """
+    check_stream(stream, beside=pattern)
+    if share not in _SHARES:
+        raise PlanError.unknown(f"share='{share}'", share, _SHARES)
     several = isinstance(pattern, list | tuple | dict)
     query = None if several else detectable(stream, pattern)
     if limit is not None and limit < 0:

@@ -68,7 +68,7 @@ def detectable_queries(
     """
     queries = {}
     for name, pattern in named(patterns).items():
-        with telling(f"query {name}"):
+        with telling(f"query {name}" if isinstance(patterns, Mapping) else name):
             query = checked(stream, pattern)
             check_asks_for_matches(query)
         queries[name] = query

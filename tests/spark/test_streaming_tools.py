@@ -102,6 +102,8 @@ def test_a_folder_that_has_files_is_not_replayed_into(tmp_path):
     stream = ck.events(make_events(10), **ROLES)
     with pytest.raises(StreamError, match="has files in it"):
         ck.replay(stream, tmp_path)
+    with pytest.raises(StreamError, match="where a stream belongs"):
+        ck.replay(3, tmp_path / "new")
 
 
 def test_the_command_goes_on_from_its_checkpoint(spark, tmp_path, capsys, monkeypatch):

@@ -122,8 +122,13 @@ def replay(
         streaming DataFrame.
 
     Raises:
-        StreamError: The folder has something in it, or there are no events.
+        StreamError: It is no stream, the folder has something in it, or there are no events.
     """
+    if not isinstance(stream, Stream):
+        raise StreamError(
+            f"a {type(stream).__name__} where a stream belongs",
+            hint="cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path",
+        )
     check_range("seed", seed, 0)
     if not speed > 0:
         raise StreamError(f"speed={speed:g}", expected="more than 0")

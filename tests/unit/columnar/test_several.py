@@ -147,6 +147,13 @@ def test_what_is_no_list_of_patterns_says_which(stream, patterns, kind, text):
         ck.detect(stream, patterns)
 
 
+def test_the_stream_comes_first(stream):
+    with pytest.raises(StreamError, match="DataFrame where a stream belongs"):
+        ck.detect(pd.DataFrame(ROWS), [PREFIX])
+    with pytest.raises(StreamError, match="swapped"):
+        ck.detect([PREFIX], stream)
+
+
 def test_a_query_that_is_not_there_is_named(stream):
     several = ck.detect(stream, {"first": PREFIX})
     with pytest.raises(PatternError, match="first"):
