@@ -1,5 +1,7 @@
 """The widget without a notebook: where it is, where it can go, what it sends."""
 
+import threading
+
 import pandas as pd
 import pytest
 
@@ -46,3 +48,28 @@ def test_it_wraps_what_draw_inlines_and_shows_html_where_there_are_no_widgets(tr
     assert "application/vnd.jupyter.widget-view+json" in data
     assert data["text/plain"].startswith("Player of 2 traces over 6 events.")
     assert "cepkitDocument" in data["text/html"]
+
+
+def test_a_step_that_a_cell_sets_while_the_page_reports_one_is_kept(trace, monkeypatch):
+    """JupyterLab hands the page's messages to a thread of their own."""
+    widget = PlayerWidget(trace)
+    reporting, go_on = threading.Event(), threading.Event()
+    at = PlayerState.at
+
+    def slowly(state, step):
+        if threading.current_thread() is page:
+            reporting.set()
+            go_on.wait(10)
+        return at(state, step)
+
+    monkeypatch.setattr(PlayerState, "at", slowly)
+    page = threading.Thread(target=widget.set_state, args=({"step": 2},))
+    page.start()
+    assert reporting.wait(10)
+    cell = threading.Thread(target=setattr, args=(widget, "step", 3))
+    cell.start()
+    cell.join(0.2)
+    go_on.set()
+    page.join(10)
+    cell.join(10)
+    assert widget.step == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import RLock
 from typing import Any
 
 import anywidget
@@ -45,6 +46,7 @@ class PlayerWidget(anywidget.AnyWidget):
         """
         self._player = Player([traces] if isinstance(traces, Trace) else traces, steps=steps)
         self._beginning = PlayerState.of(self._player.document)
+        self._moving = RLock()
         super().__init__(document=self._player.document, step=step)
 
     @property
@@ -64,6 +66,22 @@ class PlayerWidget(anywidget.AnyWidget):
     def previous_match(self) -> None:
         """Go to the match before, if there is one."""
         self.step = self.state.previous_match().step
+
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """Take over what the page says.
+
+        Notebooks hand this to a thread of its own. Traits are not made for two threads: a step that
+        a cell sets at the same moment would be lost on the way to the page.
+        """
+        with self._moving:
+            super().set_state(sync_data)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "step":
+            with self._moving:
+                super().__setattr__(name, value)
+        else:
+            super().__setattr__(name, value)
 
     @traitlets.validate("step")
     def _within(self, proposal: dict[str, Any]) -> int:
