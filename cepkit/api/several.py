@@ -66,12 +66,25 @@ def detectable_queries(
         PatternError: There is none, or one is none; the message says which.
         UnsupportedError: One cannot be detected.
     """
+    queries = queries_of(stream, patterns)
+    for name, query in queries.items():
+        with telling(f"query {name}" if isinstance(patterns, Mapping) else name):
+            check_asks_for_matches(query)
+    return queries
+
+
+def queries_of(
+    stream: Stream, patterns: Mapping[str, Pattern] | Sequence[Pattern]
+) -> dict[str, Query]:
+    """Return queries by their names; those of a list are "pattern 1" and so on.
+
+    Raises:
+        PatternError: There is none, or one is none; the message says which.
+    """
     queries = {}
     for name, pattern in named(patterns).items():
         with telling(f"query {name}" if isinstance(patterns, Mapping) else name):
-            query = checked(stream, pattern)
-            check_asks_for_matches(query)
-        queries[name] = query
+            queries[name] = checked(stream, pattern)
     return queries
 
 
@@ -85,6 +98,15 @@ def _plans(
     """
     if plan is None:
         return _planned(queries, measured_together(stream, [*queries.values()]), share)
+    return plans_given(queries, plan)
+
+
+def plans_given(queries: Mapping[str, Query], plan: Any) -> SharedPlan | list[Plan]:
+    """Return what was given as plans of several queries, one for each.
+
+    Raises:
+        PlanError: It is not.
+    """
     if isinstance(plan, SharedPlan):
         if plan.queries != tuple(queries.values()):
             raise PlanError(

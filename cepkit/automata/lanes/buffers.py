@@ -57,7 +57,8 @@ class Clock:
     def __init__(self, limit: int | None, journal: Journal) -> None:
         self._limit = limit
         self._journal = journal
-        self._deadlines: list[tuple[int, int, Instance, Callable[[Instance], None]]] = []
+        self._deadlines: list[tuple[int, int, bool, int, Instance, Callable[[Instance], None]]] = []
+        self._waits = 0
         self._stored: deque[tuple[int, Buffer]] = deque()
 
     def keep(self, event: Event, buffer: Buffer) -> None:
@@ -70,14 +71,18 @@ class Clock:
         """Have `expire` called once the window of an instance has closed, if it lives then."""
         if self._limit is not None:
             deadline = instance.low + self._limit
-            heapq.heappush(self._deadlines, (deadline, instance.number, instance, expire))
+            # A view goes before its instance, with which it would end.
+            last = instance.base is None
+            self._waits += 1
+            entry = deadline, instance.number, last, self._waits, instance, expire
+            heapq.heappush(self._deadlines, entry)
 
     def advance(self, now: int) -> None:
         """Drop what can be in no match with an event at `now`, or later."""
         if self._limit is None:
             return
         while self._deadlines and self._deadlines[0][0] < now:
-            _, _, instance, expire = heapq.heappop(self._deadlines)
+            *_, instance, expire = heapq.heappop(self._deadlines)
             if instance.alive:
                 expire(instance)
         while self._stored and self._stored[0][0] < now - self._limit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from cepkit.automata.compile.demands import Test
@@ -36,7 +37,10 @@ class Instance:
         alive: Whether it still exists.
         outcome: What it has become, while its set may still grow; None: nothing yet.
         timed: Whether it is known when its window closes.
-        homes: The tables that it stands in, to be taken out of when it ends.
+        homes: The tables that it stands in, to be taken out of when it ends; of an instance that is
+            no view the first is that of the living.
+        base: Of a view the instance that it is a view of; they have one number.
+        views: The same partial match by the variables of other branches, while these want it.
     """
 
     number: int
@@ -49,6 +53,24 @@ class Instance:
     outcome: Reason | None = None
     timed: bool = False
     homes: list[dict[int, Instance]] = field(default_factory=list)
+    base: Instance | None = None
+    views: list[Instance] | tuple[()] = ()
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is alive, but nothing can come of it: no table has it, nor has a view."""
+        return self.alive and len(self.homes) == 1 and not self.views
+
+    def end(self) -> None:
+        """Take it, and its views, out of all tables."""
+        self.alive = False
+        for home in self.homes:
+            home.pop(self.number, None)
+        for view in [*self.views]:
+            view.end()
+        if self.base is not None:
+            assert isinstance(self.base.views, list)
+            self.base.views.remove(self)
 
 
 @dataclass(slots=True)
@@ -75,6 +97,7 @@ class Journal:
     matches: int = 0
     peak_instances: int = 0
     peak_stored: int = 0
+    matches_by_branch: Counter[int] = field(default_factory=Counter)
     room: Room = field(default_factory=lambda: Room("partial matches", "instances", _INSTEAD))
 
     def counts(self) -> Counts:
@@ -148,6 +171,7 @@ class Journal:
             self.new_matches.append((instance.number, branch, instance.binding))
             self._write(ops.Match(instance.number, self.matches))
         self.matches += 1
+        self.matches_by_branch[branch] += 1
 
     def evaluate(
         self,
