@@ -95,8 +95,8 @@ def simulate(
         PatternError: The pattern reads a column that the stream does not have.
         PlanError: There is no such mechanism, it does not follow such a plan, or the plan is not
             one of these patterns.
-        UnsupportedError: Several patterns and a mechanism that takes one, or `adapt`; AGG, a strategy other than skip-till-any-match, or events in Spark
-            without a `limit`.
+        UnsupportedError: Several patterns and a mechanism that takes one, or `adapt`; AGG, a
+            strategy other than skip-till-any-match, or events in Spark without a `limit`.
         LimitError: More steps than a trace can hold, more events or partial matches than memory
             can, or more sets than could ever be made.
     """
@@ -109,7 +109,8 @@ def simulate(
 
     chosen = MECHANISMS.pick(mechanism)
     several = isinstance(pattern, list | tuple | dict)
-    queries = queries_of(stream, pattern) if several else {"": checked(stream, pattern)}
+    patterns: Any = pattern if several else [pattern]
+    queries = queries_of(stream, patterns) if several else {"": checked(stream, pattern)}
     for name, query in queries.items():
         with telling(f"query {name}" if several else None):
             refuse_unsupported(query)
@@ -145,7 +146,8 @@ def simulate(
         plan = choosing.choose_plan(query, measured(stream, query, seed=0), "by-frequency")
     columns = stream.columns(attributes_read(query))
     warn_of_dropped(columns.dropped, query)
-    return run(chosen, columns, query, follow(chosen, plan, query), max_steps)
+    own: Any = plan
+    return run(chosen, columns, query, follow(chosen, own, query), max_steps)
 
 
 def _run_several(
@@ -177,8 +179,7 @@ def _run_several(
         )
     if plan is None:
         known = measured_together(stream, [*queries.values()])
-        share = "prefix" if mechanism.follows == "an order" else "tree"
-        plan = share_plans(queries, known, share)
+        plan = share_plans(queries, known, "prefix" if mechanism.follows == "an order" else "tree")
     plans = plans_given(queries, plan)
     if isinstance(plans, SharedPlan):
         queries = dict(zip(plans.names, queries.values(), strict=True))

@@ -56,7 +56,8 @@ class Chart:
         A node where a pattern ends is called by the pattern.
         """
         node = self.nodes[number]
-        label, kind = (", ".join(ends), "final") if ends else (node.label, node.kind)
+        label = ", ".join(ends) or node.label
+        kind: NodeKind = "final" if ends else node.kind
         self.nodes[number] = replace(
             node, label=label, kind=kind, patterns=patterns, ends=ends, window=window
         )
@@ -139,15 +140,24 @@ def _layers(nodes: Sequence[Node]) -> Places:
 
 
 def _forest(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
-    """Return places in a tree that branches to the right."""
+    """Return places in a tree that branches to the right and down, first parts straight on."""
     own = {node.id for node in nodes}
     parts: defaultdict[int, list[int]] = defaultdict(list)
     for edge in edges:
         if edge.kind == "take" and edge.begin in own - {edge.end}:
             parts[edge.begin].append(edge.end)
     (root,) = (node.id for node in nodes if node.kind == "start")
-    places = _below(root, parts, from_top=True)
-    return {node: (0.0 - y, x) for node, (x, y) in places.items()}
+    places: Places = {}
+
+    def place(node: int, depth: int, row: int) -> int:
+        """Place a subtree from a row on, and return the first row below it."""
+        places[node] = (float(depth), float(row))
+        for part in parts[node]:
+            row = place(part, depth + 1, row)
+        return row if parts[node] else row + 1
+
+    place(root, 0, 0)
+    return places
 
 
 def _multitree(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:

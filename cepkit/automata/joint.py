@@ -200,16 +200,29 @@ class _Joining:
     def _called(
         self, number: int, taken: Sequence[Taken], called: Mapping[int, Mapping[str, str]]
     ) -> Mapping[str, str]:
-        """Return what traces call the variables of a branch; no other query's are called so."""
-        branch, query = self._branches[number], self._sharers[number].query
+        """Return what traces call the variables of a branch.
+
+        What several share is called as the first of them calls it; where another query has called
+        something else so before, the name gets a number.
+        """
+        branch = self._branches[number]
         names = {
             here: called[node.owner][there] for node in taken for here, there in node.variables
         }
+        by_first: dict[str, tuple[str, int]] = {}
+        for node, variables in self._paths[number]:
+            users = self._users[node]
+            if users[number] == variables:
+                first = min(users)
+                for here, name in zip(variables, users[first], strict=True):
+                    by_first[here] = by_first.get(here, (name, first))
         for event in (*branch.positive, *branch.negated):
             if event.variable not in names:
-                name, more = event.variable, query + 1
-                while self._names.setdefault(name, query) != query:
-                    name, more = f"{event.variable}_{more}", more + 1
+                wanted, first = by_first.get(event.variable, (event.variable, number))
+                query = self._sharers[first].query
+                name, more = wanted, query + 1
+                while name in names.values() or self._names.setdefault(name, query) != query:
+                    name, more = f"{wanted}_{more}", more + 1
                 names[event.variable] = name
         return names
 

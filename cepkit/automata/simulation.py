@@ -9,7 +9,7 @@ from cepkit.automata.events import Event, events_of
 from cepkit.automata.joint import Member, joint, single
 from cepkit.automata.lanes.journal import Journal
 from cepkit.automata.machine import Machine
-from cepkit.automata.mechanisms.contract import Joint, Mechanism
+from cepkit.automata.mechanisms.contract import Joint, JointProgram, Mechanism
 from cepkit.automata.recording import Recording
 from cepkit.automata.subject import Subject, attributes_read
 from cepkit.errors import PlanError, UnsupportedError
@@ -213,6 +213,7 @@ def _tell_users(chart: Chart, machine: Machine, subject: Subject) -> None:
     by_number = {member.number: member for member in machine.members}
     for member in machine.members:
         program, rules = machine.programs[member.number], machine.rules[member.number]
+        assert isinstance(program, JointProgram)
         window = member.branch.window
         for variables, users in member.users:
             names = tuple(dict.fromkeys(subject.names[by_number[n].query] for n in sorted(users)))

@@ -15,12 +15,20 @@ from types import MappingProxyType
 from cepkit.automata.compile.demands import Absence, Stage, Test
 from cepkit.automata.compile.shown import shown
 from cepkit.automata.scalars import Layout, truth
-from cepkit.pattern.conditions import Aggregate, Expression, is_filter, variables_of, walk
+from cepkit.pattern.conditions import (
+    Aggregate,
+    Attribute,
+    Expression,
+    is_filter,
+    variables_of,
+    walk,
+)
 from cepkit.pattern.nodes import Event as EventNode
 from cepkit.pattern.nodes import Kleene
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.pattern.printer import expression_text, structure_text
+from cepkit.pattern.rewrite import replaced
 from cepkit.stream.columns import Kind
 from cepkit.tracing.clauses import Clauses
 
@@ -218,12 +226,18 @@ class Rules:
             if isinstance(node, Aggregate) and node.variable is not None
         }
         return Test(
-            expression_text(condition),
+            expression_text(replaced(condition, self._renamed)),
             self.clauses.conditions[condition],
             truth(condition, layout),
             shown(condition, layout),
             self.mask(variables_of(condition)),
             self.mask(set_slots),
+        )
+
+    def _renamed(self, node: Attribute | Aggregate) -> Expression:
+        """Return what a condition reads by the name that traces give its variable."""
+        return (
+            node if node.variable is None else replace(node, variable=self.name_of(node.variable))
         )
 
     def _absence(self, index: int) -> Absence:

@@ -57,6 +57,7 @@ class Mechanism(Protocol):
         ...
 
 
+@runtime_checkable
 class JointProgram(Program, Protocol):
     """A branch prepared whose nodes others may use."""
 
