@@ -7,10 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cepkit.api.arguments import Pattern, checked, measured, measured_together
+from cepkit.api.arguments import Pattern, detectable, measured, measured_together
 from cepkit.api.checks import named, telling
 from cepkit.errors import PlanError
-from cepkit.pattern.checks import check_asks_for_matches
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
@@ -38,7 +37,7 @@ def detect_several(
     slice_events: int | None,
 ) -> SeveralMatches | SeveralSparkMatches:
     """Return the matches of several patterns; see `detect`."""
-    queries = detectable_queries(stream, patterns)
+    queries = queries_of(stream, patterns)
     plans = _plans(stream, queries, plan, share)
     if isinstance(plans, SharedPlan):
         queries = dict(zip(plans.names, queries.values(), strict=True))
@@ -57,34 +56,19 @@ def detect_several(
     )
 
 
-def detectable_queries(
-    stream: Stream, patterns: Mapping[str, Pattern] | Sequence[Pattern]
-) -> dict[str, Query]:
-    """Return the queries by their names.
-
-    Raises:
-        PatternError: There is none, or one is none; the message says which.
-        UnsupportedError: One cannot be detected.
-    """
-    queries = queries_of(stream, patterns)
-    for name, query in queries.items():
-        with telling(f"query {name}" if isinstance(patterns, Mapping) else name):
-            check_asks_for_matches(query)
-    return queries
-
-
 def queries_of(
     stream: Stream, patterns: Mapping[str, Pattern] | Sequence[Pattern]
 ) -> dict[str, Query]:
-    """Return queries by their names; those of a list are "pattern 1" and so on.
+    """Return the queries by their names; those of a list are "pattern 1" and so on.
 
     Raises:
         PatternError: There is none, or one is none; the message says which.
+        UnsupportedError: One asks for aggregates.
     """
     queries = {}
     for name, pattern in named(patterns).items():
         with telling(f"query {name}" if isinstance(patterns, Mapping) else name):
-            queries[name] = checked(stream, pattern)
+            queries[name] = detectable(stream, pattern)
     return queries
 
 
@@ -128,7 +112,7 @@ def plans_given(queries: Mapping[str, Query], plan: Any) -> SharedPlan | list[Pl
 
 
 _SEARCH_NS = 2_000_000.0
-"""What a search for shared plans takes, at least, for each pattern."""
+"""A search for shared plans takes at least this long per pattern; a unit of work takes about 1."""
 
 
 def _planned(queries: Mapping[str, Query], known: Statistics, share: Share) -> SharedPlan:

@@ -112,7 +112,7 @@ def simulate(
     patterns: Any = pattern if several else [pattern]
     queries = queries_of(stream, patterns) if several else {"": checked(stream, pattern)}
     for name, query in queries.items():
-        with telling(f"query {name}" if several else None):
+        with telling(name or None):
             refuse_unsupported(query)
     if not 1 <= max_steps <= MOST_STEPS:
         raise LimitError(
@@ -187,7 +187,7 @@ def _run_several(
     listed = plans.plans if isinstance(plans, SharedPlan) else plans
     followed = []
     for (name, query), each in zip(queries.items(), listed, strict=True):
-        with telling(f"query {name}"):
+        with telling(name):
             followed.append(follow(mechanism, each, query))
     columns = stream.columns(
         sorted({name for query in queries.values() for name in attributes_read(query)})

@@ -47,8 +47,7 @@ def share_plans(
         StatisticsError: The statistics lack an event or a condition of a query.
         LimitError: The search is exact, and there are too many queries for it.
     """
-    if share not in SHARES:
-        raise PlanError.unknown(f"share='{share}'", share, SHARES)
+    check_share(share)
     picked = SEARCHES.pick(search)
     names, listed = named(queries)
     known = known_statistics(listed, statistics)
@@ -57,6 +56,16 @@ def share_plans(
         cost, statistics,
     )  # fmt: skip
     return assembled(whole, _parts(listed, known, share, picked, cost, observe))
+
+
+def check_share(share: str) -> None:
+    """Check that `share` says what plans may share.
+
+    Raises:
+        PlanError: It does not.
+    """
+    if share not in SHARES:
+        raise PlanError.unknown(f"share='{share}'", share, SHARES)
 
 
 def _parts(

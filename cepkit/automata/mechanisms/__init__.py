@@ -14,14 +14,12 @@ MECHANISMS: Shelf[Mechanism] = Shelf(
     (EagerNFA(), "events are taken in the order in which they come; nothing is stored"),
     (
         ChainNFA(),
-        "lazy: variables are taken in the order of the plan; events wait in buffers; of several "
-        "patterns the multi-pattern NFA",
+        "lazy: variables are taken in the plan's order; of several patterns the multi-pattern NFA",
     ),
     (TreeNFA(), "lazy, without a plan: each instance takes what is rarest in its buffers"),
     (
         EvaluationTree(),
-        "partial matches meet at the nodes of the plan's tree as they come to be; of several "
-        "patterns the multitree",
+        "partial matches meet at the nodes of the plan's tree; of several patterns the multitree",
     ),
     method="prepare",
 )
