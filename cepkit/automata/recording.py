@@ -97,6 +97,7 @@ class Recording:
         return MechanismTrace(
             pattern=subject.text,
             patterns=subject.patterns(members),
+            alike=subject.alike(members),
             clauses=tuple(row for clauses in subject.clauses for row in clauses.rows),
             variables=tuple(dict.fromkeys((*names, *called))),
             events=EventTable(

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cepkit.automata.joint import Member
+from cepkit.pattern.canonical import canonical_conditions
 from cepkit.pattern.conditions import attributes_of
+from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query
 from cepkit.tracing.clauses import Clauses
 from cepkit.tracing.records import TracedPattern
@@ -73,6 +75,17 @@ class Subject:
             )
             for number, name in enumerate(self.names)
         )
+
+    def alike(self, members: Sequence[Member]) -> tuple[tuple[int, ...], ...]:
+        """Return the clauses of different queries that say the same of what is bound once."""
+        groups: dict[tuple[str, ...], set[int]] = {}
+        for member in members if self.names else ():
+            numbers = self.clauses[member.query].conditions
+            for condition in member.branch.conditions:
+                parts = canonical_conditions([condition], member.called)
+                key = tuple(map(expression_text, parts))
+                groups.setdefault(key, set()).add(numbers[condition])
+        return tuple(tuple(sorted(each)) for each in groups.values() if len(each) > 1)
 
 
 def attributes_read(query: Query) -> tuple[str, ...]:

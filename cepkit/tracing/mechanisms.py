@@ -59,6 +59,7 @@ class MechanismTrace(Trace):
         totals: Counters of the whole run.
         truncated: What is left out, if anything.
         patterns: Where several patterns were run together, each of them; else empty.
+        alike: The clauses of several patterns that say the same of what they have in common.
     """
 
     schema: ClassVar[str] = "cepkit.trace/1"
@@ -91,6 +92,7 @@ class MechanismTrace(Trace):
     totals: Totals
     truncated: Truncated | None
     patterns: tuple[TracedPattern, ...] = field(default=(), metadata=SPARSE)
+    alike: tuple[tuple[int, ...], ...] = field(default=(), metadata=SPARSE)
 
     @property
     def name(self) -> str:
@@ -294,6 +296,9 @@ class MechanismTrace(Trace):
         for number, pattern in enumerate(self.patterns):
             if not pattern.begin <= pattern.end <= len(self.pattern):
                 raise ShapeError("outside of the text", "a part of it", f"patterns[{number}]")
+        for number, alike in enumerate(self.alike):
+            for one in alike:
+                check_below(one, len(self.clauses), "clauses", f"alike[{number}]")
         for i, placed in enumerate(self.diagram.nodes):
             _check_number(placed.node.id, i, "nodes")
         for i, edge in enumerate(self.diagram.edges):

@@ -9,6 +9,7 @@ class Track extends Recording {
     Object.assign(this, { reasons: doc.reasons ?? {}, clauses: doc.clauses ?? [] });
     this.nodes = trace.diagram.nodes;
     this.kind = SHAPES[trace.diagram.kind] ?? trace.diagram.kind;
+    this.alike = new Map((trace.alike ?? []).flatMap((group) => group.map((clause) => [clause, group])));
     this.clausesOf = clausesByVariable(trace.patterns ?? [], this.clauses);
     this.edges = trace.diagram.edges;
     this.nodeAt = new Map(this.nodes.map((node, i) => [node.id, i]));
@@ -157,13 +158,28 @@ class Track extends Recording {
   *marks(p) {
     for (const op of this.ops(p)) {
       const checked = op[0] === "evaluate" ? op[4] : op[0] === "refuse" ? op[3] : op[0] === "close" ? op[2] : [];
-      for (const [clause, , outcome] of checked) yield [clause, "number", outcome ? "held" : "failed"];
+      for (const [clause, , outcome] of checked) {
+        for (const one of this.checkedAs(clause, op)) yield [one, "number", outcome ? "held" : "failed"];
+      }
       const variable = op[0] === "create" ? op[4] : op[0] === "store" ? op[2] : null;
       const clauses = this.clausesOf.get(variable);
       if (clauses) for (const clause of clauses) yield [clause, "number", "held"];
       else if (variable !== null) yield [variable, "variable", "held"];
       if (op[0] === "discard" && op[2] === "expired") yield ["window", "kind", "failed"];
       else if (op[0] === "discard" && op[2] === "absence") yield ["absence", "kind", "failed"];
+    }
+  }
+
+  /** The clauses that are checked in one: those of all patterns that use the edge. */
+  *checkedAs(clause, op) {
+    yield clause;
+    const edge = op[0] === "evaluate" ? this.edges[this.edgeAt.get(op[2])] : null;
+    const users = edge ? this.nodes[this.nodeAt.get(edge.to)].patterns ?? [] : null;
+    for (const { name, begin, end } of this.trace.patterns ?? []) {
+      if (users && !users.includes(name)) continue;
+      for (const other of this.alike.get(clause) ?? []) {
+        if (this.clauses[other].begin >= begin && this.clauses[other].end <= end) yield other;
+      }
     }
   }
 
