@@ -57,8 +57,8 @@ class Clock:
     def __init__(self, limit: int | None, journal: Journal) -> None:
         self._limit = limit
         self._journal = journal
-        self._deadlines: list[tuple[int, int, bool, int, Instance, Callable[[Instance], None]]] = []
-        self._waits = 0
+        self._deadlines: list[tuple[int, int, int, Instance, Callable[[Instance], None]]] = []
+        self._views = 0
         self._stored: deque[tuple[int, Buffer]] = deque()
 
     def keep(self, event: Event, buffer: Buffer) -> None:
@@ -71,11 +71,12 @@ class Clock:
         """Have `expire` called once the window of an instance has closed, if it lives then."""
         if self._limit is not None:
             deadline = instance.low + self._limit
-            # A view goes before its instance, with which it would end.
-            last = instance.base is None
-            self._waits += 1
-            entry = deadline, instance.number, last, self._waits, instance, expire
-            heapq.heappush(self._deadlines, entry)
+            # A view, which has the number of its instance, goes before it: it would end with it.
+            rank = 1
+            if instance.base is not None:
+                self._views -= 1
+                rank = self._views
+            heapq.heappush(self._deadlines, (deadline, instance.number, rank, instance, expire))
 
     def advance(self, now: int) -> None:
         """Drop what can be in no match with an event at `now`, or later."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cepkit.automata.compile.demands import Test
@@ -54,23 +55,7 @@ class Instance:
     timed: bool = False
     homes: list[dict[int, Instance]] = field(default_factory=list)
     base: Instance | None = None
-    views: list[Instance] | tuple[()] = ()
-
-    @property
-    def idle(self) -> bool:
-        """Whether it is alive, but nothing can come of it: no table has it, nor has a view."""
-        return self.alive and len(self.homes) == 1 and not self.views
-
-    def end(self) -> None:
-        """Take it, and its views, out of all tables."""
-        self.alive = False
-        for home in self.homes:
-            home.pop(self.number, None)
-        for view in [*self.views]:
-            view.end()
-        if self.base is not None:
-            assert isinstance(self.base.views, list)
-            self.base.views.remove(self)
+    views: Sequence[Instance] = ()
 
 
 @dataclass(slots=True)

@@ -149,11 +149,18 @@ class Lane(ABC):
 
     def discard(self, instance: Instance, reason: Reason, event: Event | None = None) -> None:
         """End an instance, and its views; where the last view ends, what nobody wants as well."""
-        instance.end()
-        if instance.base is None:
+        number = instance.number
+        for one in (instance, *instance.views) if instance.views else (instance,):
+            one.alive = False
+            for home in one.homes:
+                home.pop(number, None)
+        base = instance.base
+        if base is None:
             self.journal.discard(instance.number, reason, event)
-        elif instance.base.idle:
-            self.discard(instance.base, instance.base.outcome or reason, event)
+            return
+        base.views = [view for view in base.views if view is not instance]
+        if len(base.homes) == 1 and not base.views:
+            self.discard(base, base.outcome or reason, event)
 
     def complete(self, instance: Instance) -> None:
         """Make a match of an instance that binds everything, or let it wait until that is safe."""

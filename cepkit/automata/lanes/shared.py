@@ -38,11 +38,15 @@ class Handed:
 
 
 class SharedLane(Lane):
-    """A lane that may go on from instances of others, and hands its own on."""
+    """A lane that may go on from instances of others, and hands its own on.
+
+    Attributes:
+        followers: For each node those who go on from its instances.
+    """
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._followers: dict[int, list[tuple[SharedLane, Handed]]] = {}
+        self.followers: dict[int, list[tuple[SharedLane, Handed]]] = {}
 
     @abstractmethod
     def point(self, bound: int) -> int:
@@ -55,14 +59,14 @@ class SharedLane(Lane):
     def follow(self, other: SharedLane, handed: Handed) -> None:
         """Go on from instances of another lane."""
         theirs = other.point(handed.theirs)
-        other._followers.setdefault(theirs, []).append((self, handed))
+        other.followers.setdefault(theirs, []).append((self, handed))
         if not handed.bound:
             for instance in list(other.alive.values()):
                 self.take_over(instance, handed)
 
     def hand_on(self, instance: Instance, point: int) -> None:
         """Have those who follow go on from an instance that has just come to a node."""
-        for lane, handed in self._followers.get(point, ()):
+        for lane, handed in self.followers.get(point, ()):
             lane.take_over(instance, handed)
 
     def take_over(self, base: Instance, handed: Handed) -> None:

@@ -248,16 +248,14 @@ class ChainLane(SharedLane):
         if point == len(self._program.stages):
             self.complete(instance)
         else:
-            self._take_next(instance, point)
-        self.hand_on(instance, point)
-
-    def _take_next(self, instance: Instance, i: int) -> None:
-        stage, buffer = self._program.stages[i], self._buffers[i]
-        if buffer is not None:
-            for event in self.scopes.candidates(buffer, stage, instance):
-                self._take(instance, i, event)
-        if not stage.before:
-            self.stay(instance, self._waiting[i])
+            stage, buffer = self._program.stages[point], self._buffers[point]
+            if buffer is not None:
+                for event in self.scopes.candidates(buffer, stage, instance):
+                    self._take(instance, point, event)
+            if not stage.before:
+                self.stay(instance, self._waiting[point])
+        if self.followers:
+            self.hand_on(instance, point)
 
     def _grow_from_buffer(self, instance: Instance, i: int, stage: Stage) -> None:
         if not self.may_grow(instance, stage.slot):

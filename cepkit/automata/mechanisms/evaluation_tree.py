@@ -245,7 +245,8 @@ class JoinLane(SharedLane):
             self.complete(instance)
         else:
             self._meet(instance, station)
-        self.hand_on(instance, point)
+        if self.followers:
+            self.hand_on(instance, point)
 
     def _meet(self, instance: Instance, station: Station) -> None:
         assert station.sibling is not None
