@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from cepkit.api.arguments import Pattern, checked, measured, measured_together
-from cepkit.api.checks import telling
 from cepkit.api.several import plans_given, queries_of
 from cepkit.arguments import typed
-from cepkit.errors import LimitError, PlanError, UnsupportedError
+from cepkit.errors import LimitError, PlanError, UnsupportedError, telling
 from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
 
