@@ -108,8 +108,8 @@ def simulate(
 
     chosen = MECHANISMS.pick(mechanism)
     several = isinstance(pattern, list | tuple | dict)
-    patterns: Any = pattern if several else [pattern]
-    queries = queries_of(stream, patterns) if several else {"": checked(stream, pattern)}
+    given: Any = pattern
+    queries = queries_of(stream, given) if several else {"": checked(stream, given)}
     for name, query in queries.items():
         with telling(name or None):
             refuse_unsupported(query)

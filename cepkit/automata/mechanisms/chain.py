@@ -67,7 +67,8 @@ class First:
     takes: tuple[int, ...] = ()
 
 
-NOTHING_FIRST = First()
+NO_FIRST = First()
+"""All states are the chain's own."""
 
 
 class ChainProgram:
@@ -90,7 +91,7 @@ class ChainProgram:
         number: int,
         chart: Chart,
         order: Sequence[str],
-        first: First = NOTHING_FIRST,
+        first: First = NO_FIRST,
     ) -> None:
         begin = self.begin = len(first.takes)
         self.rooted = not first.nodes
