@@ -2,57 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-from cepkit.errors import CepkitError, PatternError, PlanError, StreamError, shown
+from cepkit.errors import PatternError, PlanError, StreamError, shown
 
 _FUNCTION = ("zero", "one", "plus", "times", "reads", "lift", "result")
 _HINT = "cepkit.aggregation.semirings.functions tells what an aggregate is"
 
 
-@contextmanager
-def telling(about: str | None) -> Iterator[None]:
-    """Have errors say which query they are about."""
-    try:
-        yield
-    except CepkitError as error:
-        error.about = about
-        raise
-
-
-def check_list(pattern: object) -> None:
-    """Check that several patterns, if they are several, are a list.
-
-    Raises:
-        PatternError: They are a dict, a set, a generator or the like.
-    """
-    if isinstance(pattern, Iterable) and not isinstance(pattern, str | list | tuple):
-        raise PatternError(
-            f"patterns in a {type(pattern).__name__}",
-            expected="a query, or a list of queries",
-            hint="list(...) makes one",
-        )
-
-
-def named(patterns: object) -> dict[str, Any]:
-    """Return several patterns by their names; those of a list are "pattern 1" and so on.
-
-    Raises:
-        PatternError: There is none, or a name is no text.
-    """
-    check_list(patterns if not isinstance(patterns, Mapping) else None)
-    if isinstance(patterns, Mapping):
-        by_name = dict(patterns)
-    else:
-        by_name = {f"pattern {number}": one for number, one in enumerate(patterns, 1)}  # type: ignore[arg-type, var-annotated]
-    for name in by_name:
-        if not isinstance(name, str) or not name:
-            raise PatternError(f"a query is called {shown(name)}", expected="a text as its name")
-    if not by_name:
-        raise PatternError("no query", expected="one or more")
-    return by_name
+def are_several(pattern: object) -> bool:
+    """Return whether several patterns are given, be it in a wrong way."""
+    return isinstance(pattern, Iterable) and not isinstance(pattern, str)
 
 
 def check_name(option: str, name: object, names: Iterable[str]) -> None:
@@ -65,24 +25,54 @@ def check_name(option: str, name: object, names: Iterable[str]) -> None:
         raise StreamError.unknown(f"{option}={shown(name)}", shown(name), names)
 
 
-def check_sharing(sharing: object) -> None:
-    """Check what is shared, as far as that can be done without the queries.
+_ELSEWHERE = {
+    "tree": (
+        "subtrees of aggregates: a counter goes along a sequence, there is nothing to join",
+        "share='chop-connect' counts once what sequences have in common behind their beginning",
+    ),
+    "chop-connect": (
+        "connected counters of matches, which have to be found one by one",
+        "share='tree' finds once what patterns have in common behind their beginning",
+    ),
+}
+"""What can be shared by aggregates or by matches alone: why not by the others, and what instead."""
+
+
+def check_share(share: object, names: Sequence[str]) -> None:
+    """Check that what several patterns share is among what such patterns can.
+
+    Args:
+        share: What was given.
+        names: What can be.
 
     Raises:
-        StreamError: It is no such name.
-        PlanError: It is neither a name nor lengths.
+        PlanError: It is not.
     """
-    from cepkit.routes.several import SHARINGS
-
-    if isinstance(sharing, str):
-        check_name("sharing", sharing, SHARINGS)
+    if share in names:
         return
-    if not (isinstance(sharing, Sequence) and all(_are_lengths(cuts) for cuts in sharing)):
+    if isinstance(share, str) and share in _ELSEWHERE:
+        found, hint = _ELSEWHERE[share]
         raise PlanError(
-            f"sharing={shown(sharing)}",
-            expected=f"one of {', '.join(SHARINGS)}; or for each query the lengths of its pieces, "
-            "None for one that is by itself",
-            hint="sharing=[(2, 1), (1, 2), None] cuts the first two of three queries",
+            f"share='{share}': {found}", expected=f"one of {', '.join(names)}", hint=hint
+        )
+    raise PlanError.unknown(f"share={shown(share)}", share, names)
+
+
+def check_pieces(share: object) -> None:
+    """Check that a plan of counters is one, as far as that can be done without the patterns.
+
+    Raises:
+        PlanError: It is neither lengths of pieces nor the plan of a result.
+    """
+    from cepkit.routes.several import SHARES, SharingPlan
+
+    lengths = isinstance(share, Sequence) and all(map(_are_lengths, share))
+    if not (lengths or isinstance(share, SharingPlan)):
+        raise PlanError(
+            f"share={shown(share)}",
+            expected=f"one of {', '.join(SHARES)}; or a plan: that of a result, or for each pattern"
+            " the lengths of its pieces, None for one that is by itself",
+            hint="share=[(2, 1), (1, 2), None] cuts the first two of three patterns",
         )
 
 

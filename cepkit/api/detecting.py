@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from cepkit.api.arguments import Pattern, check_stream, checked, measured, order_matters
+from cepkit.api.arguments import Pattern, check_stream, detectable, measured, order_matters
+from cepkit.api.checks import are_several, check_share
 from cepkit.arguments import typed
-from cepkit.errors import PlanError, StatisticsError, StreamError, UnsupportedError
-from cepkit.pattern.checks import check_asks_for_matches
+from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
@@ -133,9 +133,8 @@ def detect(
             too many matches to hold in memory.
     """
     check_stream(stream, beside=pattern)
-    if share not in _SHARES:
-        raise PlanError.unknown(f"share='{share}'", share, _SHARES)
-    several = isinstance(pattern, list | tuple | dict)
+    check_share(share, _SHARES)
+    several = are_several(pattern)
     query = None if several else detectable(stream, pattern)
     if limit is not None and limit < 0:
         raise StreamError(f"a limit of {limit} matches", expected="0 or more")
@@ -277,10 +276,3 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
         UnsupportedError: The pattern has a part that this release cannot detect.
     """
     detectable(stream, pattern)
-
-
-def detectable(stream: Stream, pattern: Pattern) -> Query:
-    """Return the query that a pattern is, checked once; raises as `check_detectable`."""
-    query = checked(stream, pattern)
-    check_asks_for_matches(query)
-    return query

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from cepkit.api.arguments import Pattern, checked, measured_together, statistics_given
-from cepkit.api.checks import check_list, telling
-from cepkit.api.detecting import detectable
+from cepkit.api.arguments import Pattern, checked, detectable, measured_together, statistics_given
+from cepkit.api.checks import are_several
 from cepkit.arguments import check_range, typed
 from cepkit.costs import COSTS, CostModel
 from cepkit.costs.latency import NOTHING_KNOWN
-from cepkit.errors import ArgumentError, PatternError, PlanError, StatisticsError, StreamError
+from cepkit.errors import ArgumentError, PlanError, StatisticsError, StreamError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.policies import Strategy
+from cepkit.pattern.several import queries_of
 from cepkit.plan.checks import check_plan
 from cepkit.planners import choose as choosing
 from cepkit.planners import compare, contract, tradeoff
@@ -43,7 +44,10 @@ if TYPE_CHECKING:
 
 @typed
 def profile(
-    stream: Stream, pattern: Pattern | list[Any] | tuple[Any, ...], *, seed: int = 0
+    stream: Stream,
+    pattern: Pattern | list[Any] | tuple[Any, ...] | Mapping[str, Any],
+    *,
+    seed: int = 0,
 ) -> Statistics:
     """Measure what plans depend on: arrival rates and the selectivities of conditions.
 
@@ -54,7 +58,7 @@ def profile(
 
     Args:
         stream: From `events`; on Spark the measuring runs there, over a sample of time slices.
-        pattern: The query, or its text; or a list of them.
+        pattern: The query, or its text; or several, as a list or as {"name": query}.
         seed: Of the sample; the same seed gives the same statistics.
 
     Returns:
@@ -68,15 +72,9 @@ def profile(
     """
     from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
 
-    check_list(pattern)
-    several = isinstance(pattern, list | tuple)
-    patterns = list(pattern) if isinstance(pattern, list | tuple) else [pattern]
-    queries = []
-    for number, each in enumerate(patterns, 1):
-        with telling(f"pattern {number} of {len(patterns)}" if several else None):
-            queries.append(checked(stream, each))
-    if not queries:
-        raise PatternError("no pattern to measure", expected="a list of one or more")
+    several = are_several(pattern)
+    read = partial(checked, stream)
+    queries = [*queries_of(pattern, read).values()] if several else [read(pattern)]
     check_range("seed", seed, 0)
     statistics = measured_together(stream, queries, seed, details=True)
     warn_of_dropped(statistics.dropped, *queries)
@@ -253,29 +251,19 @@ def pattern_graph(
     """
     from cepkit.sharing.graph import pattern_graph as graph_of
 
-    return graph_of(_queries(patterns))
-
-
-def _queries(patterns: Sequence[Any] | Mapping[str, Any]) -> list[Query] | dict[str, Query]:
-    """Return patterns as queries; an error says which of them it is about."""
-    listed = [*patterns.values()] if isinstance(patterns, Mapping) else [*patterns]
-    queries = []
-    for number, each in enumerate(listed, 1):
-        with telling(f"pattern {number} of {len(listed)}"):
-            queries.append(as_query(each))
-    return dict(zip(patterns, queries, strict=True)) if isinstance(patterns, Mapping) else queries
+    return graph_of(queries_of(patterns))
 
 
 def _several(
     patterns: Sequence[Any] | Mapping[str, Any], statistics: Statistics
-) -> list[Query] | dict[str, Query]:
+) -> dict[str, Query]:
     """Return patterns as queries; refuse what are no statistics."""
     if not isinstance(statistics, Statistics):
         raise StatisticsError(
             f"a {type(statistics).__name__} where statistics belong",
             hint="cepkit.profile(stream, [pattern, another]) measures them",
         )
-    return _queries(patterns)
+    return queries_of(patterns)
 
 
 @typed

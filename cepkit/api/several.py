@@ -7,11 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cepkit.api.arguments import Pattern, checked, measured, measured_together
-from cepkit.api.checks import named, telling
+from cepkit.api.arguments import Pattern, detectable, measured, measured_together
 from cepkit.errors import PlanError
-from cepkit.pattern.checks import check_asks_for_matches
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import queries_of, telling
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.sharing.choose import share_plans as shared
@@ -38,7 +37,7 @@ def detect_several(
     slice_events: int | None,
 ) -> SeveralMatches | SeveralSparkMatches:
     """Return the matches of several patterns; see `detect`."""
-    queries = detectable_queries(stream, patterns)
+    queries = queries_of(patterns, partial(detectable, stream))
     plans = _plans(stream, queries, plan, share)
     if isinstance(plans, SharedPlan):
         queries = dict(zip(plans.names, queries.values(), strict=True))
@@ -55,24 +54,6 @@ def detect_several(
     return SeveralMatches(
         stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none"
     )
-
-
-def detectable_queries(
-    stream: Stream, patterns: Mapping[str, Pattern] | Sequence[Pattern]
-) -> dict[str, Query]:
-    """Return the queries by their names.
-
-    Raises:
-        PatternError: There is none, or one is none; the message says which.
-        UnsupportedError: One cannot be detected.
-    """
-    queries = {}
-    for name, pattern in named(patterns).items():
-        with telling(f"query {name}" if isinstance(patterns, Mapping) else name):
-            query = checked(stream, pattern)
-            check_asks_for_matches(query)
-        queries[name] = query
-    return queries
 
 
 def _plans(
@@ -100,7 +81,7 @@ def _plans(
         )
     plans = []
     for (name, query), one in zip(queries.items(), given, strict=True):
-        with telling(f"query {name}"):
+        with telling(name):
             plans.append(as_plan(one, query))
     return plans
 

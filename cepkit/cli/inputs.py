@@ -7,7 +7,6 @@ import contextlib
 import sys
 
 import cepkit as ck
-from cepkit.api.checks import telling
 from cepkit.cli.spark_files import read_on_spark
 from cepkit.cli.terminal import working
 from cepkit.errors import CepkitError, StatisticsError
@@ -65,8 +64,11 @@ def read_statistics(path: str, query: Query) -> Statistics:
         query: The pattern that they must be about.
     """
     saved = ck.Statistics.from_json(read_text(path_of(path), LARGEST_FILE, waits=True))
-    with telling(f"the statistics of '{path}'"):
+    try:
         statistics = saved.of(query)
+    except CepkitError as error:
+        error.about = f"the statistics of '{path}'"
+        raise
     missing = [e.variable for e in events_of(query.structure) if e.variable not in statistics.rates]
     if missing:
         raise StatisticsError(

@@ -8,7 +8,7 @@ from cepkit.costs.contract import CostModel
 from cepkit.costs.work import WORK
 from cepkit.errors import PlanError
 from cepkit.pattern.query import Query
-from cepkit.sharing.names import named
+from cepkit.pattern.several import named
 from cepkit.sharing.parts import WORTH, Part, Share, alone_costs, known_statistics, prepared_part
 from cepkit.sharing.plan_graph import Mode, PlanGraph
 from cepkit.sharing.searches import SEARCHES, SharingObserver, SharingSearch
@@ -50,8 +50,9 @@ def share_plans(
     if share not in SHARES:
         raise PlanError.unknown(f"share='{share}'", share, SHARES)
     picked = SEARCHES.pick(search)
-    names, listed = named(queries)
-    known = known_statistics(listed, statistics)
+    by_name = named(queries)
+    names, listed = tuple(by_name), tuple(by_name.values())
+    known = known_statistics(by_name, statistics)
     whole = SharedPlan(
         names, listed, (), (), (), 0.0, 0.0, share, "none" if share == "none" else picked.name,
         cost, statistics,

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
-from cepkit.errors import PlanError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import free_name, named, number_of
 from cepkit.printing import Printed, cut, html_output
 from cepkit.sharing.common import maximal_common
-from cepkit.sharing.names import free_name, named
 from cepkit.sharing.texts import sub_pattern_text
 from cepkit.sharing.workload import Form, Places, Sharer, Workload
 from cepkit.statistics.tables import count_text, html_table, text_table
@@ -80,9 +79,9 @@ class PatternGraph(Printed):
         """Return the maximal sub-patterns that a pattern has in common with others.
 
         Raises:
-            PlanError: There is none of that name.
+            PatternError: There is none of that name.
         """
-        self._number(name)
+        number_of(name, self.names)
         return tuple(common for common, names in self.holders.items() if name in names)
 
     @property
@@ -103,8 +102,7 @@ class PatternGraph(Printed):
             name: Of the pattern; None for a number that is free.
 
         Raises:
-            PatternError: It is no pattern.
-            PlanError: There is a pattern of that name.
+            PatternError: It is no pattern, or there is one of that name.
         """
         taken = free_name(self.names, name)
         queries = (*self.queries, as_query(pattern))
@@ -117,19 +115,14 @@ class PatternGraph(Printed):
         """Return the graph without one pattern; nothing is compared anew.
 
         Raises:
-            PlanError: There is none of that name.
+            PatternError: There is none of that name.
         """
-        number = self._number(name)
+        number = number_of(name, self.names)
         return PatternGraph(
             self.names[:number] + self.names[number + 1 :],
             self.queries[:number] + self.queries[number + 1 :],
             {pair: common for pair, common in self.edges.items() if name not in pair},
         )
-
-    def _number(self, name: str) -> int:
-        if name not in self.names:
-            raise PlanError.unknown(f"there is no pattern '{name}'", name, self.names)
-        return self.names.index(name)
 
     def to_networkx(self) -> nx.Graph[Any]:
         """Return the graph with vertices for patterns and for maximal sub-patterns.
@@ -193,7 +186,8 @@ def pattern_graph(queries: Sequence[Query] | Mapping[str, Query]) -> PatternGrap
     Raises:
         PatternError: There is no query.
     """
-    names, listed = named(queries)
+    by_name = named(queries)
+    names, listed = tuple(by_name), tuple(by_name.values())
     return PatternGraph(names, listed, _edges(names, listed, combinations(range(len(listed)), 2)))
 
 

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import networkx as nx
 
 from cepkit.costs.contract import CostModel
-from cepkit.errors import PlanError
+from cepkit.errors import PatternError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.policies import Window
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import free_name
+from cepkit.pattern.several import number_of as pattern_number
 from cepkit.plan.logarithms import from_log
 from cepkit.plan.nodes import BranchPlan, Plan, TreePlan
 from cepkit.planners.choose import cost_plan
 from cepkit.printing import WithPrinter
-from cepkit.sharing.names import free_name
 from cepkit.sharing.parts import (
     Part,
     Share,
@@ -130,14 +131,9 @@ class SharedPlan(WithPrinter):
         """Return the plan of one pattern.
 
         Raises:
-            PlanError: There is none of that name.
+            PatternError: There is none of that name.
         """
-        return self.plans[self._number(name)]
-
-    def _number(self, name: str) -> int:
-        if name not in self.names:
-            raise PlanError.unknown(f"there is no pattern '{name}'", name, self.names)
-        return self.names.index(name)
+        return self.plans[pattern_number(name, self.names)]
 
     def add(
         self,
@@ -155,8 +151,7 @@ class SharedPlan(WithPrinter):
             statistics: Of all patterns; None where those at hand know its events and conditions.
 
         Raises:
-            PatternError: It is none.
-            PlanError: There is a pattern of that name.
+            PatternError: It is none, or there is one of that name.
             StatisticsError: The statistics do not know it.
         """
         query = as_query(pattern)
@@ -180,11 +175,11 @@ class SharedPlan(WithPrinter):
         """Return the plan without one pattern; those of the others stay.
 
         Raises:
-            PlanError: There is none of that name, or no other.
+            PatternError: There is none of that name, or no other.
         """
-        number = self._number(name)
+        number = pattern_number(name, self.names)
         if len(self.names) == 1:
-            raise PlanError(f"'{name}' is the only pattern", expected="one that stays")
+            raise PatternError(f"'{name}' is the only pattern", expected="one that stays")
         rest = replace(
             self,
             names=_without(self.names, number),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, TypeVar
 
 import pandas as pd
 import pyarrow as pa
@@ -30,6 +30,7 @@ from cepkit.pattern.checks import check_asks_for_matches, check_attributes
 from cepkit.pattern.names import name_text
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import PATTERN, ByName, number_of
 from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
 from cepkit.sharing.shared_plan import SharedPlan
@@ -37,14 +38,10 @@ from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import html_table, text_table, whole
 from cepkit.stream.stream import Stream
 
-PATTERN = "pattern"
-"""The column that names the query of a match."""
-
-
 Result = TypeVar("Result")
 
 
-class SeveralResults(Sequence[Result]):
+class SeveralResults(ByName[Result]):
     """The matches of several queries, each under its name or number.
 
     Nothing is found before it is asked for. `counts`, `explain` and `together` are one pass over
@@ -53,7 +50,6 @@ class SeveralResults(Sequence[Result]):
 
     Attributes:
         stream: Where they are found.
-        names: The name of each query.
         queries: The queries.
         plan: What they share; None where each was given a plan of its own.
         plans: How each is evaluated.
@@ -80,7 +76,7 @@ class SeveralResults(Sequence[Result]):
         **options: Any,
     ) -> None:
         self.stream = stream
-        self.names = tuple(queries)
+        self._names = tuple(queries)
         self.queries = tuple(queries.values())
         self.plan = plans if isinstance(plans, SharedPlan) else None
         self.plans = plans.plans if isinstance(plans, SharedPlan) else tuple(plans)
@@ -106,23 +102,12 @@ class SeveralResults(Sequence[Result]):
     def _count(self) -> tuple[Sequence[int], Sequence[Counters]]:
         """Return the number of matches of each query, and the counters of each group."""
 
-    def __len__(self) -> int:
-        return len(self.queries)
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each query."""
+        return self._names
 
-    @overload
-    def __getitem__(self, index: int | str) -> Result: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Result]: ...
-
-    def __getitem__(self, index: int | str | slice) -> Result | Sequence[Result]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(len(self))[index]]
-        if isinstance(index, str):
-            if index not in self.names:
-                raise PatternError.unknown(f"no query is called '{index}'", index, self.names)
-            index = self.names.index(index)
-        number = range(len(self))[index]
+    def _at(self, number: int) -> Result:
         if number not in self._results:
             self._results[number] = self._find(number)
         return self._results[number]
@@ -135,8 +120,8 @@ class SeveralResults(Sequence[Result]):
             name: Of the query; None for a number that is free.
 
         Raises:
-            PatternError: It is no query, or reads a column that the stream does not have.
-            PlanError: There is a query of that name.
+            PatternError: It is no query, reads a column that the stream does not have, or there is
+                one of that name.
             UnsupportedError: It asks for aggregates.
         """
         query = as_query(pattern)
@@ -158,14 +143,13 @@ class SeveralResults(Sequence[Result]):
         """Return the matches of the other queries, under the plans that they have.
 
         Raises:
-            PlanError: There is no query of that name, or no other.
+            PatternError: There is none of that name, or no other.
         """
         if self.plan is not None:
             return self._with(self.plan.remove(name))
-        if name not in self.names:
-            raise PlanError.unknown(f"there is no query '{name}'", name, self.names)
+        number_of(name, self.names)
         if len(self) == 1:
-            raise PlanError(f"'{name}' is the only query", expected="one that stays")
+            raise PatternError(f"'{name}' is the only pattern", expected="one that stays")
         rest = [plan for own, plan in zip(self.names, self.plans, strict=True) if own != name]
         queries = zip(self.names, self.queries, strict=True)
         return self._of({own: query for own, query in queries if own != name}, rest)

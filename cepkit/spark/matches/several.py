@@ -13,17 +13,18 @@ from pyspark.sql import types as t
 
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.output import END, START, Writer, output_schema
-from cepkit.columnar.results.several import PATTERN, SeveralResults
+from cepkit.columnar.results.several import SeveralResults
 from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.workload import Group
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import bound_events_of, repeated_in
+from cepkit.pattern.several import PATTERN
 from cepkit.spark.cells.schemas import match_columns
 from cepkit.spark.matches.detect import detect, scan_for
 from cepkit.spark.matches.result import SparkMatches
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.one_pass import Cell, Pass, start_pass
-from cepkit.spark.passes.one_table import QUERY, OneTable, one_table
+from cepkit.spark.passes.one_table import QUERY, OneTable, one_table, query_names
 from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.session.failures import plain_errors
 
@@ -114,9 +115,7 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
             for name in schema.names
             if pa.types.is_list(schema.field(name).type)
         }
-        names = F.create_map(
-            *(F.lit(part) for q, name in enumerate(self.names) for part in (q, name))
-        )
+        names = query_names(self.names)
         parts = []
         for one in self._passes:
             rows = one.rows
