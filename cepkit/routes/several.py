@@ -43,7 +43,7 @@ from cepkit.pattern.several import ByName, telling
 from cepkit.printing import html_output
 from cepkit.routes.aggregates import aggregate, aggregate_columns, way_of
 from cepkit.routes.functions import attributes_of, carrying
-from cepkit.statistics.tables import html_table, number, text_table
+from cepkit.statistics.tables import first_rows, html_table, number
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
@@ -120,7 +120,7 @@ class SharingPlan:
         return tuple(cuts.get(q) for q in range(len(self.names)))
 
     def __str__(self) -> str:
-        table = text_table(_HEAD, self._rows(), left=3)
+        table = first_rows(_HEAD, self._rows(), "queries", left=3)
         return f"{table}\n{_COSTS}" if self.clusters else table
 
     def _repr_html_(self) -> str:

@@ -24,7 +24,7 @@ from cepkit.printing import Printed, cut, html_output
 from cepkit.sharing.common import maximal_common
 from cepkit.sharing.texts import sub_pattern_text
 from cepkit.sharing.workload import Form, Places, Sharer, Workload
-from cepkit.statistics.tables import count_text, html_table, text_table
+from cepkit.statistics.tables import count_text, first_rows, html_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +33,6 @@ _HEAD = ("patterns", "variables", "common sub-pattern", "of")
 MOST_PAIRS = 1_000_000
 """Pairs of patterns that are compared: some ten microseconds and 200 bytes each."""
 
-_MOST_ROWS = 20
 _WIDEST = 60
 
 
@@ -170,12 +169,8 @@ class PatternGraph(Printed):
 
     def __str__(self) -> str:
         cells = self._cells()
-        lines = [self._title()]
-        if cells:
-            lines.append(text_table(_HEAD, cells[:_MOST_ROWS], left=4))
-        if len(cells) > _MOST_ROWS:
-            lines.append(f"and {len(cells) - _MOST_ROWS:,} more sub-patterns")
-        return "\n".join(lines)
+        table = [first_rows(_HEAD, cells, "sub-patterns", left=4)] if cells else []
+        return "\n".join((self._title(), *table))
 
     def _repr_html_(self) -> str:
         return html_output(html_table(_HEAD, self._cells(), self._title(), left=4))

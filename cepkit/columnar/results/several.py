@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -35,7 +36,7 @@ from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import html_table, text_table, whole
+from cepkit.statistics.tables import first_rows, html_table, whole
 from cepkit.stream.stream import Stream
 
 Result = TypeVar("Result")
@@ -197,7 +198,7 @@ class SeveralResults(ByName[Result]):
         return SharedExplanation(tuple(rows), len(self))
 
     def __repr__(self) -> str:
-        return f"{self.title}\n{text_table(_HEAD, self._rows(), left=3)}"
+        return f"{self.title}\n{first_rows(_HEAD, self._rows(), 'queries', left=3)}"
 
     def _repr_html_(self) -> str:
         return html_output(html_table(_HEAD, self._rows(), self.title, left=3))
@@ -208,17 +209,23 @@ class SeveralResults(ByName[Result]):
         return f"Matches of {len(self)} {'query' if len(self) == 1 else 'queries'}"
 
     def _rows(self) -> list[tuple[str, ...]]:
-        shared = _shared_with(self.groups)
+        shared = _paths(self.groups)
         return [
             (
                 name,
                 "; ".join(map(str, plan.branches)),
-                _some([self.names[q] for q in sorted(shared[number])])
+                self._others(number, shared[number])
                 or _SCAN_ALONE.get(self.queries[number].strategy, "-"),
                 "-" if self._counted is None else whole(self._counted[0][number]),
             )
             for number, (name, plan) in enumerate(zip(self.names, self.plans, strict=True))
         ]
+
+    def _others(self, number: int, paths: Sequence[Sequence[int]]) -> str:
+        """Return with which queries one shares steps."""
+        queries = paths[0] if len(paths) == 1 else sorted({q for path in paths for q in path})
+        first = islice((q for q in queries if q != number), _MOST_NAMES)
+        return _some([self.names[q] for q in first], len(queries) - (number in queries))
 
 
 _HEAD = ("query", "plan", "shares steps with", "matches")
@@ -230,18 +237,16 @@ _SCAN_ALONE: dict[Strategy, str] = {
 """Strategies under which what an event may be depends on the whole pattern."""
 
 
-def _shared_with(groups: Sequence[Group]) -> dict[int, set[int]]:
-    """Return for each query those that it has steps in common with."""
-    shared: dict[int, set[int]] = {q: set() for group in groups for q in group.of}
+def _paths(groups: Sequence[Group]) -> dict[int, list[Sequence[int]]]:
+    """Return for each query the queries of each path that it begins with, itself among them."""
+    paths: dict[int, list[Sequence[int]]] = {q: [] for group in groups for q in group.of}
     for group in groups:
-        waiting = [node for node in group.query.forest if isinstance(node, Prefix)]
-        while waiting:
-            node = waiting.pop()
-            queries = {group.of[number] for number in node.members}
-            for q in queries:
-                shared[q] |= queries - {q}
-            waiting += [child for child in node.children if isinstance(child, Prefix)]
-    return shared
+        for node in group.query.forest:
+            if isinstance(node, Prefix):
+                queries = sorted({group.of[number] for number in node.members})
+                for q in queries:
+                    paths[q].append(queries)
+    return paths
 
 
 class SeveralMatches(SeveralResults[Matches]):
@@ -451,7 +456,8 @@ class SharedExplanation(Printed):
         return pd.DataFrame([{name: getattr(s, name) for name in names} for s in self.steps])
 
     def __str__(self) -> str:
-        return f"{self._title()}\n{text_table(_STEP_HEAD, self._rows('  '), left=2)}"
+        table = first_rows(_STEP_HEAD, self._rows("  "), "steps", left=2, most=100)
+        return f"{self._title()}\n{table}"
 
     def _repr_html_(self) -> str:
         rows = self._rows("\N{NO-BREAK SPACE}" * 2)
@@ -465,7 +471,7 @@ class SharedExplanation(Printed):
         return [
             (
                 indent * step.depth + step.step,
-                _some(step.queries),
+                _some(step.queries, len(step.queries)),
                 whole(step.candidates),
                 whole(step.survivors),
                 whole(step.removed) if step.removed else "",
@@ -478,10 +484,13 @@ class SharedExplanation(Printed):
 _STEP_HEAD = ("step", "queries", "candidates", "survivors", "removed by NOT", "seconds")
 
 
-def _some(names: Sequence[str], most: int = 4) -> str:
+_MOST_NAMES = 4
+
+
+def _some(names: Sequence[str], number: int) -> str:
     """Return some names, and how many more there are."""
-    text = ", ".join(map(name_text, names[:most]))
-    return text if len(names) <= most else f"{text} and {len(names) - most} more"
+    text = ", ".join(map(name_text, names[:_MOST_NAMES]))
+    return text if number <= _MOST_NAMES else f"{text} and {number - _MOST_NAMES:,} more"
 
 
 def _steps(
