@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from cepkit.api.arguments import Pattern, check_stream, checked, measured, order_matters
-from cepkit.api.checks import are_several, check_functions, check_name, check_pieces, check_share
+from cepkit.api.checks import are_several, check_functions, check_name, check_pieces
 from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.query import Query
-from cepkit.pattern.several import queries_of
+from cepkit.pattern.several import check_share, queries_of
 from cepkit.plan.nodes import Plan
 from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream

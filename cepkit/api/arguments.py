@@ -33,7 +33,13 @@ def checked(stream: Stream, pattern: Pattern) -> Query:
 
 
 def detectable(stream: Stream, pattern: Pattern) -> Query:
-    """Return the query that a pattern is, checked once; raises as `check_detectable`."""
+    """Return the query that a pattern is, which asks for its matches.
+
+    Raises:
+        StreamError: The stream is none.
+        PatternError: The pattern is none, or reads a column that the stream does not have.
+        UnsupportedError: It asks for aggregates.
+    """
     query = checked(stream, pattern)
     check_asks_for_matches(query)
     return query

@@ -1,4 +1,4 @@
-"""Checks of what `aggregate` takes beside its patterns, before anything is read."""
+"""Checks of what verbs take beside a pattern, and of lists of patterns, before anything is read."""
 
 from __future__ import annotations
 
@@ -23,39 +23,6 @@ def check_name(option: str, name: object, names: Iterable[str]) -> None:
     """
     if not (isinstance(name, str) and name in names):
         raise StreamError.unknown(f"{option}={shown(name)}", shown(name), names)
-
-
-_ELSEWHERE = {
-    "tree": (
-        "subtrees of aggregates: a counter goes along a sequence, there is nothing to join",
-        "share='chop-connect' counts once what sequences have in common behind their beginning",
-    ),
-    "chop-connect": (
-        "connected counters of matches, which have to be found one by one",
-        "share='tree' finds once what patterns have in common behind their beginning",
-    ),
-}
-"""What can be shared by aggregates or by matches alone: why not by the others, and what instead."""
-
-
-def check_share(share: object, names: Sequence[str]) -> None:
-    """Check that what several patterns share is among what such patterns can.
-
-    Args:
-        share: What was given.
-        names: What can be.
-
-    Raises:
-        PlanError: It is not.
-    """
-    if share in names:
-        return
-    if isinstance(share, str) and share in _ELSEWHERE:
-        found, hint = _ELSEWHERE[share]
-        raise PlanError(
-            f"share='{share}': {found}", expected=f"one of {', '.join(names)}", hint=hint
-        )
-    raise PlanError.unknown(f"share={shown(share)}", share, names)
 
 
 def check_pieces(share: object) -> None:

@@ -7,10 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepkit.api.arguments import Pattern, check_stream, detectable, measured, order_matters
-from cepkit.api.checks import are_several, check_share
+from cepkit.api.checks import are_several
 from cepkit.arguments import typed
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import check_share
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
@@ -24,10 +25,7 @@ if TYPE_CHECKING:
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.spark.matches.result import SparkMatches
     from cepkit.spark.matches.several import SeveralSparkMatches
-    from cepkit.spark.streaming.result import StreamMatches
-
-
-_SHARES = ("auto", "none", "prefix", "tree")
+    from cepkit.spark.streaming.result import StreamMatches, StreamSeveralMatches
 
 
 @overload
@@ -41,7 +39,9 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     slice_seconds: float | None = None,
     slice_events: int | None = None,
-) -> SeveralMatches | SeveralSparkMatches: ...
+    buckets: int | None = None,
+    late: Literal["count", "collect"] = "count",
+) -> SeveralMatches | SeveralSparkMatches | StreamSeveralMatches: ...
 
 
 @overload
@@ -76,7 +76,14 @@ def detect(
     buckets: int | None = None,
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
-) -> Matches | SeveralMatches | SparkMatches | SeveralSparkMatches | StreamMatches:
+) -> (
+    Matches
+    | SeveralMatches
+    | SparkMatches
+    | SeveralSparkMatches
+    | StreamMatches
+    | StreamSeveralMatches
+):
     """Find all matches of a pattern, or of several.
 
     Nothing is computed before it is asked for.
@@ -122,7 +129,8 @@ def detect(
         streaming DataFrame a streaming one with the same columns: each match comes once, in append
         mode, when no event can come any more that is part of it or breaks it. Of several
         queries a sequence of such results, which also has `counts()`, `explain()` and `together`,
-        the matches of all of them from one pass, with the name of the query.
+        the matches of all of them from one pass, with the name of the query; of a streaming
+        DataFrame one that is like `together`.
 
     Raises:
         PatternError: The pattern reads a column that the stream does not have, or compares what
@@ -133,7 +141,10 @@ def detect(
             too many matches to hold in memory.
     """
     check_stream(stream, beside=pattern)
-    check_share(share, _SHARES)
+    if share != "auto":
+        from cepkit.sharing.choose import SHARES
+
+        check_share(share, SHARES)
     several = are_several(pattern)
     query = None if several else detectable(stream, pattern)
     if limit is not None and limit < 0:
@@ -147,11 +158,7 @@ def detect(
     if slice_events is not None and slice_events < 1:
         raise StreamError(f"slices of {slice_events} events", expected="1 or more")
     if several:
-        if stream.lateness is not None:
-            raise UnsupportedError(
-                "several patterns over a streaming DataFrame", hint="detect them one by one"
-            )
-        from cepkit.api.several import detect_several
+        from cepkit.api.several import detect_several, detect_several_live
 
         if adapt != "static":
             raise UnsupportedError(
@@ -159,6 +166,17 @@ def detect(
                 hint="detect them one by one, or leave `adapt` out",
             )
         patterns: Any = pattern
+        if stream.lateness is not None:
+            _check_live_options(limit, slice_seconds, slice_events)
+            if timeouts:
+                raise UnsupportedError(
+                    "timeouts of several patterns over a streaming DataFrame",
+                    hint="detect those whose timeouts are wanted in queries of their own",
+                )
+            return detect_several_live(
+                stream, patterns, plan, share, sets=sets, buckets=buckets, late=late
+            )
+        _check_recorded_options(buckets, late, timeouts)
         return detect_several(
             stream, patterns, plan, share, limit=limit, sets=sets,
             slice_seconds=slice_seconds, slice_events=slice_events,
@@ -179,17 +197,7 @@ def detect(
             timeouts=timeouts,
             plans=_live_plans(adapt, query, chosen, sets),
         )
-    for name, asked in (
-        ("buckets", buckets is not None),
-        ("late", late != "count"),
-        ("timeouts", timeouts),
-    ):
-        if asked:
-            raise StreamError(
-                f"{name}= for events that are all there",
-                expected="a streaming DataFrame (spark.readStream)",
-                hint="NOT at the end of a pattern finds what times out" if timeouts else None,
-            )
+    _check_recorded_options(buckets, late, timeouts)
     if plan is None and order_matters(query):
         plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
     else:
@@ -260,6 +268,21 @@ def _check_live_options(
         raise UnsupportedError(
             "slices of a streaming DataFrame",
             hint="each micro-batch is one: .trigger(processingTime=...) says how long",
+        )
+
+
+def _check_recorded_options(buckets: int | None, late: str, timeouts: bool) -> None:
+    """Refuse what makes no sense where all events are there.
+
+    Raises:
+        StreamError: It is asked for.
+    """
+    options = {"buckets": buckets is not None, "late": late != "count", "timeouts": timeouts}
+    for name in (name for name, is_set in options.items() if is_set):
+        raise StreamError(
+            f"{name}= for events that are all there",
+            expected="a streaming DataFrame (spark.readStream)",
+            hint="NOT at the end of a pattern finds what times out" if timeouts else None,
         )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cepkit.api.arguments import Pattern, detectable, measured, measured_together
-from cepkit.errors import PlanError
+from cepkit.errors import PlanError, telling
 from cepkit.pattern.query import Query
-from cepkit.pattern.several import queries_of, telling
+from cepkit.pattern.several import called, queries_of
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.sharing.choose import share_plans as shared
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cepkit.columnar.compile.query import Sets
     from cepkit.columnar.results.several import SeveralMatches
     from cepkit.spark.matches.several import SeveralSparkMatches
+    from cepkit.spark.streaming.result import StreamSeveralMatches
 
 
 def detect_several(
@@ -56,6 +57,34 @@ def detect_several(
     )
 
 
+def detect_several_live(
+    stream: Stream,
+    patterns: Mapping[str, Pattern] | Sequence[Pattern],
+    plan: Any,
+    share: Share,
+    *,
+    sets: Sets,
+    buckets: int | None,
+    late: Literal["count", "collect"],
+) -> StreamSeveralMatches:
+    """Return the matches of several patterns in a streaming DataFrame; see `detect`.
+
+    There is nothing to profile: without a plan each is evaluated in the order of its pattern.
+    """
+    from cepkit.spark.streaming.several import detect_several as detect_several_on_stream
+
+    queries = queries_of(patterns, partial(detectable, stream))
+    if plan is None:
+        plans: SharedPlan | list[Plan] = [as_plan(None, query) for query in queries.values()]
+    else:
+        plans = _plans(stream, queries, plan, share)
+    if isinstance(plans, SharedPlan):
+        queries = dict(zip(plans.names, queries.values(), strict=True))
+    return detect_several_on_stream(
+        stream, queries, plans, sets=sets, share=share != "none", buckets=buckets, late=late
+    )
+
+
 def _plans(
     stream: Stream, queries: Mapping[str, Query], plan: Any, share: Share
 ) -> SharedPlan | list[Plan]:
@@ -81,13 +110,13 @@ def _plans(
         )
     plans = []
     for (name, query), one in zip(queries.items(), given, strict=True):
-        with telling(name):
+        with telling(called(name)):
             plans.append(as_plan(one, query))
     return plans
 
 
 _SEARCH_NS = 2_000_000.0
-"""What a search for shared plans takes, at least, for each pattern."""
+"""A search for shared plans takes at least this long per pattern; a unit of work takes about 1."""
 
 
 def _planned(queries: Mapping[str, Query], known: Statistics, share: Share) -> SharedPlan:

@@ -11,7 +11,7 @@ from pathlib import Path
 import cepkit as ck
 from cepkit.cli.spark_files import read_on_spark
 from cepkit.cli.terminal import working
-from cepkit.errors import CepkitError, PatternError, StatisticsError
+from cepkit.errors import CepkitError, PatternError, StatisticsError, telling
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import queries_of
@@ -70,11 +70,8 @@ def _parsed(path: str) -> Query:
         except CepkitError as error:
             error.hint = error.hint or "to give the pattern itself, use --pattern-text"
             raise
-    try:
+    with telling(f"the pattern of {_STDIN if path == '-' else path}"):
         return ck.parse(text)
-    except CepkitError as error:
-        error.about = f"the pattern of {_STDIN if path == '-' else path}"
-        raise
 
 
 def _is_folder(path: str) -> bool:
@@ -124,11 +121,8 @@ def read_statistics(path: str, query: Query) -> Statistics:
         query: The pattern that they must be about.
     """
     saved = saved_statistics(path)
-    try:
+    with telling(f"the statistics of '{path}'"):
         statistics = saved.of(query)
-    except CepkitError as error:
-        error.about = f"the statistics of '{path}'"
-        raise
     missing = [e.variable for e in events_of(query.structure) if e.variable not in statistics.rates]
     if missing:
         raise StatisticsError(

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeVar, overload
 
-from cepkit.errors import CepkitError, PatternError, shown
+from cepkit.errors import PatternError, PlanError, shown, telling
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.query import Query
 
@@ -56,23 +55,50 @@ def queries_of(patterns: Any, read: Callable[[Any], Query] = as_query) -> dict[s
     """
     queries = {}
     for name, pattern in named(patterns).items():
-        with telling(name):
+        with telling(called(name)):
             queries[name] = read(pattern)
     return queries
 
 
-@contextmanager
-def telling(name: str | None) -> Iterator[None]:
-    """Have errors begin with the name of the pattern that they are about; None: with nothing."""
-    try:
-        yield
-    except CepkitError as error:
-        if name is not None:
-            error.about = name if _NUMBERED.fullmatch(name) else f"pattern '{name}'"
-        raise
+def called(name: str) -> str:
+    """Return how an error calls a pattern: "pattern 3", or "pattern 'name'"."""
+    return name if _NUMBERED.fullmatch(name) else f"pattern '{name}'"
 
 
 _NUMBERED = re.compile(r"pattern \d+")
+
+
+_ELSEWHERE = {
+    "tree": (
+        "subtrees of aggregates: a counter goes along a sequence, there is nothing to join",
+        "share='chop-connect' counts once what sequences have in common behind their beginning",
+    ),
+    "chop-connect": (
+        "connected counters of matches, which have to be found one by one",
+        "share='tree' finds once what patterns have in common behind their beginning",
+    ),
+}
+"""What can be shared by aggregates or by matches alone: why not by the others, and what instead."""
+
+
+def check_share(share: object, names: Sequence[str]) -> None:
+    """Check that what several patterns share is among what such patterns can.
+
+    Args:
+        share: What was given.
+        names: What can be.
+
+    Raises:
+        PlanError: It is not.
+    """
+    if share in names:
+        return
+    if isinstance(share, str) and share in _ELSEWHERE:
+        found, hint = _ELSEWHERE[share]
+        raise PlanError(
+            f"share='{share}': {found}", expected=f"one of {', '.join(names)}", hint=hint
+        )
+    raise PlanError.unknown(f"share={shown(share)}", share, names)
 
 
 def free_name(taken: Collection[str], name: str | None) -> str:

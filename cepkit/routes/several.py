@@ -36,10 +36,10 @@ from cepkit.aggregation.sharing.plan import (
 )
 from cepkit.aggregation.sharing.planner import Rates, Share, choose, cost_of
 from cepkit.columnar.results.matches import report
-from cepkit.errors import PlanError
+from cepkit.errors import PlanError, telling
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
-from cepkit.pattern.several import ByName, telling
+from cepkit.pattern.several import ByName, called
 from cepkit.printing import html_output
 from cepkit.routes.aggregates import aggregate, aggregate_columns, way_of
 from cepkit.routes.functions import attributes_of, carrying
@@ -431,12 +431,12 @@ def _checked(
             checked.append(None)
             continue
         if q in reasons:
-            with telling(names[q]):
+            with telling(called(names[q])):
                 raise PlanError(f"it cannot share: {reasons[q]}", expected="None in its place")
         cuts = tuple(lengths)
         size = len(sequences[q].positive)
         if sum(cuts) != size or min(cuts) < 1:
-            with telling(names[q]):
+            with telling(called(names[q])):
                 raise PlanError(
                     f"pieces of the lengths {list(cuts)}",
                     expected=f"one or more lengths with the sum {size}",

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from cepkit.costs.contract import CostModel
 from cepkit.costs.work import WORK
-from cepkit.errors import PlanError
 from cepkit.pattern.query import Query
-from cepkit.pattern.several import named
+from cepkit.pattern.several import check_share, named
 from cepkit.sharing.parts import WORTH, Part, Share, alone_costs, known_statistics, prepared_part
 from cepkit.sharing.plan_graph import Mode, PlanGraph
 from cepkit.sharing.searches import SEARCHES, SharingObserver, SharingSearch
@@ -47,8 +46,7 @@ def share_plans(
         StatisticsError: The statistics lack an event or a condition of a query.
         LimitError: The search is exact, and there are too many queries for it.
     """
-    if share not in SHARES:
-        raise PlanError.unknown(f"share='{share}'", share, SHARES)
+    check_share(share, SHARES)
     picked = SEARCHES.pick(search)
     by_name = named(queries)
     names, listed = tuple(by_name), tuple(by_name.values())

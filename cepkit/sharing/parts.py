@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast
 
 from cepkit.costs.contract import CostModel
+from cepkit.errors import telling
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
-from cepkit.pattern.several import telling
+from cepkit.pattern.several import called
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, TreePlan
 from cepkit.plan.nodes import Tree as NamedTree
 from cepkit.sharing.local import Tree, upright
@@ -73,7 +74,7 @@ def known_statistics(queries: Mapping[str, Query], statistics: Statistics) -> li
     """Return the statistics of each query; an error says which one they do not know."""
     known = []
     for name, query in queries.items():
-        with telling(name):
+        with telling(called(name)):
             known.append(statistics.of(query))
     return known
 

@@ -12,6 +12,7 @@ from cepkit.diagnosis.question import check_names, ids
 from cepkit.errors import LimitError, StreamError, UnsupportedError
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
+from cepkit.spark.cells.schemas import quoted
 from cepkit.spark.cells.sending import types_of
 from cepkit.spark.passes.rows import batch_frame, has_type, seconds_of
 from cepkit.spark.session.failures import plain_errors
@@ -87,11 +88,10 @@ def local_part(
 
 def _column(stream: Stream, frame: DataFrame, name: str) -> tuple[Column, Any]:
     place = stream.column_names.index(name)
-    quoted = name.replace("`", "``")
-    return F.col(f"`{quoted}`"), frame.schema.fields[place].dataType
+    return F.col(quoted(name)), frame.schema.fields[place].dataType
 
 
-def _refuse(query: Query, events: Mapping[str, Any], id: str | None) -> None:  # noqa: A002
+def _refuse(query: Query, events: Mapping[str, Any], column: str | None) -> None:
     contiguous = query.strategy in (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
     hint = "fetch a part of the stream and ask about that: why_not(stream.head(10_000), ...)"
     if contiguous or isinstance(query.window, CountWindow):
@@ -100,7 +100,7 @@ def _refuse(query: Query, events: Mapping[str, Any], id: str | None) -> None:  #
         )
     if not events:
         return
-    if id is None:
+    if column is None:
         raise StreamError(
             "rows of a Spark DataFrame have no numbers",
             hint="id='column' names events by their values in a column",

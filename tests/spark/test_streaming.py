@@ -167,6 +167,46 @@ def test_two_queries_in_one_session(live):
         assert identities(live.result(name)) == expected
 
 
+def test_several_patterns_are_one_query_and_late_events_stand_beside_their_matches(live):
+    table = make_events(5_000)
+    live.put(table, 2_500)
+    names = ["SEQ", "AND", "NOT in the middle", "KL", "NOT at the end"]
+    queries = {name: PATTERNS[name] for name in names}
+    matches = ck.detect(live.events(lateness="1 second"), queries, late="collect", buckets=3)
+    assert "Matches of 5 queries" in repr(matches)
+    assert "AND: by the plan a → b → c" in repr(matches)
+    assert matches.columns[:2] == ["kind", "pattern"]
+    assert matches.columns[-3:] == ["match_start", "match_end", "event"]
+    progress = live.run(matches)
+    rows = live.result()
+    kinds = np.array(rows["kind"].to_pylist())
+    late = rows.filter(pa.array(kinds == "late"))
+    assert len(late) == counts(progress)["late"] > 20
+    assert set(late["pattern"].to_pylist()) == {None}
+    missed = {event["id"] for event in late["event"].to_pylist()}
+    others = table.filter(pa.array([one not in missed for one in table["id"].to_pylist()]))
+    for name in names:
+        own = rows.filter(pa.array(np.array(rows["pattern"].to_pylist(), object) == name))
+        bound = ["a", "b"] if name == "NOT at the end" else ["a", "b", "c"]
+        if name == "NOT in the middle":
+            bound = ["a", "c"]
+        expected = in_batch(others, queries[name], sealed(table, 1, 2 if bound[-1] == "b" else 0))
+        assert len(expected) > 20
+        found = []
+        for row in own.select(bound).to_pylist():
+            # A list in the matches of one pattern is one in those of all.
+            lists = {v: e if isinstance(e, list) else [e] for v, e in row.items()}
+            found.append(
+                tuple(
+                    tuple(e["id"] for e in lists[v])
+                    if name == "KL" and v == "b"
+                    else lists[v][0]["id"]
+                    for v in bound
+                )
+            )
+        assert sorted(found) == expected
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -191,7 +231,10 @@ def test_what_needs_all_events_is_refused_of_a_streaming_frame(live):
         lambda: ck.detect(stream, PATTERNS["SEQ"], slice_seconds=3),
         lambda: ck.detect(stream, PATTERNS["SEQ without a key"], buckets=2),
         lambda: ck.detect(stream, "PATTERN SEQ(A a, B Kind) WITHIN 1 s", late="collect"),
-        lambda: ck.detect(stream, [PATTERNS["SEQ"], PATTERNS["AND"]]),
+        lambda: ck.detect(stream, [PATTERNS["SEQ"], PATTERNS["skip-till-next-match"]]),
+        lambda: ck.detect(stream, [PATTERNS["SEQ"], "PATTERN SEQ(A a, B b)"]),
+        lambda: ck.detect(stream, [PATTERNS["SEQ"]], timeouts=True),
+        lambda: ck.detect(stream, [PATTERNS["SEQ"]], limit=3),
         lambda: ck.aggregate(stream, f"{PATTERNS['SEQ']} AGG COUNT", emit="total"),
         lambda: ck.detect(stream, PATTERNS["OR"], timeouts=True),
     ):

@@ -16,8 +16,8 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN
 from cepkit.routes.several import Several, SharingPlan
 from cepkit.spark.aggregates.one_pass import AggregationPass
+from cepkit.spark.matches.table import pattern_column
 from cepkit.spark.passes.frame import ResultFrame
-from cepkit.spark.passes.one_table import QUERY, query_names
 from cepkit.stream.sessions import check_session
 
 _KEPT = StorageLevel.MEMORY_AND_DISK_DESER
@@ -96,8 +96,8 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
                         f"the column '{name}' of one query is another one than that of another",
                         hint="take the results one by one",
                     )
-        names = query_names(self.names)
-        parts = [_named(aggregates, names) for aggregates in self.passes]
+        pattern = pattern_column(self.names)
+        parts = [_named(aggregates, pattern) for aggregates in self.passes]
         union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
         return ResultFrame(
             union,
@@ -126,7 +126,7 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
             aggregates.frame.unpersist()
 
 
-def _named(aggregates: AggregationPass, queries: Column) -> DataFrame:
+def _named(aggregates: AggregationPass, pattern: Column) -> DataFrame:
     """Return the rows of a pass with the names that users know."""
     names = {
         at: name
@@ -134,4 +134,4 @@ def _named(aggregates: AggregationPass, queries: Column) -> DataFrame:
         for at, name in zip(places, aggregates.columns.of[query].names, strict=True)
     }
     columns = [F.col(f"c{at - 1}").alias(name) for at, name in sorted(names.items())]
-    return aggregates.frame.select(queries[F.col(QUERY)].alias(PATTERN), *columns)
+    return aggregates.frame.select(pattern, *columns)

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 QUERY = "q"
@@ -57,11 +55,6 @@ class OneTable:
             for query, places in self.places.items()
             if pc.any(pc.equal(numbers, query)).as_py()
         ]
-
-
-def query_names(names: Sequence[str]) -> Column:
-    """Return the names of queries as a column that gives one for each number."""
-    return F.create_map(*(F.lit(part) for q, name in enumerate(names) for part in (q, name)))
 
 
 def one_table(
