@@ -275,6 +275,7 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
     branches: list[list[BranchPlan]] = [[] for _ in whole.queries]
     pools: list[list[int]] = [[] for _ in whole.queries]
     nodes: list[SharedNode] = []
+    known: dict[int, Statistics] = {}
     cost = by_itself = 0
     for part in parts:
         prepared = part.prepared
@@ -284,6 +285,7 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
         by_itself += sum(alone_costs(part))
         nodes += _nodes_of(part, graph, whole.names, len(nodes))
         for sharer, query, _ in part.sharers:
+            known[query] = sharer.statistics
             choice = part.choices[sharer.number]
             branches[query].append(branch_plan(choice.plan, sharer, prepared.mode))
             pools[query].append(choice.pool if choice.pool >= 0 else -1 - query)
@@ -292,8 +294,7 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
         plan = Plan(tuple(each), whole.search)
         old = whole.plans[number] if number < len(whole.plans) else None
         if old is None or old.branches != plan.branches:
-            known = whole.statistics.of(whole.queries[number])
-            old = cost_plan(plan, whole.queries[number], known, whole.cost_model)
+            old = cost_plan(plan, whole.queries[number], known[number], whole.cost_model)
         plans.append(old)
     return replace(
         whole,

@@ -190,7 +190,7 @@ def test_lists_are_checked(stream: Stream) -> None:
         ck.profile(stream, [SHARES, "PATTERN SEQ(A a) WHERE a.nothing > 1"])
     with pytest.raises(PatternError, match="no pattern"):
         ck.profile(stream, [])
-    with pytest.raises(PatternError, match="query second"):
+    with pytest.raises(PatternError, match="pattern 'second'"):
         ck.profile(stream, {"first": SHARES, "second": "PATTERN SEQ(A a) WHERE a.nothing > 1"})
 
 
