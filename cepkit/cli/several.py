@@ -1,4 +1,4 @@
-"""`cepkit detect` of several patterns: their matches in one pass, with the name of the pattern."""
+"""`cepkit detect` and `plan` of several patterns: in one pass, under plans that share."""
 
 from __future__ import annotations
 
@@ -8,22 +8,18 @@ from time import perf_counter
 from typing import Any
 
 import cepkit as ck
-from cepkit.cli.inputs import open_stream, saved_statistics
+from cepkit.cli.inputs import open_stream, profiled, saved_statistics
 from cepkit.cli.output import check_targets, number_as_data, plan_as_data, write, write_json
-from cepkit.cli.terminal import run_with_progress, say, seconds
+from cepkit.cli.terminal import run_with_progress, say, seconds, working
+from cepkit.costs import COSTS
 from cepkit.pattern.query import Query
 from cepkit.plan.printer import one_line
 from cepkit.statistics.tables import count_text, text_table, whole
 
-_ONE_ONLY = ("stream", "plan", "planner")
-"""Options of `detect` that are about one pattern."""
-
 
 def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) -> None:
     """Find the matches of several patterns: into a file, or their numbers onto the terminal."""
-    for option in _ONE_ONLY:
-        if getattr(arguments, option):
-            arguments.refuse(f"--{option} is for one pattern, and there are {len(queries):,}")
+    _refuse(arguments, queries, {"stream": "--stream", "plan": "--plan", "planner": "--planner"})
     target = check_targets(arguments)
     stream = open_stream(arguments)
     plan = None
@@ -67,3 +63,39 @@ def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) 
         if explanation is not None:
             data["steps"] = explanation.to_pandas().to_dict("records")
         write_json(arguments, data)
+
+
+def plan_several(arguments: argparse.Namespace, queries: Mapping[str, Query], cost: str) -> None:
+    """Print plans of several patterns that share what they have in common."""
+    _refuse(arguments, queries, {"planner": "--planner", "run_events": "--run"})
+    COSTS.pick(cost)  # refuses a wrong name before minutes of profiling
+    if arguments.statistics:
+        statistics = saved_statistics(arguments.statistics)
+    else:
+        statistics = profiled(open_stream(arguments), dict(queries))
+    with working("planning"):
+        plan = ck.share_plans(dict(queries), statistics, cost=cost)
+    if arguments.json != "-":
+        say(str(plan))
+    if arguments.json:
+        data = {
+            "cost_model": plan.cost_model.name,
+            "cost": number_as_data(plan.cost),
+            "alone": number_as_data(plan.alone),
+            "plans": {
+                name: plan_as_data(one) for name, one in zip(plan.names, plan.plans, strict=True)
+            },
+            "shared": [
+                {"sub_pattern": node.pattern, "patterns": list(node.names)} for node in plan.shared
+            ],
+        }
+        write_json(arguments, data)
+
+
+def _refuse(
+    arguments: argparse.Namespace, queries: Mapping[str, Query], options: Mapping[str, str]
+) -> None:
+    """Refuse a command line with options that are about one pattern."""
+    for name, option in options.items():
+        if getattr(arguments, name):
+            arguments.refuse(f"{option} is for one pattern, and there are {len(queries):,}")

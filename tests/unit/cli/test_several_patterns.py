@@ -78,6 +78,21 @@ def test_statistics_of_all_are_saved_and_plan_all(on_stocks, rules, monkeypatch)
     assert json.loads(ran.out)["matches"] == counts()
 
 
+def test_plans_that_share_are_printed_and_saved(on_stocks, rules):
+    assert on_stocks("profile", "--pattern", rules, "--json", "s.json").code == 0
+    ran = on_stocks("plan", "--pattern", rules)
+    assert ran.out.startswith("shared plan of 2 patterns: ")
+    assert "cost (work)" in ran.out
+    saved = on_stocks("plan", "--pattern", rules, "--statistics", "s.json", "--json", "-")
+    data = json.loads(saved.out)
+    assert data["plans"].keys() == {"pair", "three"}
+    assert data["cost"] <= data["alone"]
+    alive = on_stocks("plan", "--pattern", rules, "--cost", "partial-matches")
+    assert "cost (partial-matches)" in alive.out
+    ran = on_stocks("plan", "--pattern", rules, "--run")
+    assert (ran.code, "--run is for one pattern" in ran.err) == (2, True)
+
+
 def test_an_error_names_the_file_or_the_number(on_stocks, rules):
     Path("rules/typo.cep").write_text("PATTERN SEQ(MSFT a, GOOG b\nWITHIN 1 s", encoding="utf-8")
     ran = on_stocks("detect", "--pattern", rules)
