@@ -112,6 +112,36 @@ def test_a_query_goes_on_from_its_checkpoint_under_another_plan(live):
     assert identities(live.result()) == in_batch(table, text, sealed(table, 3))
 
 
+def test_it_goes_on_with_other_shuffle_partitions(live):
+    table = make_events(4_000)
+    text = PATTERNS["SEQ"]
+    conf = live.spark.conf
+    usual = conf.get("spark.sql.shuffle.partitions")
+    try:
+        for partitions, part in ((2, table.slice(0, 2_000)), (5, table.slice(2_000))):
+            conf.set("spark.sql.shuffle.partitions", partitions)
+            live.put(part)
+            live.run(ck.detect(live.events(lateness="3 seconds"), text))
+    finally:
+        conf.set("spark.sql.shuffle.partitions", usual)
+    assert identities(live.result()) == in_batch(table, text, sealed(table, 3))
+
+
+def test_matches_and_late_events_go_to_folders_of_their_own(live):
+    table = make_events(4_000)
+    live.put(table, 2_000)
+    rows = ck.detect(live.events(lateness="1 second"), PATTERNS["SEQ"], late="collect")
+    writer = rows.writeStream.format("parquet").partitionBy("kind")
+    writer = writer.option("checkpointLocation", str(live.root / "checkpoint"))
+    query = writer.trigger(availableNow=True).start(str(live.root / "out"))
+    query.awaitTermination()
+    told = counts(query.recentProgress)
+    out = live.spark.read.parquet(str(live.root / "out"))
+    written = {row["kind"]: row["count"] for row in out.groupBy("kind").count().collect()}
+    assert written == {kind: told[kind] for kind in ("match", "late")}
+    assert (live.root / "out" / "kind=late").is_dir()
+
+
 def test_plans_follow_the_stream_and_the_progress_names_them(live):
     first, then = _rare("A", make_events(3_000)), _rare("C", make_events(3_000, seed=2))
     later = pa.array(times(then) + 6 * SECOND).cast(pa.timestamp("us", tz="UTC"))
