@@ -22,8 +22,8 @@ _COST, _COST_OF_SEVERAL = "partial-matches", "work"
 def options(command: argparse.ArgumentParser) -> None:
     """Add what the command line takes."""
     command.description = (
-        "Compare plans by their expected cost; of several patterns, show plans that share what they "
-        "have in common. Needs a file of events to profile, or --statistics."
+        "Compare plans by their expected cost; of several patterns, show plans that share what they"
+        " have in common. Needs a file of events to profile, or --statistics."
     )
     command.epilog = (
         f"planners:\n{opt.table_of(PLANNERS.help)}\n\ncosts:\n{opt.table_of(COSTS.help)}"
