@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
-from cepkit.api.arguments import Pattern, checked, measured, measured_together
-from cepkit.api.several import plans_given, queries_of
+from cepkit.api.arguments import Pattern, checked, detectable, measured, measured_together
+from cepkit.api.several import plans_given
 from cepkit.arguments import typed
 from cepkit.errors import LimitError, PlanError, UnsupportedError, telling
+from cepkit.pattern.several import called, queries_of
 from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
 
@@ -109,9 +111,11 @@ def simulate(
     chosen = MECHANISMS.pick(mechanism)
     several = isinstance(pattern, list | tuple | dict)
     given: Any = pattern
-    queries = queries_of(stream, given) if several else {"": checked(stream, given)}
+    queries = (
+        queries_of(given, partial(detectable, stream)) if several else {"": checked(stream, given)}
+    )
     for name, query in queries.items():
-        with telling(name or None):
+        with telling(called(name) if several else None):
             refuse_unsupported(query)
     if not 1 <= max_steps <= MOST_STEPS:
         raise LimitError(
