@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from cepkit.costs.contract import CostModel
 from cepkit.costs.work import WORK
-from cepkit.errors import PlanError
 from cepkit.pattern.query import Query
-from cepkit.sharing.names import named
+from cepkit.pattern.several import check_share, named
 from cepkit.sharing.parts import WORTH, Part, Share, alone_costs, known_statistics, prepared_part
 from cepkit.sharing.plan_graph import Mode, PlanGraph
 from cepkit.sharing.searches import SEARCHES, SharingObserver, SharingSearch
@@ -47,25 +46,16 @@ def share_plans(
         StatisticsError: The statistics lack an event or a condition of a query.
         LimitError: The search is exact, and there are too many queries for it.
     """
-    check_share(share)
+    check_share(share, SHARES)
     picked = SEARCHES.pick(search)
-    names, listed = named(queries)
-    known = known_statistics(listed, statistics)
+    by_name = named(queries)
+    names, listed = tuple(by_name), tuple(by_name.values())
+    known = known_statistics(by_name, statistics)
     whole = SharedPlan(
         names, listed, (), (), (), 0.0, 0.0, share, "none" if share == "none" else picked.name,
         cost, statistics,
     )  # fmt: skip
     return assembled(whole, _parts(listed, known, share, picked, cost, observe))
-
-
-def check_share(share: str) -> None:
-    """Check that `share` says what plans may share.
-
-    Raises:
-        PlanError: It does not.
-    """
-    if share not in SHARES:
-        raise PlanError.unknown(f"share='{share}'", share, SHARES)
 
 
 def _parts(

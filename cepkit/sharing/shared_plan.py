@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import networkx as nx
 
 from cepkit.costs.contract import CostModel
-from cepkit.errors import PlanError
+from cepkit.errors import PatternError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.policies import Window
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import free_name
+from cepkit.pattern.several import number_of as pattern_number
 from cepkit.plan.logarithms import from_log
 from cepkit.plan.nodes import BranchPlan, Plan, TreePlan
 from cepkit.planners.choose import cost_plan
 from cepkit.printing import WithPrinter
-from cepkit.sharing.names import free_name
 from cepkit.sharing.parts import (
     Part,
     Share,
@@ -130,14 +131,9 @@ class SharedPlan(WithPrinter):
         """Return the plan of one pattern.
 
         Raises:
-            PlanError: There is none of that name.
+            PatternError: There is none of that name.
         """
-        return self.plans[self._number(name)]
-
-    def _number(self, name: str) -> int:
-        if name not in self.names:
-            raise PlanError.unknown(f"there is no pattern '{name}'", name, self.names)
-        return self.names.index(name)
+        return self.plans[pattern_number(name, self.names)]
 
     def add(
         self,
@@ -155,8 +151,7 @@ class SharedPlan(WithPrinter):
             statistics: Of all patterns; None where those at hand know its events and conditions.
 
         Raises:
-            PatternError: It is none.
-            PlanError: There is a pattern of that name.
+            PatternError: It is none, or there is one of that name.
             StatisticsError: The statistics do not know it.
         """
         query = as_query(pattern)
@@ -180,11 +175,11 @@ class SharedPlan(WithPrinter):
         """Return the plan without one pattern; those of the others stay.
 
         Raises:
-            PlanError: There is none of that name, or no other.
+            PatternError: There is none of that name, or no other.
         """
-        number = self._number(name)
+        number = pattern_number(name, self.names)
         if len(self.names) == 1:
-            raise PlanError(f"'{name}' is the only pattern", expected="one that stays")
+            raise PatternError(f"'{name}' is the only pattern", expected="one that stays")
         rest = replace(
             self,
             names=_without(self.names, number),
@@ -280,6 +275,7 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
     branches: list[list[BranchPlan]] = [[] for _ in whole.queries]
     pools: list[list[int]] = [[] for _ in whole.queries]
     nodes: list[SharedNode] = []
+    known: dict[int, Statistics] = {}
     cost = by_itself = 0
     for part in parts:
         prepared = part.prepared
@@ -289,6 +285,7 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
         by_itself += sum(alone_costs(part))
         nodes += _nodes_of(part, graph, whole.names, len(nodes))
         for sharer, query, _ in part.sharers:
+            known[query] = sharer.statistics
             choice = part.choices[sharer.number]
             branches[query].append(branch_plan(choice.plan, sharer, prepared.mode))
             pools[query].append(choice.pool if choice.pool >= 0 else -1 - query)
@@ -297,8 +294,7 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
         plan = Plan(tuple(each), whole.search)
         old = whole.plans[number] if number < len(whole.plans) else None
         if old is None or old.branches != plan.branches:
-            known = whole.statistics.of(whole.queries[number])
-            old = cost_plan(plan, whole.queries[number], known, whole.cost_model)
+            old = cost_plan(plan, whole.queries[number], known[number], whole.cost_model)
         plans.append(old)
     return replace(
         whole,
