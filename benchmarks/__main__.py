@@ -17,6 +17,7 @@ NAMES = (
     "stocks",
     "player",
     "planning",
+    "forecasts",
     "join_study",
     "lazy_study",
     "aggregation",

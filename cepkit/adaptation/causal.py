@@ -76,5 +76,6 @@ class Causal:
             last=at[1],
             over_time=None,
             forecast=None,
+            joins={},
             others=(),
         )

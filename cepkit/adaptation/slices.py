@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -85,8 +86,10 @@ class PerSlice:
     def _planners(self) -> tuple[BranchPlanner, ...]:
         assert self._plan.statistics is not None
         worth = _NEARLY if self._always else _PAYS
+        # Rates that change are part of what joins tell of the whole stream; a slice has its own.
+        statistics = replace(self._plan.statistics, joins={})
         return tuple(
-            BranchPlanner(branch, branch_plan, self._plan.statistics, worth)
+            BranchPlanner(branch, branch_plan, statistics, worth)
             for branch, branch_plan in zip(
                 normal_form(self._query), self._plan.branches, strict=True
             )

@@ -76,7 +76,9 @@ def statistics_given(statistics: Statistics, query: Query) -> Statistics:
     return statistics.of(query)
 
 
-def measured(stream: Stream, query: Query, seed: int, *, details: bool = False) -> Statistics:
+def measured(
+    stream: Stream, query: Query, seed: int, *, details: bool = False, joins: bool = True
+) -> Statistics:
     """Return the statistics, without telling the user what detection will tell as well.
 
     Args:
@@ -84,16 +86,17 @@ def measured(stream: Stream, query: Query, seed: int, *, details: bool = False) 
         query: The pattern.
         seed: Of the sample.
         details: Whether to count what plans do not need as well.
+        joins: Whether to sample joins, where the whole stream is measured in one place.
     """
     if stream.place == "spark":
         from cepkit.spark.profile.statistics import profile as profile_on_spark
 
-        return profile_on_spark(stream, query, seed=seed, details=details)
+        return profile_on_spark(stream, query, seed=seed, details=details, joins=joins)
     from cepkit.statistics.estimate import estimate
     from cepkit.statistics.stream_counts import attributes_read
 
     columns = stream.columns(attributes_read(query))
-    return estimate(columns, query, seed=seed, details=details)
+    return estimate(columns, query, seed=seed, details=details, joins=joins)
 
 
 def measured_together(
@@ -101,7 +104,8 @@ def measured_together(
 ) -> Statistics:
     """Return the statistics of several queries, those of one window and partition in one pass."""
     first, *others = (
-        measured(stream, query, seed, details=details) for query in map(together, alike(queries))
+        measured(stream, query, seed, details=details, joins=len(queries) == 1)
+        for query in map(together, alike(queries))
     )
     return replace(first, others=tuple(others))
 

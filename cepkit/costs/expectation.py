@@ -12,6 +12,8 @@ partial matches of a set S of k variables. Over a stream of D seconds, W <= D, t
 combinations: k uniform times on [0, D] lie within W of each other with probability
 k w^(k-1) - (k-1) w^k, w = W/D. Everything is computed as logarithms.
 
+Where joins were sampled, what was found corrects both (corrections.py).
+
 PARTITION BY is a condition between all events: same_key^(k-1). Equalities that follow from others
 count too (key_classes.py). A repeated variable takes sets, as if they were events (`log_sets`);
 what stands under NOT is left out: the numbers are those before it is checked.
@@ -23,12 +25,13 @@ Source: *Join Query Optimization Techniques for Complex Event Processing Applica
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import assert_never
 
-from cepkit.costs.key_classes import KeyClass, key_classes
+from cepkit.costs.corrections import Corrections, corrections
+from cepkit.costs.key_classes import KeyClass, key_classes, linked_by_equality
 from cepkit.costs.ordering import Factorial, share_factorials
 from cepkit.costs.set_functions import SetFunction
 from cepkit.pattern.normal_form import Branch
@@ -53,6 +56,8 @@ class Expectation:
         log_shares: For each set of positive variables with conditions ln(selectivity).
         log_same_key: ln(share of pairs in one partition), 0 without PARTITION BY.
         classes: Variables whose keys agree, of which not all pairs stand in the pattern.
+        log_equal: For each pair that the engine looks up by equal keys ln(share that agrees).
+        corrections: What sampled joins say beyond all this.
     """
 
     branch: Branch
@@ -62,6 +67,8 @@ class Expectation:
     log_shares: Mapping[frozenset[str], float]
     log_same_key: float
     classes: tuple[KeyClass, ...] = ()
+    log_equal: Mapping[frozenset[str], float] = field(default_factory=dict)
+    corrections: Corrections = field(default_factory=Corrections)
 
     @classmethod
     def of(cls, branch: Branch, statistics: Statistics) -> Expectation:
@@ -70,21 +77,48 @@ class Expectation:
         Raises:
             StatisticsError: They lack a variable of the branch.
         """
+        return statistics.once(branch, cls._of)
+
+    @classmethod
+    def _of(cls, branch: Branch, statistics: Statistics) -> Expectation:
         window = window_seconds(branch, statistics)
         counts = {v: log(window * statistics.rate(v)) for v in branch.variables}
         for variable, minimum, maximum in branch.repeated:
             events = window * statistics.rate(variable)
             counts[variable] = log_sets(events, minimum, maximum)
         positive = frozenset(branch.variables)
-        return cls(
+        shares = {s: log(f.share) for s, f in statistics.selectivities.items() if s <= positive}
+        equal = {s: e.in_window.share for s, e in statistics.equalities.items()}
+        even = cls(
             branch,
             window,
             max(statistics.span_seconds, TICK_SECONDS),
             counts,
-            {s: log(f.share) for s, f in statistics.selectivities.items() if s <= positive},
+            shares,
             log(statistics.same_key) if branch.partition_by else 0.0,
             key_classes(branch, statistics),
+            # Where that is not known, all conditions of the pair together: somewhat too small.
+            {
+                names: log(equal[names]) if names in equal else shares[names]
+                for names in linked_by_equality(branch)
+                if names in shares
+            },
         )
+        if not statistics.joins:
+            return even
+        # Of single events that come evenly; counts do not matter, as shares are corrected.
+        nothing = replace(even, log_counts=dict.fromkeys(branch.variables, math.log(window)))
+        stream = math.log(even.span_seconds)
+        found = {
+            names: (
+                joined,
+                nothing.log_total(names, of=nothing.in_scope) - len(names) * stream,
+                nothing.log_total(names) - len(names) * stream,
+            )
+            for names, joined in statistics.joins.items()
+            if names <= positive
+        }
+        return replace(even, corrections=corrections(found))
 
     def counting_events(self, variable: str, statistics: Statistics) -> Expectation:
         """Return the same with events in place of sets for a repeated variable."""
@@ -103,9 +137,30 @@ class Expectation:
     @cached_property
     def alive(self) -> SetFunction:
         """The function PM: partial matches of a set of variables in one window."""
+        return self._numbers(self.log_shares, (*self._scopes, *self._dependences))
+
+    @cached_property
+    def in_scope(self) -> SetFunction:
+        """The same with no other conditions than order, window, partition and equal keys."""
+        return self._numbers(self.log_equal, self._scopes)
+
+    @cached_property
+    def filters(self) -> SetFunction:
+        """What the other conditions leave of `in_scope`: the quotient of `alive` and that."""
+        shares = tuple(
+            (self.mask(names), share - self.log_equal.get(names, 0.0))
+            for names, share in self.log_shares.items()
+            if min(share, self.log_equal.get(names, 0.0)) > -math.inf or names not in self.log_equal
+        )
+        nothing = (0.0,) * len(self.branch.variables)
+        return SetFunction(nothing, (*shares, *self._dependences))
+
+    def _numbers(
+        self, shares: Mapping[frozenset[str], float], further: Iterable[tuple[int, float]]
+    ) -> SetFunction:
         return SetFunction(
             tuple(self.log_counts[v] for v in self.branch.variables),
-            tuple((self.mask(names), share) for names, share in self.log_shares.items()),
+            (*((self.mask(names), share) for names, share in shares.items()), *further),
             self.factorials,
             further=self.log_same_key,
             classes=tuple(
@@ -113,6 +168,14 @@ class Expectation:
                 for one in self.classes
             ),
         )
+
+    @property
+    def _scopes(self) -> Iterable[tuple[int, float]]:
+        return ((self.mask(names), value) for names, value in self.corrections.scopes.items())
+
+    @property
+    def _dependences(self) -> Iterable[tuple[int, float]]:
+        return ((self.mask(names), value) for names, value in self.corrections.dependences.items())
 
     def log_share(self, one: str, other: str) -> float | None:
         """Return ln(selectivity) between two variables; None where nothing is between them."""
@@ -128,23 +191,20 @@ class Expectation:
         self,
         variables: frozenset[str],
         duration: float | None = None,
-        applied: Callable[[frozenset[str]], bool] = lambda _: True,
+        of: SetFunction | None = None,
     ) -> float:
         """Return ln(number of combinations of these variables over a stream).
 
         Args:
             variables: The set S, not empty.
             duration: The length of the stream in seconds; None for that of the statistics.
-            applied: Which of the selectivities to apply, by their set of variables.
+            of: What is counted in a window: `alive`, which is None, or `in_scope`.
         """
         length = self.span_seconds if duration is None else max(duration, TICK_SECONDS)
         size = len(variables)
         window = min(self.window_seconds, length)
         placed = (size - 1) * math.log(window) + math.log(size * length - (size - 1) * window)
-        groups = tuple(
-            (self.mask(names), share) for names, share in self.log_shares.items() if applied(names)
-        )
-        in_window = replace(self.alive, groups=groups)(self.mask(variables))
+        in_window = (self.alive if of is None else of)(self.mask(variables))
         return math.fsum((placed, in_window, -size * math.log(self.window_seconds)))
 
 

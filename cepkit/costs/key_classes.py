@@ -92,3 +92,22 @@ def _share(pair: frozenset[str], branch: Branch, statistics: Statistics) -> floa
         if variables_of(condition) == pair
     )
     return assumed.share if assumed is not None and equalities else None
+
+
+def linked_by_equality(branch: Branch) -> frozenset[frozenset[str]]:
+    """Return the pairs of variables of which two attributes must be equal."""
+    return frozenset(
+        frozenset((left, right))
+        for condition in branch.conditions
+        if isinstance(condition, Comparison) and condition.operator == "="
+        for left, right in [_variables(condition)]
+        if left and right and left != right
+    )
+
+
+def _variables(condition: Comparison) -> tuple[str | None, str | None]:
+    left, right = condition.left, condition.right
+    return (
+        left.variable if isinstance(left, Attribute) else None,
+        right.variable if isinstance(right, Attribute) else None,
+    )

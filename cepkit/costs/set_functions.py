@@ -31,6 +31,10 @@ order of their members (mask, logarithm), where those of each member begin, fact
 power), classes (mask, logarithm), of which the pairs are among the groups."""
 
 
+_REMEMBERED = 4096
+"""Values that a function keeps."""
+
+
 @dataclass(frozen=True)
 class SetFunction:
     """ln f(S) for sets S of n variables.
@@ -63,8 +67,18 @@ class SetFunction:
         """Return ln f of a set; of the empty set 0."""
         if not mask:
             return 0.0
-        # Exactly rounded, so that equal sets tie in whatever order they are added up.
-        return math.fsum(self._terms(mask))
+        value = self._values.get(mask)
+        if value is None:
+            # Exactly rounded, so that equal sets tie in whatever order they are added up.
+            value = math.fsum(self._terms(mask))
+            if len(self._values) < _REMEMBERED:
+                self._values[mask] = value
+        return value
+
+    @cached_property
+    def _values(self) -> dict[int, float]:
+        """What was asked for: searches ask for the same sets again and again."""
+        return {}
 
     def _terms(self, mask: int) -> Iterator[float]:
         yield self.weight

@@ -9,13 +9,12 @@ Source: expectation.py; that work is candidates and partial matches together is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from cepkit.costs.expectation import Expectation
-from cepkit.pattern.conditions import Attribute, Comparison
 from cepkit.pattern.normal_form import Branch
-from cepkit.plan.logarithms import from_log, log
+from cepkit.plan.logarithms import from_log
 from cepkit.plan.nodes import BranchPlan, ExpectedStep, OrderPlan, TreePlan, Unit, work_of
 from cepkit.statistics.model import Statistics
 
@@ -48,58 +47,27 @@ def expected_steps(
         plan = OrderPlan(tuple(plan))
     repeated = {variable for variable, _, _ in branch.repeated}
     sets = (Unit((v,), (), v) for v in plan.variables if v in repeated)
-    expectation, looked_up = Expectation.of(branch, statistics), linked_by_equality(branch)
+    expectation = Expectation.of(branch, statistics)
 
     def steps_of(units: Sequence[Unit]) -> Iterator[ExpectedStep]:
         bound: frozenset[str] = frozenset()
         for unit in units:
             yield from steps_of(unit.inner)
             new = frozenset(unit.variables)
-
-            def applied(
-                names: frozenset[str], bound: frozenset[str] = bound, new: frozenset[str] = new
-            ) -> bool:
-                inside = len(new) > 1 and names <= new
-                return names <= bound or inside or names in looked_up
-
             both = bound | new
             # What a set is chosen from is looked at event by event.
             looked_at = expectation
             if unit.name in repeated:
                 for other in repeated & both:
                     looked_at = looked_at.counting_events(other, statistics)
-            # Looked up by key alone; of pairs bound before all conditions hold.
-            by_key = {
-                names: log(equality.in_window.share)
-                for names, equality in statistics.equalities.items()
-                if names in expectation.log_shares and not (names <= bound or names <= new)
-            }
-            looked_at = replace(looked_at, log_shares={**looked_at.log_shares, **by_key})
+            sides = (expectation.filters(expectation.mask(side)) for side in (bound, new))
+            in_scope = looked_at.log_total(both, duration, looked_at.in_scope)
             yield ExpectedStep(
                 unit.name,
-                from_log(looked_at.log_total(both, duration, applied)),
+                from_log(math.fsum((in_scope, *sides))),
                 from_log(expectation.log_total(both, duration)),
                 from_log(expectation.log_alive(both)),
             )
             bound = both
 
     return tuple(steps_of((*work_of(plan, repeated), *sets)))
-
-
-def linked_by_equality(branch: Branch) -> frozenset[frozenset[str]]:
-    """Return the pairs of variables of which two attributes must be equal."""
-    return frozenset(
-        frozenset((left, right))
-        for condition in branch.conditions
-        if isinstance(condition, Comparison) and condition.operator == "="
-        for left, right in [_variables(condition)]
-        if left and right and left != right
-    )
-
-
-def _variables(condition: Comparison) -> tuple[str | None, str | None]:
-    left, right = condition.left, condition.right
-    return (
-        left.variable if isinstance(left, Attribute) else None,
-        right.variable if isinstance(right, Attribute) else None,
-    )

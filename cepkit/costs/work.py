@@ -15,15 +15,11 @@ O(number of selectivities) a step. Source: ours.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf
 
 from cepkit.costs.contract import BranchCost, PairCost
 from cepkit.costs.expectation import Expectation
 from cepkit.costs.partial_matches import alive
-from cepkit.costs.set_functions import SetFunction
-from cepkit.costs.steps import linked_by_equality
 from cepkit.pattern.normal_form import Branch
-from cepkit.plan.logarithms import log
 from cepkit.statistics.model import Statistics
 
 PER_PARTIAL_MATCH = 3.0
@@ -43,24 +39,13 @@ class Work:
 
     def on(self, branch: Branch, statistics: Statistics) -> BranchCost:
         """Return the model made ready for `branch` (see `contract.CostModel`)."""
+        return statistics.once(branch, self._on)
+
+    def _on(self, branch: Branch, statistics: Statistics) -> BranchCost:
         expected = Expectation.of(branch, statistics)
         survivors = alive(branch, statistics)
-        positive = frozenset(branch.variables)
-        keys = {expected.mask(n) for n in linked_by_equality(branch) if n <= positive}
-        # Where it is known how many keys are equal, the other conditions of a pair only filter.
-        equal = {
-            expected.mask(names): log(equality.in_window.share)
-            for names, equality in statistics.equalities.items()
-            if names <= positive
-        }
-        looked_up = tuple((g, equal.get(g, share)) for g, share in survivors.groups if g in keys)
-        filtered = tuple(
-            (g, share - equal[g] if g in keys else share)
-            for g, share in survivors.groups
-            if g not in keys or (g in equal and min(share, equal[g]) > -inf)
-        )
-        nothing = (0.0,) * len(survivors.members)
-        pairs = PairCost(replace(survivors, groups=looked_up), SetFunction(nothing, filtered))
+        in_scope = replace(survivors, groups=expected.in_scope.groups)
+        pairs = PairCost(in_scope, expected.filters)
         return BranchCost(branch.variables, survivors.times(self.per_partial_match), pairs)
 
 

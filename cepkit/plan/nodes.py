@@ -247,13 +247,15 @@ class Plan(WithPrinter):
             return None
         steps = [step for branch in self.expected for step in branch]
         matches = math.fsum(branch[-1].partial_matches for branch in self.expected if branch)
-        errors = (_relative_error(self.statistics, b.variables) for b in self.branches)
+        errors = [_relative_error(self.statistics, b.variables) for b in self.branches]
+        joins = self.statistics.joins
         return Forecast(
             matches,
             *around(log(matches), max(errors, default=0.0)),
             candidates=math.fsum(step.candidates for step in steps),
             partial_matches=math.fsum(step.partial_matches for step in steps),
             alive=max((step.alive for step in steps), default=0.0),
+            sampled=all(frozenset(branch.variables) in joins for branch in self.branches),
         )
 
 
@@ -264,8 +266,14 @@ def comparable(plans: Sequence[Plan]) -> list[tuple[BranchPlan, ...]]:
 
 
 def _relative_error(statistics: Statistics, variables: Iterable[str]) -> float:
-    """Return the standard error of the logarithm of the product of the selectivities."""
-    known = set(variables)
+    """Return the standard error of the logarithm of how many matches there are.
+
+    That is of the joins where they were sampled, else of the product of the selectivities.
+    """
+    known = frozenset(variables)
+    joined = statistics.joins.get(known)
+    if joined is not None:
+        return 0.0 if joined.exact else 1 / math.sqrt(max(joined.hits, 1.0))
     return math.hypot(
         *(
             selectivity.standard_error / selectivity.share

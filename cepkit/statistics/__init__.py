@@ -6,11 +6,12 @@ from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.lateness import Lateness
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.over_time import OverTime
-from cepkit.statistics.selectivity import Equality, Selectivity
+from cepkit.statistics.selectivity import Equality, Joined, Selectivity
 
 __all__ = [
     "Equality",
     "Forecast",
+    "Joined",
     "KeyCounts",
     "Lateness",
     "OverTime",

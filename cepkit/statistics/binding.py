@@ -2,13 +2,15 @@
 
 The rate of an event goes by its types, the share of a filter by the canonical event, and the
 selectivity of a set of variables by its canonical sub-pattern: types, filters, order, window,
-partition and the conditions about exactly these variables.
+partition and the conditions about exactly these variables. What was sampled of joins is about all
+conditions, and about keys that others imply: it goes by the whole canonical branch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, TypeAlias, TypeVar
 
 from cepkit.errors import StatisticsError
@@ -20,7 +22,7 @@ from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.over_time import OverTime
-from cepkit.statistics.selectivity import Equality, Selectivity
+from cepkit.statistics.selectivity import Equality, Joined, Selectivity
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.statistics.together import partition_attributes
 
@@ -55,6 +57,12 @@ def measured_form(branch: Branch, names: frozenset[str]) -> SubPattern:
     )[0]
 
 
+def _joined_form(branch: Branch) -> tuple[SubPattern, tuple[str, ...]]:
+    """Return on what sampled joins depend, and the variables at its positions."""
+    conditions = tuple(c for c in branch.conditions if not has_set_functions(c))
+    return canonical(replace(branch, conditions=conditions))
+
+
 @dataclass(slots=True)
 class CanonicalStatistics:
     """Statistics of canonical events and sub-patterns, without the names of variables.
@@ -66,6 +74,7 @@ class CanonicalStatistics:
         filters: By events, the shares that pass.
         sets: By sub-patterns of two or more events.
         in_any_window: The same, the window left out: what stands first.
+        joins: By branches: for sets of positions.
         same_key: By partition.
         missing: By attributes.
         keys: By attributes.
@@ -77,6 +86,7 @@ class CanonicalStatistics:
     filters: dict[CanonicalEvent, float] = field(default_factory=dict)
     sets: dict[SubPattern, _Shares] = field(default_factory=dict)
     in_any_window: dict[SubPattern, _Shares] = field(default_factory=dict)
+    joins: dict[SubPattern, dict[frozenset[int], Joined]] = field(default_factory=dict)
     same_key: dict[tuple[str, ...], float] = field(default_factory=lambda: {(): 1.0})
     missing: dict[str, float] = field(default_factory=dict)
     keys: dict[tuple[str, ...], KeyCounts] = field(default_factory=dict)
@@ -103,6 +113,10 @@ class CanonicalStatistics:
                     form = measured_form(branch, names)
                     self.sets.setdefault(form, selectivity)
                     self.in_any_window.setdefault(replace(form, window=None), selectivity)
+            if values["joins"]:
+                form, variables = _joined_form(branch)
+                joins = _renamed(values["joins"], dict(zip(variables, count(), strict=False)))
+                self.joins.setdefault(form, joins)
         self.same_key.setdefault(partition_attributes(query), values["same_key"])
         self.missing = {**values["missing"], **self.missing}
         for keys in values["keys"]:
@@ -121,6 +135,7 @@ class CanonicalStatistics:
         filters: dict[str, float] = {}
         selectivities: dict[frozenset[str], Selectivity] = {}
         equalities: dict[frozenset[str], Equality] = {}
+        joins: dict[frozenset[str], Joined] = {}
         for branch in normal_form(query):
             for event in branch.positive + branch.negated:
                 filtered = canonical_event(branch, event.variable)
@@ -135,6 +150,9 @@ class CanonicalStatistics:
                 selectivities[names] = share
                 if equality is not None:
                     equalities[names] = equality
+            if self.joins:
+                form, variables = _joined_form(branch)
+                joins |= _renamed(self.joins.get(form, {}), dict(enumerate(variables)))
         read = attributes_read(query)
         type_names = {name for event in events_of(query.structure) for name in event.types or ()}
         absent = {name for part in self.parts for name in part["never_occurring"]}
@@ -153,6 +171,7 @@ class CanonicalStatistics:
             "never_occurring": tuple(sorted(type_names & absent)),
             "over_time": self._over_time(query),
             "forecast": None,
+            "joins": joins,
             "query": query,
             "others": (),
         }
@@ -165,6 +184,19 @@ class CanonicalStatistics:
 
 
 _T = TypeVar("_T")
+_From = TypeVar("_From", str, int)
+_To = TypeVar("_To", str, int)
+
+
+def _renamed(
+    joins: Mapping[frozenset[_From], Joined], names: Mapping[_From, _To]
+) -> dict[frozenset[_To], Joined]:
+    """Return what is known of those sets of which all variables have a new name."""
+    return {
+        frozenset(names[name] for name in of): joined
+        for of, joined in joins.items()
+        if of <= names.keys()
+    }
 
 
 def _known(value: _T | None, what: str) -> _T:

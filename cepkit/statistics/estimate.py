@@ -28,6 +28,7 @@ from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.statistics.binding import measured_form
+from cepkit.statistics.joins import joined_variables, sampled_joins
 from cepkit.statistics.links import links_of
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.ranges import Rows
@@ -40,12 +41,12 @@ from cepkit.statistics.sampling import (
     reader,
     sampled,
 )
-from cepkit.statistics.selectivity import Equality, Selectivity
+from cepkit.statistics.selectivity import Equality, Joined, Selectivity
 from cepkit.statistics.stream_counts import StreamCounts, count_stream, rows_of
 from cepkit.stream.columns import EventColumns
 
-SAMPLE = 20_000
-"""Combinations drawn for each set of variables: a share of 1/2 is then known to about 0.0035."""
+SAMPLE = 10_000
+"""Combinations drawn for each set of variables: a share of 1/2 is then known to about 0.005."""
 
 
 def tally_slice(
@@ -151,7 +152,12 @@ def combine(
 
 
 def estimate(
-    columns: EventColumns, query: Query, *, seed: int = 0, details: bool = True
+    columns: EventColumns,
+    query: Query,
+    *,
+    seed: int = 0,
+    details: bool = True,
+    joins: bool = True,
 ) -> Statistics:
     """Measure a stream in memory.
 
@@ -161,13 +167,38 @@ def estimate(
         seed: Of the sample.
         details: Whether to count what plans do not need as well: keys, times, what is missing
             and what is late.
+        joins: Whether to sample joins, which takes as long as all else.
 
     Raises:
         PatternError: A condition compares what cannot be compared.
     """
     check_kinds(query, columns.kinds)
     counts = count_stream(columns, query, details=details)
-    return combine(query, counts, [tally_slice(columns, query, seed=seed)])
+    statistics = combine(query, counts, [tally_slice(columns, query, seed=seed)])
+    if not joins:
+        return statistics
+    return replace(statistics, joins=joins_of(columns, query, statistics, seed))
+
+
+def joins_of(
+    columns: EventColumns, query: Query, statistics: Statistics, seed: int
+) -> dict[frozenset[str], Joined]:
+    """Return what samples of joins tell of sets of variables of each branch.
+
+    Args:
+        columns: The whole stream, with the attributes of `attributes_read`.
+        query: The pattern.
+        statistics: Its selectivities.
+        seed: Of the draws.
+    """
+    joined: dict[frozenset[str], Joined] = {}
+    for branch in map(_without_set_functions, normal_form(query)):
+        members = {
+            v: _passing(columns, branch, v, rows_of(columns, branch.event(v)))
+            for v in joined_variables(branch)
+        }
+        joined |= sampled_joins(columns, branch, members, statistics, seed)
+    return joined
 
 
 def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:

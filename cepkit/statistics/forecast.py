@@ -14,24 +14,27 @@ MANY_ALIVE = 1e6
 """Partial matches in one window: what runs event by event holds them all in memory."""
 
 CAVEAT = "for events that come evenly and conditions that hold independently, before NOT"
+SAMPLED = "by a sample of joins, before NOT"
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """The expected numbers of a plan over the stream that its statistics are about.
 
-    They hold for events that arrive independently at constant rates and conditions that hold
-    independently of each other; what stands under NOT is not taken off. Real streams differ,
-    bursty ones by factors. A number that no float holds is infinity.
+    Where joins were sampled, bursts and dependent conditions are in them. Where not, they hold for
+    events that arrive independently at constant rates and conditions that hold
+    independently of each other, from which real streams differ by factors. What stands under NOT
+    is not taken off. A number that no float holds is infinity.
 
     Attributes:
         matches: How many matches there are.
-        low: Where the 95 % interval of `matches` begins, as far as the sample of the
-            selectivities is to blame; the assumptions above are not in it.
+        low: Where the 95 % interval of `matches` begins, as far as the sample is to blame; the
+            assumptions above are not in it.
         high: Where it ends.
         candidates: What all steps look at together.
         partial_matches: What all steps keep together, the matches included.
         alive: The partial matches of the largest step in one window.
+        sampled: Whether `matches` is by a sample of joins.
     """
 
     matches: float
@@ -40,6 +43,7 @@ class Forecast:
     candidates: float
     partial_matches: float
     alive: float
+    sampled: bool = False
 
     @property
     def warning(self) -> str | None:
@@ -63,7 +67,7 @@ class Forecast:
         matches = f"expected matches: {_text(self.matches)}"
         if self.low < self.high:
             matches += f" ({_text(self.low)} to {_text(self.high)} by the sample alone)"
-        lines = [f"{matches}, {CAVEAT}"]
+        lines = [f"{matches}, {SAMPLED if self.sampled else CAVEAT}"]
         if self.warning:
             lines.append(f"warning: {self.warning}")
         return lines

@@ -2,7 +2,7 @@
 
 Two variables are linked where a condition equates an attribute of one with one of the other; all
 such conditions of a pair together are one link. Their values become whole numbers that are equal
-where the attributes are. O(n log n) for n events.
+where the attributes are. O(n) for n events.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from cepkit.pattern.conditions import Attribute, Comparison, Expression, variables_of
 from cepkit.pattern.evaluation.operations import as_floats, common_codes
@@ -163,10 +164,10 @@ def _codes(one: Column, other: Column) -> tuple[Codes, Codes]:
         values = [one.values, other.values]
     missing = [column.missing() for column in (one, other)]
     if one is other:
-        codes = np.unique(values[0], return_inverse=True)[1].astype(np.int64)
+        codes = pd.factorize(values[0])[0].astype(np.int64)
         codes[missing[0]] = -1
         return codes, codes
-    codes = np.unique(np.concatenate(values), return_inverse=True)[1].astype(np.int64)
+    codes = pd.factorize(np.concatenate(values))[0].astype(np.int64)
     codes[np.concatenate(missing)] = -1
     return codes[:size], codes[size:]
 

@@ -8,15 +8,16 @@ selectivity of the variable's own filter; here `rates` are before and `rate()` i
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType, NoneType
-from typing import Any
+from typing import Any, TypeVar
 
 from cepkit.arguments import typed
 from cepkit.errors import StatisticsError, shown
 from cepkit.files import JSON, write_text
 from cepkit.pattern.nodes import events_of
+from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.query import Query
 from cepkit.printing import WithPrinter
 from cepkit.statistics.binding import CanonicalStatistics
@@ -25,10 +26,18 @@ from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.lateness import Lateness
 from cepkit.statistics.over_time import OverTime
 from cepkit.statistics.saved import from_json, to_json
-from cepkit.statistics.selectivity import Equality, Selectivity, checked_share, not_negative
+from cepkit.statistics.selectivity import (
+    Equality,
+    Joined,
+    Selectivity,
+    checked_share,
+    not_negative,
+)
 from cepkit.stream.columns import Dropped
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
+_MOST_MADE = 64
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -58,6 +67,9 @@ class Statistics(WithPrinter):
         lateness: How far events came out of order; None where that was not measured.
         forecast: The matches and the work to expect of the pattern; None where nobody has
             computed it. An edit takes it away.
+        joins: For sets of variables what a sample of their joins tells: how many partial matches
+            there are, bursts and dependent conditions included. Sets that are not there are taken
+            to come evenly, and their conditions to be independent.
         query: The pattern whose variables are named here; of several that were measured together
             one with a branch for each, a variable that two of them name being `a` and `a of
             pattern 2`. None where only the names are known.
@@ -83,10 +95,14 @@ class Statistics(WithPrinter):
     keys: tuple[KeyCounts, ...] = ()
     lateness: Lateness | None = None
     forecast: Forecast | None = None
+    joins: Mapping[frozenset[str], Joined] = field(default_factory=lambda: MappingProxyType({}))
     query: Query | None = None
     others: tuple[Statistics, ...] = ()
     _canonical: CanonicalStatistics | None = field(
         default=None, init=False, repr=False, compare=False
+    )
+    _made: dict[tuple[int, object], tuple[Branch, Any]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
@@ -98,7 +114,8 @@ class Statistics(WithPrinter):
         missing = {
             n: checked_share(s, f"what is missing of '{n}'") for n, s in self.missing.items()
         }
-        for names in (*({name} for name in filters), *shares, *equal):
+        joins = {frozenset(names): joined for names, joined in self.joins.items()}
+        for names in (*({name} for name in filters), *shares, *equal, *joins):
             for variable in sorted(names):
                 _check_known(variable, rates)
         for event in () if self.query is None else events_of(self.query.structure):
@@ -114,12 +131,15 @@ class Statistics(WithPrinter):
             raise StatisticsError(
                 "the share of equal keys of other than two variables", expected="pairs"
             )
+        if any(len(names) < 2 for names in joins):
+            raise StatisticsError("a join of fewer than two variables", expected="two or more")
         _check_stream(self)
         object.__setattr__(self, "rates", MappingProxyType(rates))
         object.__setattr__(self, "filters", MappingProxyType(filters))
         object.__setattr__(self, "selectivities", MappingProxyType(shares))
         object.__setattr__(self, "equalities", MappingProxyType(equal))
         object.__setattr__(self, "missing", MappingProxyType(missing))
+        object.__setattr__(self, "joins", MappingProxyType(joins))
         same_key = checked_share(self.same_key, "the share of one partition")
         object.__setattr__(self, "same_key", same_key)
 
@@ -199,6 +219,24 @@ class Statistics(WithPrinter):
         assert self._canonical is not None
         return Statistics(**self._canonical.of(query))
 
+    def once(self, branch: Branch, make: Callable[[Branch, Statistics], _T]) -> _T:
+        """Return what is made of a branch and these statistics, of each branch once.
+
+        Planning asks for the same some ten times.
+
+        Args:
+            branch: The branch.
+            make: What makes it; always the same.
+        """
+        asked = id(branch), make
+        known = self._made.get(asked)
+        if known is None or known[0] is not branch:
+            if len(self._made) >= _MOST_MADE:
+                self._made.clear()
+            known = self._made[asked] = branch, make(branch, self)
+        made: _T = known[1]
+        return made
+
     def with_rate(self, variable: str, rate: float) -> Statistics:
         """Return the same with another rate (events per second, before its own conditions)."""
         _check_known(variable, self.rates)
@@ -218,7 +256,8 @@ class Statistics(WithPrinter):
     def with_selectivity(self, first: str, second: str, share: float) -> Statistics:
         """Return the same with another selectivity of the conditions between two variables.
 
-        What was measured of equal keys of the two goes, as it would contradict.
+        What was measured of equal keys of the two goes, and of joins with both, as it would
+        contradict.
         """
         for variable in (first, second):
             _check_known(variable, self.rates)
@@ -226,6 +265,7 @@ class Statistics(WithPrinter):
         return self._edited(
             selectivities={**self.selectivities, pair: Selectivity(share)},
             equalities={names: e for names, e in self.equalities.items() if names != pair},
+            joins={names: joined for names, joined in self.joins.items() if not pair <= names},
         )
 
     def _edited(self, **changes: Any) -> Statistics:
@@ -296,7 +336,9 @@ def _check_known(variable: str, known: Collection[str]) -> None:
 
 
 _KINDS: Mapping[str, tuple[Any, ...]] = {
-    **dict.fromkeys(("rates", "filters", "selectivities", "equalities", "missing"), (Mapping,)),
+    **dict.fromkeys(
+        ("rates", "filters", "selectivities", "equalities", "missing", "joins"), (Mapping,)
+    ),
     "events": (int,),
     "dropped": (Dropped,),
     "first": (int, NoneType),

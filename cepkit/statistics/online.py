@@ -163,5 +163,6 @@ class OnlineStatistics:
             last=ts,
             over_time=None,
             forecast=None,
+            joins={},
             others=(),
         )

@@ -37,12 +37,11 @@ class Ranges:
             case None:
                 self._window = span
         # Times by their places in the stream: (partition, place) fits one whole number.
-        self._places = np.searchsorted(self._ts, self._ts)
         self._stride = len(columns) + 1
 
     def of(self, name: str, bound: Mapping[str, Rows], rows: Rows) -> tuple[Rows, Rows, Rows]:
         """Return begins, ends, and the rows of `name` that they count in."""
-        ranks = self._keys[name][rows] * self._stride + self._places[rows]
+        ranks = self._keys[name][rows] * self._stride + np.searchsorted(self._ts, self._ts[rows])
         order = np.argsort(ranks, kind="stable")
         times = {v: self._ts[events] for v, events in bound.items()}
         low = np.maximum.reduce(list(times.values())) - self._window

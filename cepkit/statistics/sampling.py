@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.evaluation.columns import Read, truth
@@ -210,6 +211,6 @@ def _joined_keys(keys: Rows, of: Mapping[str, Rows]) -> dict[str, Rows]:
     """Return keys that are equal where partition and codes are, one array for each variable."""
     size = max(int(codes.max(initial=0)) for codes in of.values()) + 1
     joined = [keys * size + np.maximum(codes, 0) for codes in of.values()]
-    _, dense = np.unique(np.concatenate(joined), return_inverse=True)
+    dense, _ = pd.factorize(np.concatenate(joined))
     parts = np.split(dense.astype(np.int64), len(joined))
     return dict(zip(of, parts, strict=True))

@@ -1,7 +1,7 @@
 """Statistics as JSON: numbers as they are, times in microseconds since 1970.
 
-Format 2 added all that follows `never_occurring`, format 3 the patterns; files of the older ones
-are read as well, and are about the variables that they name.
+Format 2 added all that follows `never_occurring`, format 3 the patterns, format 4 the joins; files
+of the older ones are read as well, and are about the variables that they name.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from cepkit.errors import PatternError, StatisticsError
@@ -21,7 +21,7 @@ from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.lateness import Lateness
 from cepkit.statistics.over_time import OverTime
-from cepkit.statistics.selectivity import Equality, Selectivity
+from cepkit.statistics.selectivity import Equality, Joined, Selectivity
 from cepkit.stream.codec import INLINE, decode, encode
 from cepkit.stream.columns import Dropped
 from cepkit.stream.json_text import parse_object
@@ -29,7 +29,8 @@ from cepkit.stream.paths import path_of, read_text
 from cepkit.stream.shapes import ShapeError, Time
 
 LARGEST_FILE = 100_000_000
-FORMAT = "cepkit statistics 3"
+FORMAT = "cepkit statistics 4"
+_WITHOUT_JOINS = "cepkit statistics 3"
 _WITHOUT_PATTERNS, _WITHOUT_DETAILS = "cepkit statistics 2", "cepkit statistics 1"
 
 
@@ -55,6 +56,12 @@ class _Share:
 class _EqualKeys:
     variables: tuple[str, ...]
     equality: Equality = field(metadata=INLINE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Join:
+    variables: tuple[str, ...]
+    joined: Joined = field(metadata=INLINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +100,24 @@ class _Second(_First):
 
 
 @dataclass(frozen=True, slots=True)
-class _Part(_Second):
+class _ThirdPart(_Second):
     pattern: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Third(_ThirdPart):
+    others: tuple[_ThirdPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _SampledForecast(_Forecast):
+    sampled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Part(_ThirdPart):
+    forecast: _SampledForecast | None
+    joins: tuple[_Join, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +126,8 @@ class _Saved(_Part):
 
 
 _KINDS: Mapping[str, type[_First]] = {
-    FORMAT: _Saved, _WITHOUT_PATTERNS: _Second, _WITHOUT_DETAILS: _First,
+    FORMAT: _Saved, _WITHOUT_JOINS: _Third,
+    _WITHOUT_PATTERNS: _Second, _WITHOUT_DETAILS: _First,
 }  # fmt: skip
 
 
@@ -111,12 +135,16 @@ def _part(values: Mapping[str, Any]) -> _Part:
     shares, equal = values["selectivities"], values["equalities"]
     forecast, query = values["forecast"], values["query"]
     if forecast is not None:
-        forecast = _Forecast(*(n if math.isfinite(n) else None for n in astuple(forecast)))
+        names = (each.name for each in fields(_Forecast))
+        numbers = {name: getattr(forecast, name) for name in names}
+        kept = {name: n if math.isfinite(n) else None for name, n in numbers.items()}
+        forecast = _SampledForecast(**kept, sampled=forecast.sampled)
     saved = {
         **values,
         "selectivities": tuple(_Share(tuple(sorted(names)), s) for names, s in shares.items()),
         "equalities": tuple(_EqualKeys(tuple(sorted(names)), e) for names, e in equal.items()),
         "forecast": forecast,
+        "joins": tuple(_Join(tuple(sorted(v)), j) for v, j in values["joins"].items()),
         "pattern": None if query is None else to_text(query),
     }
     return _Part(**{each.name: saved[each.name] for each in fields(_Part)})
@@ -130,9 +158,12 @@ def _values(part: _First) -> dict[str, Any]:
     if isinstance(part, _Second):
         values["equalities"] = {frozenset(e.variables): e.equality for e in part.equalities}
         if part.forecast is not None:
-            numbers = (math.inf if n is None else float(n) for n in astuple(part.forecast))
-            values["forecast"] = Forecast(*numbers)
-    if isinstance(part, _Saved):
+            known = {each.name: getattr(part.forecast, each.name) for each in fields(part.forecast)}
+            known = {name: math.inf if n is None else n for name, n in known.items()}
+            values["forecast"] = Forecast(**known)
+    if isinstance(part, _Part):
+        values["joins"] = {frozenset(j.variables): j.joined for j in part.joins}
+    if isinstance(part, _Saved | _Third):
         values["others"] = list(map(_values, part.others))
     return values
 

@@ -75,6 +75,41 @@ class Equality:
             object.__setattr__(self, "by_frequency", share)
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The partial matches of a set of variables, counted in a sample of their join.
+
+    Shares are of all combinations of events that pass the variables' own conditions, whatever their
+    times: a product of counts and a share is a number of combinations in the stream.
+
+    Attributes:
+        in_scope: The share that lies in scope: in one window and partition, in the pattern's order,
+            with equal keys where keys must be equal.
+        hits: How many partial matches were found by drawing; fewer where draws depend on each
+            other, all of them where none was left out.
+        each: The share that each of them stands for.
+        exact: Whether none was left out.
+    """
+
+    in_scope: float
+    hits: float
+    each: float
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        for name, what in (
+            ("in_scope", "the share of combinations in scope"),
+            ("hits", "the number of partial matches drawn"),
+            ("each", "the share that a partial match stands for"),
+        ):
+            object.__setattr__(self, name, not_negative(getattr(self, name), what))
+
+    @property
+    def share(self) -> float:
+        """The share of all combinations that are partial matches."""
+        return self.hits * self.each
+
+
 def not_negative(value: float, what: str) -> float:
     """Return a number that is finite and not below zero.
 

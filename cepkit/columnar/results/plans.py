@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -140,7 +140,8 @@ def _why(query: Query, plan: Plan, before: Branches, run: SliceRun) -> str:
         return ""
     if before == run.branches:
         return "the plan of the whole stream"
-    statistics = plan.statistics.with_rates(run.rates)
+    # As slices are planned: what holds for bursts of the whole stream does not for its parts.
+    statistics = replace(plan.statistics, joins={}).with_rates(run.rates)
     return "; ".join(
         because(branch, old, new, statistics, WORK)
         for branch, old, new in zip(normal_form(query), before, run.branches, strict=True)

@@ -13,9 +13,9 @@ events of one time are brought into an order of their own before they are drawn 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -35,9 +35,10 @@ from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.profile.source import Source
 from cepkit.spark.profile.stream_counts import count, detailed
 from cepkit.spark.session.progress import run_with_progress
-from cepkit.statistics.estimate import SAMPLE, combine, tally_slice
+from cepkit.statistics.estimate import SAMPLE, combine, joins_of, tally_slice
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.sampling import Tally
+from cepkit.statistics.selectivity import Joined
 from cepkit.statistics.stream_counts import StreamCounts, attributes_read
 from cepkit.stream.columns import Dropped
 from cepkit.stream.ingest import event_columns
@@ -47,13 +48,17 @@ from cepkit.stream.time_zones import is_utc
 SAMPLE_EVENTS = 400_000
 """Relevant events to measure; a stream with fewer is measured whole."""
 
+Joins: TypeAlias = Mapping[frozenset[str], Joined]
+
 _SLICES = 20
 _SHARES = 1 << 30
-_TALLIES = (
+_MEASURED = (
     "cell long, variables array<string>, combinations double, drawn long, exact boolean, "
-    "weight double, held double, squares double, equal double"
+    "weight double, held double, squares double, equal double, "
+    "in_scope double, hits double, each double"
 )
 _NUMBERS = ("combinations", "drawn", "exact", "weight", "held", "squares", "equal")
+_OF_JOINS = ("in_scope", "hits", "each")
 
 
 def profile(
@@ -63,6 +68,7 @@ def profile(
     seed: int = 0,
     sample_events: int = SAMPLE_EVENTS,
     details: bool = True,
+    joins: bool = True,
     progress: Progress = "auto",
 ) -> Statistics:
     """Measure a Spark stream.
@@ -74,6 +80,7 @@ def profile(
         sample_events: About how many events of the pattern's types to measure.
         details: Whether to count what plans do not need as well: keys, events over time, what is
             missing and what is late.
+        joins: Whether to sample joins, where the stream is small enough to be measured whole.
         progress: Whether to show a bar: see `run_with_progress`.
 
     Raises:
@@ -103,11 +110,11 @@ def profile(
     types = types_of(query)
     if not any(types is None or name in types for name in counts.by_type):
         return combine(query, counts, [tally_slice(nothing, query, seed=seed)])
-    measuring = _Measuring(source, seed, sample_events)
-    tallies, partial = run_with_progress(
-        lambda: measuring.tallies(counts), "measuring conditions", progress=progress
+    measuring = _Measuring(source, seed, sample_events, joins)
+    tallies, joined, partial = run_with_progress(
+        lambda: measuring.measured(counts), "measuring conditions", progress=progress
     )
-    return combine(query, counts, [tallies], partial=partial)
+    return replace(combine(query, counts, [tallies], partial=partial), joins=joined)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +122,9 @@ class _Measuring:
     source: Source
     seed: int
     sample_events: int
+    joins: bool
 
-    def tallies(self, counts: StreamCounts) -> tuple[list[Tally], bool]:
+    def measured(self, counts: StreamCounts) -> tuple[list[Tally], Joins, bool]:
         """Measure a sample; also return whether it is less than everything."""
         source = self.source
         types = types_of(source.query)
@@ -141,10 +149,18 @@ class _Measuring:
         tasks = max(1, min(slices, 4 * source.cores))
         packed = dealt_out(placed, sending, layout, tasks)
         sample = SAMPLE if slices == 1 else max(1000, 2 * SAMPLE // slices)
-        work = _tallying(sending, layout, source.query, self.seed, sample)
-        batches = packed.mapInArrow(work, _TALLIES).collect()
+        # Slices know nothing of each other's joins.
+        joins = self.joins and slices == 1 and share >= 1
+        work = _measuring(sending, layout, source.query, self.seed, sample, joins=joins)
+        batches = packed.mapInArrow(work, _MEASURED).collect()
         ordered = sorted(batches, key=lambda row: (row.cell, sorted(row.variables)))
-        return [Tally(frozenset(row[1]), *row[2:]) for row in ordered], share < 1
+        tallies = [Tally(frozenset(row[1]), *row[2:9]) for row in ordered if row.each is None]
+        joined = {
+            frozenset(row[1]): Joined(row.in_scope, row.hits, row.each, row.exact)
+            for row in ordered
+            if row.each is not None
+        }
+        return tallies, joined, share < 1
 
     def _drawn(
         self, counts: StreamCounts, relevant: int, window: int, share: float
@@ -181,8 +197,8 @@ class _Measuring:
         return inside | seconds.isNull()
 
 
-def _tallying(
-    sending: Sending, layout: Layout, query: Query, seed: int, sample: int
+def _measuring(
+    sending: Sending, layout: Layout, query: Query, seed: int, sample: int, *, joins: bool
 ) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         sending.register()
@@ -195,18 +211,30 @@ def _tallying(
             if own.since is not None and own.until is not None:
                 owned = (own.since, own.until - 1)
             tallies = tally_slice(columns, query, seed=seed, sample=sample, owned=owned)
-            yield _as_batch(cell, tallies)
+            joined: Joins = {}
+            if joins:
+                shares = combine(query, StreamCounts({}), [tallies])
+                joined = joins_of(columns, query, shares, seed)
+            yield _as_batch(cell, tallies, joined)
 
     return run
 
 
-def _as_batch(cell: int, tallies: tuple[Tally, ...]) -> pa.RecordBatch:
+def _as_batch(cell: int, tallies: tuple[Tally, ...], joins: Joins) -> pa.RecordBatch:
+    names = [part.split()[0] for part in _MEASURED.split(", ")]
+    measured: list[tuple[frozenset[str], dict[str, Any]]] = [
+        (tally.variables, {name: getattr(tally, name) for name in _NUMBERS}) for tally in tallies
+    ]
+    measured += [
+        (variables, {name: getattr(joined, name) for name in (*_OF_JOINS, "exact")})
+        for variables, joined in joins.items()
+    ]
     rows: list[list[Any]] = [
-        [cell, sorted(y.variables), *(getattr(y, name) for name in _NUMBERS)] for y in tallies
+        [cell, sorted(variables), *(numbers.get(name) for name in names[2:])]
+        for variables, numbers in measured
     ]
     kinds = [pa.int64(), pa.list_(pa.string()), pa.float64(), pa.int64(), pa.bool_()]
-    kinds += [pa.float64()] * 4
-    names = [part.split()[0] for part in _TALLIES.split(", ")]
+    kinds += [pa.float64()] * 7
     columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
     arrays = [pa.array(list(c), kind) for c, kind in zip(columns, kinds, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, names=names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -155,11 +156,20 @@ def test_tables_show_the_names_of_the_pattern(stream: Stream) -> None:
     assert "PARTITION" not in str(together.of(ck.parse(OTHER_NAMES)))
 
 
+def test_files_without_joins_are_read(stream: Stream) -> None:
+    """Files of format 3 are read as before; what they do not know is as if it were even."""
+    known = replace(ck.profile(stream, SHARES), joins={}, forecast=None)
+    old = json.loads(known.to_json())
+    assert old.pop("joins") == []
+    old["format"] = "cepkit statistics 3"
+    assert Statistics.from_json(json.dumps(old)) == known
+
+
 def test_files_without_patterns_are_by_name(stream: Stream) -> None:
     """Files of format 2 are read as before."""
-    known = ck.profile(stream, SHARES)
+    known = replace(ck.profile(stream, SHARES), joins={})
     old = json.loads(known.to_json())
-    del old["pattern"], old["others"]
+    del old["pattern"], old["others"], old["joins"]
     old["format"] = "cepkit statistics 2"
     read = Statistics.from_json(json.dumps(old))
     assert (read.query, numbers(read)) == (None, numbers(known))

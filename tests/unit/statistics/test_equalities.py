@@ -191,7 +191,7 @@ def test_candidates_are_those_with_equal_keys() -> None:
     joint = Statistics.assumed({"a": 1, "b": 1}, {("a", "b"): 0.05})
     measured = Statistics.from_json(joint.to_json())
     assert measured == joint
-    found = estimate(columns(bursty(800, seed=6), text), parse(text))
+    found = estimate(columns(bursty(800, seed=6), text), parse(text), joins=False)
     near = found.equalities[PAIR].in_window.share
     candidates = expected_steps(branch, found, ("a", "b"))[1].candidates
     without = found.with_selectivity("a", "b", found.selectivity("a", "b"))

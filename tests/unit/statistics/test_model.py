@@ -12,6 +12,7 @@ from cepkit.errors import StatisticsError
 from cepkit.statistics import (
     Equality,
     Forecast,
+    Joined,
     KeyCounts,
     Lateness,
     OverTime,
@@ -39,6 +40,7 @@ MEASURED = Statistics(
     keys=(KeyCounts(("k<script>",), 10, 3, (("<script>", 6), ("$x$", 3), ("z", 1))),),
     lateness=Lateness(3, 200_000, 2.5, 2.0),
     forecast=Forecast(1e10, 9e9, 1.1e10, 3e10, 2e10, 2e7),
+    joins={frozenset("ab"): Joined(1e-3, 37.5, 1e-6), frozenset("bc"): Joined(0, 0, 1e-30, True)},
 )
 
 
@@ -89,13 +91,13 @@ def test_edits_take_away_what_no_longer_holds():
 
 def test_files_of_format_1_are_read():
     old = json.loads(MEASURED.to_json())
-    new = ("equalities", "missing", "over_time", "keys", "lateness", "forecast")
+    new = ("equalities", "missing", "over_time", "keys", "lateness", "forecast", "joins")
     old = {key: value for key, value in old.items() if key not in new}
     old["format"] = "cepkit statistics 1"
     read = Statistics.from_json(json.dumps(old))
     assert (read.rates, read.selectivities) == (MEASURED.rates, MEASURED.selectivities)
     assert (read.never_occurring, read.over_time, read.keys) == (("C<script>",), None, ())
-    assert '"cepkit statistics 3"' in read.to_json()
+    assert '"cepkit statistics 4"' in read.to_json()
 
 
 def test_cannot_be_changed_in_place():

@@ -1,0 +1,242 @@
+"""Partial matches counted by sampling their joins: of every set of variables, in the whole stream.
+
+A sample of the partial matches of a set is extended by another variable: an index counts the events
+in scope of each, some of the pairs are drawn, and those that satisfy the conditions are the sample
+of the larger set. Each stands for as many partial matches as were left out for one drawn, so that
+the numbers are unbiased, bursts and conditions that depend on each other included. What was
+measured before decides from which subset a set is reached, and how many pairs are drawn: chance
+must not. Only where nothing was found of that subset another is taken. The error grows with each
+step: that of a step which keeps h is about 1 / sqrt(h).
+O(2^n) steps for n variables, each O(sample * log events).
+Source: index-based join sampling is in *Cardinality Estimation Done Right: Index-Based Join
+Sampling* (CIDR 2017); windows, order and all subsets are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from math import exp, fsum, log, prod
+
+import numpy as np
+
+from cepkit.pattern.conditions import Expression, variables_of
+from cepkit.pattern.evaluation.columns import truth
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.policies import CountWindow, Strategy
+from cepkit.pattern.rewrite import without_not
+from cepkit.statistics.lookups import Bound, Lookups, Scope
+from cepkit.statistics.model import Statistics
+from cepkit.statistics.ranges import Rows
+from cepkit.statistics.sampling import reader
+from cepkit.statistics.selectivity import Joined
+from cepkit.stream.columns import EventColumns
+
+MOST_VARIABLES = 6
+"""Of more, there are too many sets."""
+
+SAMPLE = 1000
+"""Partial matches of a set that are extended: a count is then known to some 3 % for each step."""
+_ALL = 32_000
+"""Of all sets together."""
+
+_FEW, _MORE = 30, 8
+"""Where fewer hits than that are expected, so many times as many pairs are drawn."""
+_LEAST = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSample:
+    """A sample of the partial matches of a set of variables.
+
+    Attributes:
+        bound: Their events.
+        weight: How many partial matches each stands for.
+        variance: Of the logarithm of their number, as far as drawing is to blame.
+    """
+
+    bound: Bound
+    weight: float
+    variance: float
+
+    @property
+    def size(self) -> int:
+        """How many are in the sample."""
+        return len(self.bound.latest)
+
+    @property
+    def number(self) -> float:
+        """How many partial matches there are, as far as the sample tells."""
+        return self.size * self.weight
+
+
+def joined_variables(branch: Branch) -> tuple[str, ...]:
+    """Return the variables of which all sets are measured; none where that is not done.
+
+    Repeated variables take sets, which are not sampled; windows in events need other clocks; and of
+    the strategies that leave matches out, all matches say little.
+    """
+    repeated = {variable for variable, _, _ in branch.repeated}
+    single = tuple(v for v in branch.variables if v not in repeated)
+    measured = (
+        1 < len(single) <= MOST_VARIABLES
+        and branch.strategy is Strategy.SKIP_TILL_ANY_MATCH
+        and not isinstance(branch.window, CountWindow)
+    )
+    return single if measured else ()
+
+
+def sampled_joins(
+    columns: EventColumns,
+    branch: Branch,
+    members: Mapping[str, Rows],
+    statistics: Statistics,
+    seed: int,
+) -> dict[frozenset[str], Joined]:
+    """Return what a sample of their joins tells of sets of two or more variables of a branch.
+
+    Args:
+        columns: The whole stream.
+        branch: The branch, without conditions on whole sets.
+        members: For each of `joined_variables` the rows that pass its own conditions.
+        statistics: What else was measured: it says in which order to join.
+        seed: Of the draws.
+    """
+    if not members or not all(map(len, members.values())):
+        return {}
+    return JoinSampling(columns, branch, members, statistics, seed).joined()
+
+
+class JoinSampling:
+    """The samples of all sets of some variables of a branch.
+
+    Args:
+        columns: The whole stream.
+        branch: The branch.
+        members: For each of the variables the rows that pass its own conditions, at least one.
+        statistics: The rates and selectivities.
+        seed: Of the draws.
+        sample: How many partial matches of each set are extended.
+    """
+
+    def __init__(
+        self,
+        columns: EventColumns,
+        branch: Branch,
+        members: Mapping[str, Rows],
+        statistics: Statistics,
+        seed: int,
+        sample: int = SAMPLE,
+    ) -> None:
+        self._columns, self._members = columns, members
+        self._sample = min(sample, _ALL >> len(members))
+        self._lookups = Lookups(columns, branch, members)
+        self._rng = np.random.default_rng([seed, len(members)])
+        self._conditions = [
+            (variables_of(c), without_not(c)) for c in branch.conditions if len(variables_of(c)) > 1
+        ]
+        self._order = branch.order
+        self._log_shares = {
+            names: log(max(share.share, _LEAST))
+            for names, share in statistics.selectivities.items()
+        }
+        self._log_equal = {
+            names: log(max(equality.in_window.share, _LEAST))
+            for names, equality in statistics.equalities.items()
+        }
+        self.samples: dict[frozenset[str], JoinSample] = {}
+        self._in_scope: dict[frozenset[str], float] = {}
+
+    def joined(self) -> dict[frozenset[str], Joined]:
+        """Return what is known of all sets of two or more, the smaller ones first."""
+        for variable, rows in self._members.items():
+            alone = frozenset((variable,))
+            self.samples[alone] = self._thinned({variable: rows}, 1.0, 0.0)
+            self._in_scope[alone] = float(len(rows))
+        known = {}
+        for size in range(2, len(self._members) + 1):
+            for names in map(frozenset, combinations(self._members, size)):
+                joined = self._join(names)
+                if joined is not None:
+                    known[names] = joined
+        return known
+
+    def _join(self, names: frozenset[str]) -> Joined | None:
+        """Return what is known of a set, None if of no subset a partial match is known."""
+        reached = [v for v in sorted(names) if names - {v} in self.samples]
+        reached = [v for v in reached if self.samples[names - {v}].size]
+        if not reached:
+            return None
+        # Were it the fewest pairs of the samples themselves, chance would choose.
+        new = min(reached, key=lambda variable: self._log_pairs(variable, names))
+        sample = self.samples[names - {new}]
+        drawn, weight, in_scope = self._drawn(sample, self._lookups.of(new, sample.bound), names)
+        hits = len(drawn[new])
+        exact = not sample.variance and weight == sample.weight
+        variance = 0.0 if exact else sample.variance + 1 / max(hits, 1)
+        self.samples[names] = self._thinned(drawn, weight, variance)
+        # As many for each combination in scope as for each partial match.
+        self._in_scope[names] = self._in_scope[names - {new}] * in_scope / sample.number
+        events = prod(float(len(self._members[v])) for v in names)
+        # Hits that come from few hits before are worth as few.
+        worth = min(1 / variance, hits) if hits and variance else float(hits)
+        each = weight / events * (hits / worth if hits else 1.0)
+        return Joined(self._in_scope[names] / events, worth, each, exact)
+
+    def _drawn(
+        self, sample: JoinSample, scope: Scope, names: frozenset[str]
+    ) -> tuple[dict[str, Rows], float, float]:
+        """Return partial matches of a set, how many each stands for, and the pairs looked at."""
+        size, most = scope.size, self._sample
+        if most * exp(self._log_kept(scope.variable, names)) < _FEW:
+            most *= _MORE
+        drawn = scope.draw(self._rng, most)
+        weight = sample.weight * max(1.0, size / most)
+        held = np.ones(min(size, most), np.bool_)
+        for variable, keys in scope.others:
+            own = keys[scope.variable][drawn[scope.variable]]
+            held &= (own >= 0) & (own == keys[variable][drawn[variable]])
+        in_scope = float(held.sum()) * weight if scope.others else size * sample.weight
+        for variable in scope.bound:
+            pair = (variable, scope.variable)
+            if pair not in self._order and pair[::-1] not in self._order:
+                held &= drawn[variable] != drawn[scope.variable]
+        for condition in self._due(names, scope.variable):
+            held &= truth(condition, reader(self._columns, drawn), len(held))
+        return {v: rows[held] for v, rows in drawn.items()}, weight, in_scope
+
+    def _log_pairs(self, new: str, names: frozenset[str]) -> float:
+        """Return how many pairs are to be looked at if this variable comes last, as a logarithm.
+
+        What is the same for all variables of the set is left out.
+        """
+        before = (share for about, share in self._log_shares.items() if about <= names - {new})
+        looked_up = (s for about, s in self._log_equal.items() if new in about and about <= names)
+        return fsum((*before, *looked_up)) - 1e-9 * len(self._members[new])
+
+    def _log_kept(self, new: str, names: frozenset[str]) -> float:
+        """Return the logarithm of the share of these pairs that is expected to be kept."""
+        due = (
+            share - self._log_equal.get(about, 0.0)
+            for about, share in self._log_shares.items()
+            if new in about and about <= names
+        )
+        return min(0.0, fsum(due))
+
+    def _due(self, names: frozenset[str], new: str) -> Iterable[Expression]:
+        """Yield the conditions that can be checked when a set is complete, and not before."""
+        return (c for about, c in self._conditions if new in about and about <= names)
+
+    def _thinned(self, rows: Mapping[str, Rows], weight: float, variance: float) -> JoinSample:
+        """Return a sample of no more rows than are extended."""
+        size = len(next(iter(rows.values())))
+        if size <= self._sample:
+            return JoinSample(self._lookups.bound(rows), weight, variance)
+        places = (np.arange(self._sample) + self._rng.random(self._sample)) * (size / self._sample)
+        kept = np.minimum(places.astype(np.int64), size - 1)
+        return JoinSample(
+            self._lookups.bound({v: events[kept] for v, events in rows.items()}),
+            weight * size / self._sample,
+            variance + 1 / self._sample,
+        )

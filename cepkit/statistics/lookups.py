@@ -1,0 +1,212 @@
+"""The events that extend partial matches: ranges of one variable's events, by keys and time.
+
+Events are sorted by the keys that must agree, then by time, so that those in scope of a partial
+match lie side by side. O(n log n) for each index, O(log n) for each look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.pattern.keys import dense_keys
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.policies import TimeWindow
+from cepkit.statistics.links import Codes, links_of
+from cepkit.statistics.ranges import Rows
+from cepkit.statistics.sampling import partition_of
+from cepkit.stream.columns import EventColumns
+
+EqualKeys: TypeAlias = Mapping[str, Codes]
+"""For each of some variables the key of each event of the stream; all of a match must agree."""
+
+_GREATEST = 1 << 62
+"""Keys and times that are joined to one whole number stay below this."""
+
+
+def equal_keys(columns: EventColumns, branch: Branch) -> list[EqualKeys]:
+    """Return the keys in which positive variables agree: the partition, and what equalities imply.
+
+    An equality that is implied by others counts as one that is written down.
+    """
+    keys: list[EqualKeys] = []
+    if branch.partition_by:
+        keys.append(dict.fromkeys(branch.variables, partition_of(columns, branch.partition_by)))
+    graph: nx.Graph[tuple[str, str]] = nx.Graph()
+    for names, link in links_of(branch, columns.kinds).items():
+        if names <= {*branch.variables}:
+            ends = (((link.first, x), (link.second, y)) for x, y in link.attributes)
+            graph.add_edges_from(ends)
+    for members in nx.connected_components(graph):
+        # Of two attributes of one variable the conditions see to it that they are equal.
+        attributes = dict(sorted(members, reverse=True))
+        read = sorted({*attributes.values()})
+        codes, _ = dense_keys([columns.attributes[name] for name in read])
+        of = {name: each.astype(np.int64) for name, each in zip(read, codes, strict=True)}
+        keys.append({variable: of[name] for variable, name in attributes.items()})
+    return keys
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Events of a variable in the order of some keys and of time."""
+
+    rows: Rows
+    ranks: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Events of partial matches, and when they came, from the first event of the stream on."""
+
+    rows: Mapping[str, Rows]
+    times: Mapping[str, Rows]
+    earliest: Rows
+    latest: Rows
+
+
+class Lookups:
+    """What looks up the events that extend partial matches of a branch.
+
+    Args:
+        columns: The stream.
+        branch: Of a window in time, or none.
+        members: For each variable the rows that pass its own conditions.
+    """
+
+    def __init__(self, columns: EventColumns, branch: Branch, members: Mapping[str, Rows]) -> None:
+        self._ts, self._members = columns.ts, members
+        self._before = {v: branch.before(v) for v in members}
+        self._after = {v: branch.after(v) for v in members}
+        self._begin = int(self._ts[0]) if len(self._ts) else 0
+        self._span = int(self._ts[-1]) - self._begin if len(self._ts) else 0
+        self._window = self._span
+        if isinstance(branch.window, TimeWindow):
+            window = branch.window
+            self._window = min(self._span, window.microseconds - window.exclusive)
+        self._keys = equal_keys(columns, branch)
+        self._sizes = [1 + max(int(k.max(initial=0)) for k in each.values()) for each in self._keys]
+        self._indexes: dict[tuple[str, tuple[int, ...]], _Index] = {}
+
+    def bound(self, rows: Mapping[str, Rows]) -> Bound:
+        """Return events of partial matches, made ready for looking up what extends them."""
+        times = {v: self._ts[events] - self._begin for v, events in rows.items()}
+        if len(times) == 1:
+            (alone,) = times.values()
+            return Bound(rows, times, alone, alone)
+        every = [*times.values()]
+        return Bound(rows, times, np.minimum.reduce(every), np.maximum.reduce(every))
+
+    def of(self, variable: str, bound: Bound) -> Scope:
+        """Return the events of a variable that lie in scope of partial matches.
+
+        Args:
+            variable: The one to bind next.
+            bound: The events of the partial matches.
+        """
+        shared = {
+            number: next(v for v in bound.rows if v in keys)
+            for number, keys in enumerate(self._keys)
+            if variable in keys and not bound.rows.keys().isdisjoint(keys)
+        }
+        looked_up = self._fitting(shared)
+        index = self._index(variable, looked_up)
+        low, high = self._times(variable, bound)
+        some = high > low
+        if looked_up:
+            ranks = np.zeros(len(low), np.int64)
+            for number in looked_up:
+                keys = self._keys[number][shared[number]][bound.rows[shared[number]]]
+                some &= keys >= 0
+                ranks = ranks * self._sizes[number] + keys
+            ranks *= self._span + 2
+            low, high = ranks + low, ranks + high
+        begins = np.searchsorted(index.ranks, low)
+        widths = np.where(some, np.searchsorted(index.ranks, high) - begins, 0)
+        others = tuple((shared[n], self._keys[n]) for n in shared if n not in looked_up)
+        return Scope(variable, bound.rows, index.rows, begins, widths, others)
+
+    def _fitting(self, numbers: Iterable[int]) -> tuple[int, ...]:
+        """Return the keys that can be looked up together."""
+        fitting: list[int] = []
+        size = self._span + 2
+        for number in numbers:
+            size *= self._sizes[number]
+            if size < _GREATEST:
+                fitting.append(number)
+            else:
+                size //= self._sizes[number]
+        return tuple(fitting)
+
+    def _index(self, variable: str, looked_up: tuple[int, ...]) -> _Index:
+        asked = variable, looked_up
+        if asked not in self._indexes:
+            rows = self._members[variable]
+            ranks = np.zeros(len(rows), np.int64)
+            for number in looked_up:
+                keys = self._keys[number][variable][rows]
+                present = keys >= 0
+                rows, ranks, keys = rows[present], ranks[present], keys[present]
+                ranks = ranks * self._sizes[number] + keys
+            ranks = ranks * (self._span + 2) + (self._ts[rows] - self._begin)
+            if looked_up:
+                order = np.argsort(ranks, kind="stable")
+                rows, ranks = rows[order], ranks[order]
+            self._indexes[asked] = _Index(rows, ranks)
+        return self._indexes[asked]
+
+    def _times(self, variable: str, bound: Bound) -> tuple[Rows, Rows]:
+        """Return from when up to, not including, when an event may come, from the first one on."""
+        low = np.maximum(bound.latest - self._window, 0)
+        high = np.minimum(bound.earliest + (self._window + 1), self._span + 1)
+        for other, ts in bound.times.items():
+            if other in self._before[variable]:
+                low = np.maximum(low, ts + 1)
+            if other in self._after[variable]:
+                high = np.minimum(high, ts)
+        return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The events that lie in scope of partial matches, as a range of rows for each of these.
+
+    Attributes:
+        variable: Whose events they are.
+        bound: The events of the partial matches.
+        rows: What the ranges count in.
+        begins: Where each begins.
+        widths: How many there are in each.
+        others: Keys that must agree and are not looked up, with a bound variable that has them.
+    """
+
+    variable: str
+    bound: Mapping[str, Rows]
+    rows: Rows
+    begins: Rows
+    widths: Rows
+    others: Sequence[tuple[str, EqualKeys]] = ()
+
+    @property
+    def size(self) -> int:
+        """How many pairs of a partial match and an event there are."""
+        return int(self.widths.sum())
+
+    def draw(self, rng: np.random.Generator, most: int) -> dict[str, Rows]:
+        """Return the events of drawn pairs, one of each of `most` equal parts; all if no more."""
+        ends = np.cumsum(self.widths)
+        size = int(ends[-1]) if len(ends) else 0
+        numbers: npt.NDArray[np.int64] = np.arange(size)
+        if size > most:
+            places = (np.arange(most) + rng.random(most)) * (size / most)
+            numbers = np.minimum(places.astype(np.int64), size - 1)
+        which = np.searchsorted(ends, numbers, side="right")
+        begins = ends - self.widths
+        drawn = {v: rows[which] for v, rows in self.bound.items()}
+        drawn[self.variable] = self.rows[self.begins[which] + numbers - begins[which]]
+        return drawn
