@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.pattern.canonical import PLACEHOLDER, CanonicalEvent
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.rewrite import without_not
 from cepkit.statistics.links import Link, link_codes
-from cepkit.statistics.ranges import Pairs, Ranges, Rows
+from cepkit.statistics.ranges import MOST_KEPT, Kept, Pairs, Ranges, Rows, Sorted
 from cepkit.stream.columns import Column, EventColumns
 
 Held = npt.NDArray[np.bool_]
@@ -62,14 +63,6 @@ class Tally:
         return Tally(self.variables, size, int(size), True, one, one, one, self.equal)
 
 
-def owned_rows(columns: EventColumns, rows: Rows, owned: Owned) -> Rows:
-    """Return the rows that a slice owns: all where it is the whole stream."""
-    if owned is None:
-        return rows
-    ts = columns.ts[rows]
-    return rows[(ts >= owned[0]) & (ts <= owned[1])]
-
-
 def reader(columns: EventColumns, rows: Mapping[str, Rows]) -> Read:
     """Return what gives `evaluation` the columns of the events that variables are bound to."""
 
@@ -87,23 +80,77 @@ def partition_of(columns: EventColumns, attributes: tuple[str, ...]) -> npt.NDAr
     return codes.astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """The events of a slice, made ready for drawing.
+def has_type(columns: EventColumns, types: frozenset[str] | None) -> Held:
+    """Return which events have one of some types; None: any."""
+    if types is None:
+        return np.ones(len(columns), dtype=np.bool_)
+    is_type = np.array([name in types for name in columns.type_names], dtype=np.bool_)
+    return is_type[columns.types] if len(is_type) else np.zeros(len(columns), dtype=np.bool_)
 
-    Attributes:
-        columns: Its events and those that complete its combinations.
-        branch: Says order, window and conditions.
-        members: For each variable the rows that pass its own conditions.
-        keys: The partition of each event.
+
+class Events:
+    """The events of a slice with what all branches ask of them, each made once.
+
+    Args:
+        columns: The events of the slice and those that complete their combinations.
+        partition_by: The attributes of the partitions.
         owned: The first and the last microsecond of the slice, None for all.
     """
 
-    columns: EventColumns
+    def __init__(
+        self, columns: EventColumns, partition_by: tuple[str, ...] = (), owned: Owned = None
+    ) -> None:
+        self.columns = columns
+        self.keys = partition_of(columns, partition_by)
+        self.sorted = Sorted(columns)
+        self._owned = owned
+        self._passing, self._links = (Kept(MOST_KEPT * len(columns)) for _ in range(2))
+
+    def rows(self, event: CanonicalEvent) -> Rows:
+        """Return the events of some types that pass some conditions."""
+
+        def pick() -> tuple[Rows, ...]:
+            if not event.filters:
+                return (np.flatnonzero(has_type(self.columns, event.types)),)
+            rows = self.rows(CanonicalEvent(event.types))
+            for condition in event.filters:
+                rows = rows[truth(condition, reader(self.columns, {PLACEHOLDER: rows}), len(rows))]
+            return (rows,)
+
+        return self._passing.of(event, pick)[0]
+
+    def owned_rows(self, rows: Rows) -> Rows:
+        """Return those of some rows that the slice owns: all where it is the whole stream."""
+        if self._owned is None:
+            return rows
+        ts = self.columns.ts[rows]
+        return rows[(ts >= self._owned[0]) & (ts <= self._owned[1])]
+
+    def link(self, link: Link) -> tuple[Mapping[str, Rows], Mapping[str, Rows]]:
+        """Return the keys of a link's variables, -1 where missing, and joined with partitions."""
+
+        def make() -> tuple[Rows, ...]:
+            codes = link_codes(self.columns.attributes, link)
+            return *codes, *_joined_keys(self.keys, codes)
+
+        first, second, *joined = self._links.of(link.attributes, make)
+        names = (link.first, link.second)
+        return dict(zip(names, (first, second), strict=True)), dict(zip(names, joined, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A branch over the events of a slice, made ready for drawing.
+
+    Attributes:
+        events: The events.
+        branch: Says order, window and conditions.
+        members: For each variable the rows that pass its own conditions.
+    """
+
+    events: Events
     branch: Branch
     members: Mapping[str, Rows]
-    keys: Rows
-    owned: Owned
 
     def in_order(self, names: frozenset[str]) -> list[str]:
         """Return variables as the pattern has them: each combination is in one slice then."""
@@ -115,15 +162,15 @@ class Slice:
         held = np.ones(size, dtype=np.bool_)
         for condition in self.branch.conditions:
             if variables_of(condition) == names:
-                held &= truth(without_not(condition), reader(self.columns, bound), size)
+                held &= truth(without_not(condition), reader(self.events.columns, bound), size)
         return held
 
 
 def sampled(names: frozenset[str], part: Slice, rng: np.random.Generator, sample: int) -> Tally:
     """Return what draws from one slice say about the conditions on a set of variables."""
     order = part.in_order(names)
-    first = owned_rows(part.columns, part.members[order[0]], part.owned)
-    scope = Ranges(part.columns, part.branch, dict.fromkeys(names, part.keys))
+    first = part.events.owned_rows(part.members[order[0]])
+    scope = Ranges(part.events.sorted, part.branch, dict.fromkeys(names, part.events.keys))
     pairs = Pairs.of(scope, order, first, part.members[order[1]])
     if not pairs.number:
         return Tally(names, 0.0, 0, True, 0.0, 0.0, 0.0)
@@ -169,11 +216,11 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
     """
     names = link.variables
     order = part.in_order(names)
-    first = owned_rows(part.columns, part.members[order[0]], part.owned)
+    events = part.events
+    first = events.owned_rows(part.members[order[0]])
     second = part.members[order[1]]
-    scope = Ranges(part.columns, part.branch, dict.fromkeys(names, part.keys))
-    codes = link_codes(part.columns.attributes, link)
-    of = dict(zip((link.first, link.second), codes, strict=True))
+    scope = Ranges(events.sorted, part.branch, dict.fromkeys(names, events.keys))
+    of, joined = events.link(link)
     # An event of both variables' types is in scope of itself, where neither must be first.
     both = np.intersect1d(first, second)
     if {(order[0], order[1]), (order[1], order[0])} & part.branch.order:
@@ -181,9 +228,9 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
     number = Pairs.of(scope, order, first, second).number - len(both)
     if not number:
         return Tally(names, 0.0, 0, True, 0.0, 0.0, 0.0, 0.0)
-    scope = Ranges(part.columns, part.branch, _joined_keys(part.keys, of))
-    first = first[of[order[0]][first] >= 0]
-    pairs = Pairs.of(scope, order, first, second[of[order[1]][second] >= 0])
+    scope = Ranges(events.sorted, part.branch, joined)
+    first, second = (_with_key(of[v], rows) for v, rows in zip(order, (first, second), strict=True))
+    pairs = Pairs.of(scope, order, first, second)
     one, other = (of[name][both] for name in order)
     equal = pairs.number - int(np.count_nonzero((one == other) & (one >= 0)))
     rest = [c for c in part.branch.conditions if variables_of(c) == names]
@@ -206,10 +253,18 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
     )
 
 
-def _joined_keys(keys: Rows, of: Mapping[str, Rows]) -> dict[str, Rows]:
-    """Return keys that are equal where partition and codes are, one array for each variable."""
-    size = max(int(codes.max(initial=0)) for codes in of.values()) + 1
-    joined = [keys * size + np.maximum(codes, 0) for codes in of.values()]
+def _with_key(keys: Rows, rows: Rows) -> Rows:
+    """Return those of some rows that have a key: the same array where all have."""
+    present = keys[rows] >= 0
+    return rows if present.all() else rows[present]
+
+
+def _joined_keys(keys: Rows, codes: tuple[Rows, Rows]) -> tuple[Rows, Rows]:
+    """Return keys that are equal where partition and codes are, of two variables."""
+    first, second = codes
+    size = max(int(first.max(initial=0)), int(second.max(initial=0))) + 1
+    alike = first is second
+    joined = [keys * size + np.maximum(each, 0) for each in ((first,) if alike else codes)]
     _, dense = np.unique(np.concatenate(joined), return_inverse=True)
     parts = np.split(dense.astype(np.int64), len(joined))
-    return dict(zip(of, parts, strict=True))
+    return parts[0], parts[-1]
