@@ -74,7 +74,8 @@ def expected_steps(
                 for names, equality in statistics.equalities.items()
                 if names in expectation.log_shares and not (names <= bound or names <= new)
             }
-            looked_at = replace(looked_at, log_shares={**looked_at.log_shares, **by_key})
+            if by_key:
+                looked_at = replace(looked_at, log_shares={**looked_at.log_shares, **by_key})
             yield ExpectedStep(
                 unit.name,
                 from_log(looked_at.log_total(both, duration, applied)),

@@ -145,16 +145,21 @@ def normal_form(query: Query) -> tuple[Branch, ...]:
 
 def _branches(query: Query) -> tuple[Branch, ...]:
     conditions = conjuncts(query.where)
+    # A branch of many looks only at the conditions about a variable of its own.
+    about: dict[str, list[int]] = {}
+    for number, condition in enumerate(conditions):
+        about.setdefault(min(variables_of(condition), default=""), []).append(number)
     branches = []
     for choice in _choices(query.structure):
         names = frozenset(choice.names)
+        numbers = sorted(number for name in ("", *names) for number in about.get(name, ()))
         branches.append(
             Branch(
                 choice.positive,
                 choice.negated,
                 choice.repeated,
                 choice.order,
-                tuple(c for c in conditions if variables_of(c) <= names),
+                tuple(conditions[i] for i in numbers if variables_of(conditions[i]) <= names),
                 query.window,
                 query.strategy,
                 query.partition_by,

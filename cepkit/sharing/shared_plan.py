@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import networkx as nx
@@ -99,7 +99,6 @@ class SharedPlan(WithPrinter):
         pools: For each branch of each plan a number. Equal nodes are one where these are equal too:
             a node whose users have different windows takes the largest, which may cost those with a
             small one more than they save.
-        nodes: What a node is made of stands before it.
         cost: Of all together; by `work` for each second of the stream, by `partial-matches` of
             what is alive.
         alone: The same with each pattern's best plan by itself.
@@ -113,13 +112,28 @@ class SharedPlan(WithPrinter):
     queries: tuple[Query, ...]
     plans: tuple[Plan, ...]
     pools: tuple[tuple[int, ...], ...]
-    nodes: tuple[SharedNode, ...]
     cost: float
     alone: float
     share: Share
     search: str
     cost_model: CostModel
     statistics: Statistics
+    _nodes: tuple[SharedNode, ...] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+
+    @property
+    def nodes(self) -> tuple[SharedNode, ...]:
+        """The nodes of all plans; what a node is made of stands before it."""
+        if self._nodes is None:
+            nodes: list[SharedNode] = []
+            known = [self.statistics.of(query) for query in self.queries]
+            for part in _parts_of(self, known, tuple(map(_mode_of, self.plans))):
+                graph = PlanGraph(part.prepared, part.choices)
+                nodes += _nodes_of(part, graph, self.names, len(nodes))
+            object.__setattr__(self, "_nodes", tuple(nodes))  # follows from what is frozen
+        assert self._nodes is not None
+        return self._nodes
 
     @property
     def shared(self) -> tuple[SharedNode, ...]:
@@ -161,20 +175,17 @@ class SharedPlan(WithPrinter):
         """
         query = as_query(pattern)
         taken = free_name(self.names, name)
-        known = self.statistics if statistics is None else statistics
+        whole = self.statistics if statistics is None else statistics
         number = len(self.names)
-        mode = mode_of(query, known.of(query), self.cost_model, self.share)
-        grown = replace(
-            self,
-            names=(*self.names, taken),
-            queries=(*self.queries, query),
-            statistics=known,
-        )
-        parts = _parts_of(grown, (*map(_mode_of, self.plans), mode))
+        queries = (*self.queries, query)
+        known = [whole.of(each) for each in queries]
+        mode = mode_of(query, known[-1], self.cost_model, self.share)
+        grown = replace(self, names=(*self.names, taken), queries=queries, statistics=whole)
+        parts = _parts_of(grown, known, (*map(_mode_of, self.plans), mode))
         for part in parts:
             if number in part.queries:
                 part.respond(number, share=self.share != "none")
-        return assembled(grown, parts)
+        return assembled(grown, known, parts)
 
     def remove(self, name: str) -> SharedPlan:
         """Return the plan without one pattern; those of the others stay.
@@ -192,7 +203,8 @@ class SharedPlan(WithPrinter):
             plans=_without(self.plans, number),
             pools=_without(self.pools, number),
         )
-        return assembled(rest, _parts_of(rest, tuple(map(_mode_of, rest.plans))))
+        known = [rest.statistics.of(query) for query in rest.queries]
+        return assembled(rest, known, _parts_of(rest, known, tuple(map(_mode_of, rest.plans))))
 
     def to_networkx(self) -> nx.DiGraph[int]:
         """Return the graph of the nodes by their numbers, edges from what a node is made of to it.
@@ -252,9 +264,8 @@ class SharedPlan(WithPrinter):
         )
 
 
-def _parts_of(whole: SharedPlan, modes: Sequence[Mode]) -> list[Part]:
+def _parts_of(whole: SharedPlan, known: Sequence[Statistics], modes: Sequence[Mode]) -> list[Part]:
     """Return the plans at hand by their kinds, with room for queries that have none yet."""
-    known = [whole.statistics.of(query) for query in whole.queries]
     parts = []
     for mode in sorted({*modes}):
         numbers = [i for i, each in enumerate(modes) if each == mode]
@@ -270,16 +281,16 @@ def _parts_of(whole: SharedPlan, modes: Sequence[Mode]) -> list[Part]:
     return parts
 
 
-def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
-    """Return a shared plan with the plans of its parts, its nodes and its costs.
+def assembled(whole: SharedPlan, known: Sequence[Statistics], parts: Sequence[Part]) -> SharedPlan:
+    """Return a shared plan with the plans of its parts and its costs.
 
     Args:
         whole: What stays: the queries, their names and so on; of plans those that do not change.
+        known: The statistics of each query.
         parts: The plans of all queries.
     """
     branches: list[list[BranchPlan]] = [[] for _ in whole.queries]
     pools: list[list[int]] = [[] for _ in whole.queries]
-    nodes: list[SharedNode] = []
     cost = by_itself = 0
     for part in parts:
         prepared = part.prepared
@@ -287,7 +298,6 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
         graph = PlanGraph(prepared, part.choices)
         cost += graph.cost
         by_itself += sum(alone_costs(part))
-        nodes += _nodes_of(part, graph, whole.names, len(nodes))
         for sharer, query, _ in part.sharers:
             choice = part.choices[sharer.number]
             branches[query].append(branch_plan(choice.plan, sharer, prepared.mode))
@@ -297,14 +307,12 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
         plan = Plan(tuple(each), whole.search)
         old = whole.plans[number] if number < len(whole.plans) else None
         if old is None or old.branches != plan.branches:
-            known = whole.statistics.of(whole.queries[number])
-            old = cost_plan(plan, whole.queries[number], known, whole.cost_model)
+            old = cost_plan(plan, whole.queries[number], known[number], whole.cost_model)
         plans.append(old)
     return replace(
         whole,
         plans=tuple(plans),
         pools=tuple(map(tuple, pools)),
-        nodes=tuple(nodes),
         cost=number_of(cost),
         alone=number_of(by_itself),
     )
