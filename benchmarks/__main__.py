@@ -24,6 +24,7 @@ NAMES = (
     "adaptation",
     "adapt_study",
     "several",
+    "multi_study",
 )
 
 
