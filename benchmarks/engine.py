@@ -26,14 +26,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import show, write
-from cepkit.columnar.compile.branch import compile_branch
-from cepkit.columnar.compile.program import Program
-from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.detector import Detector
-from cepkit.columnar.skip_till_next.detection import next_matches
-from cepkit.columnar.slices.counters import StepCounters, counters_for
+from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
+from cepkit.plan.checks import as_plan
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.generators import zipf_events
 from cepkit.stream.ingest import event_columns
@@ -119,31 +117,31 @@ def columns(events: int) -> EventColumns:
     return event_columns(table, Schema("ts", "type"), ("price", "diff", "key"))
 
 
-def program(text: str, order: Sequence[str]) -> Program:
-    """Return the program of a pattern of one branch."""
-    (branch,) = normal_form(parse(text))
-    return compile_branch(branch, tuple(order))
+def compiled(text: str, order: Sequence[str]) -> CompiledQuery:
+    """Return a pattern of one branch, compiled."""
+    query = parse(text)
+    return compile_query(query, as_plan(list(order), query))
 
 
 def run(
-    stream: EventColumns, what: Program, *, rows: bool = False
+    stream: EventColumns, query: CompiledQuery, *, rows: bool = False
 ) -> tuple[float, int, tuple[StepCounters, ...]]:
     """Return CPU seconds, matches and counters of one run."""
-    detector = Detector(CompiledQuery((), (what,)))
+    detector = Detector(query)
     began = time.process_time()
     found = 0
     for _, block in detector.matches(stream):
         found += block.size
         if rows:
-            for variable in what.variables:
+            for variable in query.programs[0].variables:
                 block.events(variable)
     return time.process_time() - began, found, detector.counters[0]
 
 
-def median(stream: EventColumns, what: Program, *, rows: bool = False) -> Any:
+def median(stream: EventColumns, query: CompiledQuery, *, rows: bool = False) -> Any:
     """Return the median CPU seconds, and matches and counters, of several runs."""
-    run(stream, what, rows=rows)
-    runs = [run(stream, what, rows=rows) for _ in range(RUNS)]
+    run(stream, query, rows=rows)
+    runs = [run(stream, query, rows=rows) for _ in range(RUNS)]
     return statistics.median(seconds for seconds, _, _ in runs), runs[0][1], runs[0][2]
 
 
@@ -151,9 +149,9 @@ def throughput(stream: EventColumns) -> list[dict[str, Any]]:
     """Measure every case."""
     table = []
     for case in CASES:
-        what = program(case.text, case.order)
-        seconds, found, counters = median(stream, what)
-        written, _, _ = median(stream, what, rows=True)
+        query = compiled(case.text, case.order)
+        seconds, found, counters = median(stream, query)
+        written, _, _ = median(stream, query, rows=True)
         candidates = sum(step.candidates for step in counters)
         table.append(
             {
@@ -175,7 +173,7 @@ def orders(stream: EventColumns) -> list[dict[str, Any]]:
     for case in CASES[:4]:
         measured = []
         for order in itertools.permutations(sorted(case.order)):
-            seconds, _, counters = run(stream, program(case.text, order))
+            seconds, _, counters = run(stream, compiled(case.text, order))
             candidates = sum(step.candidates for step in counters)
             partials = sum(step.survivors for step in counters)
             measured.append((seconds, candidates, partials, "".join(order)))
@@ -198,21 +196,13 @@ def next_match(stream: EventColumns) -> list[dict[str, Any]]:
     """Measure skip-till-next-match, beside a Python loop that does the same without conditions."""
     table = []
     for case in NEXT_MATCH:
-        branches, what = normal_form(parse(case.text)), program(case.text, case.order)
-        seconds = []
-        found = 0
-        for _ in range(RUNS + 1):
-            counters = counters_for((what,))
-            began = time.process_time()
-            blocks = next_matches(branches, (what,), stream, counters)
-            found = sum(block.size for _, block in blocks)
-            seconds.append(time.process_time() - began)
+        seconds, found, counters = median(stream, compiled(case.text, case.order))
         table.append(
             {
                 "case": case.name,
-                "candidates": sum(step.candidates for step in counters[0]),
+                "candidates": sum(step.candidates for step in counters),
                 "matches": found,
-                "Mev/s": len(stream) / statistics.median(seconds[1:]) / 1e6,
+                "Mev/s": len(stream) / seconds / 1e6,
                 "target": None if case.target is None else case.target / 1e6,
                 "Mev/s, Python": _python_walk(stream, case, found),
             }
@@ -294,21 +284,21 @@ def first_runs(events: int) -> list[dict[str, Any]]:
 
 def _first_of(number: int, events: int) -> float:
     """Return the wall time of the first run in this process."""
-    what, stream = program(CASES[number].text, CASES[number].order), columns(events)
+    query, stream = compiled(CASES[number].text, CASES[number].order), columns(events)
     began = time.perf_counter()
-    run(stream, what)
+    run(stream, query)
     return time.perf_counter() - began
 
 
 def _memory_of(number: int, events: int) -> float:
     """Return the peak above what was there before, in this process."""
-    what = program(CASES[number].text, CASES[number].order)
-    run(columns(20_000), what)  # compiles
+    query = compiled(CASES[number].text, CASES[number].order)
+    run(columns(20_000), query)  # compiles
     stream = columns(events)
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     before = status("VmRSS")
-    run(stream, what)
+    run(stream, query)
     return (status("VmHWM") - before) / 1024
 
 

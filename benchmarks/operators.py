@@ -21,15 +21,13 @@ from typing import Any
 
 from benchmarks.engine import GAP, RUNS, columns, status
 from benchmarks.results import show, write
-from cepkit.columnar.compile.branch import compile_branch
-from cepkit.columnar.compile.program import Program
-from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import StepCounters
-from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
+from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, TreePlan
 from cepkit.statistics.tables import whole
 from cepkit.stream.columns import EventColumns
@@ -87,9 +85,10 @@ EVENTS = (
 )
 
 
-def detector_of(what: Program, choice: SetChoice) -> Detector:
-    """Return what finds the matches of one branch."""
-    return Detector(CompiledQuery((), (what,), sets="maximal" if choice == "maximal" else "every"))
+def compiled(text: str, plan: PlanLike, choice: SetChoice) -> CompiledQuery:
+    """Return a pattern of one branch, compiled."""
+    query = parse(text)
+    return compile_query(query, as_plan(plan, query), "maximal" if choice == "maximal" else "every")
 
 
 def blocks_of(
@@ -102,14 +101,13 @@ def blocks_of(
 
 
 def _seconds(
-    stream: EventColumns, text: str, plan: BranchPlan | Sequence[str], choice: SetChoice = "every"
+    stream: EventColumns, text: str, plan: PlanLike, choice: SetChoice = "every"
 ) -> tuple[float, int, tuple[StepCounters, ...]]:
     """Return the median CPU seconds, the matches, and what the steps of one run did."""
-    (branch,) = normal_form(parse(text))
-    what = compile_branch(branch, plan)
+    query = compiled(text, plan, choice)
     measured = []
     for _ in range(RUNS + 1):
-        detector = detector_of(what, choice)
+        detector = Detector(query)
         began = time.process_time()
         found = sum(block.size for _, block in blocks_of(detector, stream, choice))
         measured.append(time.process_time() - began)
@@ -251,11 +249,10 @@ def memory(events: int) -> list[dict[str, Any]]:
 
 def _memory_of(number: int, events: int) -> float:
     _, text, plan, choice = HELD[number]
-    (branch,) = normal_form(parse(text))
-    what = compile_branch(branch, plan)
+    query = compiled(text, plan, choice)
 
     def whole_run(stream: EventColumns) -> None:
-        for _ in blocks_of(detector_of(what, choice), stream, choice):
+        for _ in blocks_of(Detector(query), stream, choice):
             pass
 
     whole_run(columns(20_000))  # compiles

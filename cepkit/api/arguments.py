@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from cepkit.errors import StatisticsError, StreamError
 from cepkit.pattern.builder import as_query
-from cepkit.pattern.checks import check_attributes
+from cepkit.pattern.checks import check_asks_for_matches, check_attributes
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.statistics.model import Statistics
@@ -29,6 +29,19 @@ def checked(stream: Stream, pattern: Pattern) -> Query:
     check_stream(stream, beside=pattern)
     query = as_query(pattern)
     check_attributes(query, stream.column_names)
+    return query
+
+
+def detectable(stream: Stream, pattern: Pattern) -> Query:
+    """Return the query that a pattern is, which asks for its matches.
+
+    Raises:
+        StreamError: The stream is none.
+        PatternError: The pattern is none, or reads a column that the stream does not have.
+        UnsupportedError: It asks for aggregates.
+    """
+    query = checked(stream, pattern)
+    check_asks_for_matches(query)
     return query
 
 

@@ -1,4 +1,4 @@
-"""Checks of what `aggregate` takes beside its patterns, before anything is read."""
+"""Checks of what verbs take beside a pattern, and of lists of patterns, before anything is read."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def check_list(pattern: object) -> None:
         )
 
 
-def named(patterns: object) -> dict[str, Any]:
+def named(patterns: Mapping[Any, Any] | Sequence[Any]) -> dict[str, Any]:
     """Return several patterns by their names; those of a list are "pattern 1" and so on.
 
     Raises:
         PatternError: There is none, or a name is no text.
     """
-    check_list(patterns if not isinstance(patterns, Mapping) else None)
-    if isinstance(patterns, Mapping):
-        by_name = dict(patterns)
-    else:
-        by_name = {f"pattern {number}": one for number, one in enumerate(patterns, 1)}  # type: ignore[arg-type, var-annotated]
+    by_name: dict[Any, Any] = (
+        dict(patterns)
+        if isinstance(patterns, Mapping)
+        else {f"pattern {number}": one for number, one in enumerate(patterns, 1)}
+    )
     for name in by_name:
         if not isinstance(name, str) or not name:
             raise PatternError(f"a query is called {shown(name)}", expected="a text as its name")

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from cepkit.api.arguments import Pattern, check_stream, checked, measured, order_matters
+from cepkit.api.arguments import Pattern, check_stream, detectable, measured, order_matters
 from cepkit.arguments import typed
-from cepkit.errors import PlanError, StatisticsError, StreamError, UnsupportedError
-from cepkit.pattern.checks import check_asks_for_matches
+from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from cepkit.spark.matches.result import SparkMatches
     from cepkit.spark.matches.several import SeveralSparkMatches
     from cepkit.spark.streaming.result import StreamMatches
-
-
-_SHARES = ("auto", "none", "prefix", "tree")
 
 
 @overload
@@ -133,8 +129,10 @@ def detect(
             too many matches to hold in memory.
     """
     check_stream(stream, beside=pattern)
-    if share not in _SHARES:
-        raise PlanError.unknown(f"share='{share}'", share, _SHARES)
+    if share != "auto":
+        from cepkit.sharing.choose import check_share
+
+        check_share(share)
     several = isinstance(pattern, list | tuple | dict)
     query = None if several else detectable(stream, pattern)
     if limit is not None and limit < 0:
@@ -180,17 +178,7 @@ def detect(
             timeouts=timeouts,
             plans=_live_plans(adapt, query, chosen, sets),
         )
-    for name, asked in (
-        ("buckets", buckets is not None),
-        ("late", late != "count"),
-        ("timeouts", timeouts),
-    ):
-        if asked:
-            raise StreamError(
-                f"{name}= for events that are all there",
-                expected="a streaming DataFrame (spark.readStream)",
-                hint="NOT at the end of a pattern finds what times out" if timeouts else None,
-            )
+    _check_recorded_options(buckets, late, timeouts)
     if plan is None and order_matters(query):
         plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
     else:
@@ -264,6 +252,21 @@ def _check_live_options(
         )
 
 
+def _check_recorded_options(buckets: int | None, late: str, timeouts: bool) -> None:
+    """Refuse what makes no sense where all events are there.
+
+    Raises:
+        StreamError: It is asked for.
+    """
+    options = {"buckets": buckets is not None, "late": late != "count", "timeouts": timeouts}
+    for name in (name for name, is_set in options.items() if is_set):
+        raise StreamError(
+            f"{name}= for events that are all there",
+            expected="a streaming DataFrame (spark.readStream)",
+            hint="NOT at the end of a pattern finds what times out" if timeouts else None,
+        )
+
+
 @typed
 def check_detectable(stream: Stream, pattern: Pattern) -> None:
     """Refuse, by name, what `detect` cannot do yet; it costs nothing.
@@ -277,10 +280,3 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
         UnsupportedError: The pattern has a part that this release cannot detect.
     """
     detectable(stream, pattern)
-
-
-def detectable(stream: Stream, pattern: Pattern) -> Query:
-    """Return the query that a pattern is, checked once; raises as `check_detectable`."""
-    query = checked(stream, pattern)
-    check_asks_for_matches(query)
-    return query

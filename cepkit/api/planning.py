@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from cepkit.api.arguments import Pattern, checked, measured_together, statistics_given
+from cepkit.api.arguments import Pattern, checked, detectable, measured_together, statistics_given
 from cepkit.api.checks import check_list, telling
-from cepkit.api.detecting import detectable
 from cepkit.arguments import check_range, typed
 from cepkit.costs import COSTS, CostModel
 from cepkit.costs.latency import NOTHING_KNOWN

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cepkit.api.arguments import Pattern, checked, measured, measured_together
+from cepkit.api.arguments import Pattern, detectable, measured, measured_together
 from cepkit.api.checks import named, telling
 from cepkit.errors import PlanError
-from cepkit.pattern.checks import check_asks_for_matches
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
@@ -36,7 +35,7 @@ def detect_several(
     slice_events: int | None,
 ) -> SeveralMatches | SeveralSparkMatches:
     """Return the matches of several patterns; see `detect`."""
-    queries = detectable_queries(stream, patterns)
+    queries = _queries(stream, patterns)
     plans = _plans(stream, queries, plan, share)
     if isinstance(plans, SharedPlan):
         queries = dict(zip(plans.names, queries.values(), strict=True))
@@ -55,7 +54,7 @@ def detect_several(
     )
 
 
-def detectable_queries(
+def _queries(
     stream: Stream, patterns: Mapping[str, Pattern] | Sequence[Pattern]
 ) -> dict[str, Query]:
     """Return the queries by their names.
@@ -67,9 +66,7 @@ def detectable_queries(
     queries = {}
     for name, pattern in named(patterns).items():
         with telling(f"query {name}" if isinstance(patterns, Mapping) else name):
-            query = checked(stream, pattern)
-            check_asks_for_matches(query)
-        queries[name] = query
+            queries[name] = detectable(stream, pattern)
     return queries
 
 

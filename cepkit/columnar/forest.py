@@ -64,7 +64,7 @@ class _Handover:
         places: For each of the child's variables whose candidates are others the child's candidate
             for each of the node's; -1: none.
         window: The child's window in microseconds where it is less than the node's.
-        ts: The times of the child's candidates.
+        candidates: Those of the child.
     """
 
     names: Mapping[str, str]
@@ -246,7 +246,7 @@ class _Held:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._rows: list[tuple[Partials, int]] | None = None
-        self._too_many = False
+        self._too_many = False  # then each program finds its own
 
     def members(self, handover: _Handover) -> list[dict[str, Ints]] | None:
         """Return them as candidates of a program; None: they are too many to hold."""

@@ -7,7 +7,7 @@ the others: such a query runs by itself, over the same columns.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from cepkit.columnar.compile.forest import Leaf, forest_of, trees_of
@@ -26,10 +26,6 @@ class Group:
 
     query: CompiledQuery
     of: tuple[int, ...]
-
-    def programs_of(self, query: int) -> Iterator[int]:
-        """Yield the numbers of the programs of a query."""
-        return (number for number, one in enumerate(self.of) if one == query)
 
 
 def grouped(
@@ -57,15 +53,10 @@ def grouped(
         if len(members) == 1:
             groups.append(Group(queries[members[0]], of))
             continue
-        own = (
-            None
-            if pools is None
-            else [
-                pool if pool >= 0 else (q, branch)
-                for q in members
-                for branch, pool in enumerate(pools[q])
-            ]
-        )
+        own: list[Hashable] | None = None
+        if pools is not None:
+            numbered = ((q, i, pool) for q in members for i, pool in enumerate(pools[q]))
+            own = [pool if pool >= 0 else (q, i) for q, i, pool in numbered]
         leaves = tuple(map(Leaf, range(len(programs))))
         forest = forest_of(programs, own, whole=True) if share else leaves
         trees = trees_of(programs, own) if share else ()

@@ -48,8 +48,7 @@ def share_plans(
         StatisticsError: The statistics lack an event or a condition of a query.
         LimitError: The search is exact, and there are too many queries for it.
     """
-    if share not in SHARES:
-        raise PlanError.unknown(f"share='{share}'", share, SHARES)
+    check_share(share)
     picked = SEARCHES.pick(search)
     names, listed = named(queries)
     known = known_statistics(listed, statistics)
@@ -60,15 +59,20 @@ def share_plans(
 
 
 _SEARCH_NS = 2_000_000.0
-"""What a search for shared plans takes, at least, for each query."""
+"""A search for shared plans takes at least this long per query; a unit of work takes about 1."""
 
 
 def plans_to_run(
     queries: Mapping[str, Query], statistics: Statistics, share: Share = "auto"
 ) -> SharedPlan:
-    """Return a shared plan; none is searched for where that takes longer than all the work.
+    """Return a plan for each of several queries, as `detect` runs them.
 
-    Then each query has its best plan. Args and errors are those of `share_plans`.
+    It is not searched for where that takes longer than all the work: each has its best plan then.
+
+    Args:
+        queries: The queries, by name.
+        statistics: What is known of the stream, of all of them.
+        share: As for `share_plans`, whose errors are raised too.
     """
     if share != "auto":
         return share_plans(queries, statistics, share)
@@ -81,6 +85,16 @@ def plans_to_run(
     whole = SharedPlan(names, listed, (), (), 0.0, 0.0, share, search.name, WORK, statistics)
     kind: Share = "auto" if searched else "prefix"
     return assembled(whole, known, _parts(listed, known, kind, search, WORK, None, orders))
+
+
+def check_share(share: str) -> None:
+    """Check that `share` says what plans may share.
+
+    Raises:
+        PlanError: It does not.
+    """
+    if share not in SHARES:
+        raise PlanError.unknown(f"share='{share}'", share, SHARES)
 
 
 def _parts(

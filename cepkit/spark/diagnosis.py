@@ -91,7 +91,7 @@ def _column(stream: Stream, frame: DataFrame, name: str) -> tuple[Column, Any]:
     return F.col(f"`{quoted}`"), frame.schema.fields[place].dataType
 
 
-def _refuse(query: Query, events: Mapping[str, Any], id: str | None) -> None:  # noqa: A002
+def _refuse(query: Query, events: Mapping[str, Any], column: str | None) -> None:
     contiguous = query.strategy in (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
     hint = "fetch a part of the stream and ask about that: why_not(stream.head(10_000), ...)"
     if contiguous or isinstance(query.window, CountWindow):
@@ -100,7 +100,7 @@ def _refuse(query: Query, events: Mapping[str, Any], id: str | None) -> None:  #
         )
     if not events:
         return
-    if id is None:
+    if column is None:
         raise StreamError(
             "rows of a Spark DataFrame have no numbers",
             hint="id='column' names events by their values in a column",

@@ -66,3 +66,17 @@ def test_a_limit_is_one_of_each(spark, frame):
     several = ck.detect(stream, patterns, {"p": ["a", "b", "c"], "r": ["a", "b"]}, limit=7)
     assert several.counts().to_dict() == {"p": 7, "r": 7}
     assert several.together.count() == 14
+
+
+def test_a_partition_of_one_query_does_not_part_the_events_of_another(spark, frame, monkeypatch):
+    monkeypatch.setattr("cepkit.spark.cells.layout.LEAST_EVENTS", 100)  # so that there are buckets
+    patterns = {
+        "keyed": "PATTERN SEQ(A a, B b) PARTITION BY k WITHIN 5 ms",
+        "not keyed": "PATTERN SEQ(A a, C c) WITHIN 5 ms",
+        "in fact": "PATTERN SEQ(A a, C c) WHERE a.k = c.k WITHIN 5 ms",
+    }
+    expected = ck.detect(ck.events(frame, time="ts", type="type"), patterns).counts().to_dict()
+    stream = ck.events(spark.createDataFrame(frame), time="ts", type="type")
+    for names in (["keyed", "not keyed"], ["keyed", "in fact"], list(patterns)):
+        some = {name: patterns[name] for name in names}
+        assert ck.detect(stream, some).counts().to_dict() == {n: expected[n] for n in names}

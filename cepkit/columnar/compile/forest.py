@@ -4,8 +4,9 @@ Programs that begin with the same steps are one path of a tree as far as they do
 program of its own, of the longest window of those that share it; what each of them makes of its
 rows begins with the rows that fit its own window and its own candidates.
 
-Source: *Sharing among patterns* (MULTI, US 2022/0091909 A1), whose multi-pattern NFA is a tree of
-orders; there a shared state has the least window of its patterns, which loses matches.
+Source: *Real-Time Multi-Pattern Detection over Event Streams* (MULTI, US 2022/0091909 A1), whose
+multi-pattern NFA is a tree of orders; there a shared state has the least window of its patterns,
+which loses matches.
 """
 
 from __future__ import annotations
@@ -120,39 +121,9 @@ def in_order(steps: Iterable[AnyStep]) -> tuple[str, ...]:
 
 
 def _tree_key(program: Program, group: GroupStep) -> Hashable | None:
-    """Return what a subtree must have in common with another to be the same."""
-    names: dict[str, str] = {}
-    key = _steps_key(program, group.steps, group.absences, names)
-    return None if key is None else (key, _clocks_key(program))
-
-
-def _steps_key(
-    program: Program,
-    steps: Sequence[AnyStep],
-    absences: Sequence[Absence],
-    names: dict[str, str],
-) -> Hashable | None:
-    if any(a.conditions or a.apart for a in absences):
-        return None
-    keys: list[Hashable] = []
-    for number, step in enumerate(steps):
-        if isinstance(step, GroupStep):
-            inner = _steps_key(program, step.steps, step.absences, names)
-            if inner is None:
-                return None
-            scopes = tuple(_step_key(program, scope, names) for scope in step.scopes)
-            distinct = frozenset((names[x], names[y]) for x, y in step.distinct)
-            links = _classes(program, range(program.linked), names)
-            about = _conditions(step, names)
-            keys.append((inner, scopes, distinct, links, about))
-        else:
-            names[step.variable] = f"_{len(names)}"
-            if step.variable in program.ends:
-                return None
-            keys.append(_step_key(program, step, names))
-        after = (absence for absence in absences if absence.after == number)
-        keys.append(frozenset(_absence_key(program, absence, names) for absence in after))
-    return tuple(keys)
+    """Return what a subtree must have in common with another to be the same; None: nothing is."""
+    keys = tuple(_step_keys(program, group.steps, group.absences, {}))
+    return (keys, _clocks_key(program)) if len(keys) == len(group.steps) else None
 
 
 def forest_of(
@@ -266,8 +237,6 @@ def _part_of(
         otherwise=(),
         classes=tuple(classes),
         owners=owners,
-        looks_ahead=bool(absences),
-        followed=False,
         constants=(),
     )
 
@@ -310,26 +279,46 @@ def _keys(program: Program) -> list[Hashable]:
 
     Empty where steps depend on the rest of the pattern: on events side by side, or subtrees.
     """
-    if not _may_share(program):
+    if not _may_share(program) or any(isinstance(step, GroupStep) for step in program.steps):
         return []
-    names: dict[str, str] = {}
-    keys: list[Hashable] = []
-    for number, step in enumerate(program.steps):
-        if not isinstance(step, Step):
-            return []
-        absences = [absence for absence in program.absences if absence.after == number]
-        # The ends of sets may lie beyond what a slice owns.
-        if step.variable in program.ends or any(a.conditions or a.apart for a in absences):
-            return keys
-        names[step.variable] = f"_{number}"
-        keys.append(
-            (
-                _step_key(program, step, names),
-                _clocks_key(program),
-                frozenset(_absence_key(program, absence, names) for absence in absences),
-            )
-        )
-    return keys
+    clocks = _clocks_key(program)
+    return [(key, clocks) for key in _step_keys(program, program.steps, program.absences, {})]
+
+
+def _step_keys(
+    program: Program,
+    steps: Sequence[AnyStep],
+    absences: Sequence[Absence],
+    names: dict[str, str],
+) -> Iterator[Hashable]:
+    """Yield what steps say, with what is looked for after each, up to one that none can share.
+
+    Args:
+        program: Theirs.
+        steps: All steps of it, or of a subtree.
+        absences: What is looked for after these.
+        names: Of the variables that are bound before, which are numbered; those of the steps are
+            added.
+    """
+    for number, step in enumerate(steps):
+        after = [absence for absence in absences if absence.after == number]
+        if any(absence.conditions or absence.apart for absence in after):
+            return
+        key: Hashable
+        if isinstance(step, GroupStep):
+            inner = tuple(_step_keys(program, step.steps, step.absences, names))
+            if len(inner) < len(step.steps):
+                return
+            scopes = tuple(_step_key(program, scope, names) for scope in step.scopes)
+            distinct = frozenset((names[x], names[y]) for x, y in step.distinct)
+            links = _classes(program, range(program.linked), names)
+            key = inner, scopes, distinct, links, _conditions(step, names)
+        elif step.variable in program.ends:
+            return  # it may lie beyond what a slice owns
+        else:
+            names[step.variable] = f"_{len(names)}"
+            key = _step_key(program, step, names)
+        yield key, frozenset(_absence_key(program, absence, names) for absence in after)
 
 
 def _step_key(program: Program, step: Step, names: Mapping[str, str]) -> Hashable:

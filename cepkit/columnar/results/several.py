@@ -197,6 +197,11 @@ class SeveralResults(Sequence[Result]):
         numbers = [n if most is None else min(n, most) for n in self._counted[0]]
         return pd.Series(numbers, index=pd.Index(self.names, name=PATTERN), name="matches")
 
+    @property
+    def known_total(self) -> int | None:
+        """How many matches there are, each query up to the limit; None where nobody counted."""
+        return None if self._counted is None else int(self.counts().sum())
+
     @typed
     def explain(self, *, anew: bool = False) -> SharedExplanation:
         """Return what each step did, those that several queries share once.
@@ -243,7 +248,7 @@ _SCAN_ALONE: dict[Strategy, str] = {
     for strategy in Strategy
     if strategy is not Strategy.SKIP_TILL_ANY_MATCH
 }
-"""Strategies under which what an event may be depends on the whole pattern."""
+"""What is said of queries under strategies in which each event depends on the whole pattern."""
 
 
 def _shared_with(groups: Sequence[Group]) -> dict[int, set[int]]:
@@ -400,6 +405,9 @@ class MatchesTogether(Rows):
         return Room("matches", form, expected.INSTEAD, self._expected)
 
     def _expected(self) -> Expected | None:
+        total = self._several.known_total
+        if total is not None:
+            return expected.by_count(total)
         forecasts = [matches.forecast() for matches in self._several]
         known = [forecast for forecast in forecasts if forecast is not None]
         if len(known) < len(forecasts):
@@ -510,8 +518,13 @@ def _steps(
         members, lead, end = (node.number,), node.number, len(counters[node.number])
     queries = tuple(dict.fromkeys(names[group.of[number]] for number in members))
     shared = _tree_users(group, lead, names)
-    for depth, counted in enumerate(counters[lead][begin:end], begin):
-        if not counted.shared_with or counted.candidates:
+    for depth in range(begin, end):
+        own = counters[lead][depth]
+        # In a slice where others cannot match, one does the work of common steps by itself.
+        counted = StepCounters(own.variable)
+        for number in members:
+            counted.add(counters[number][depth])
+        if counted.candidates or not own.shared_with:
             yield _step(counted, shared.get(counted.variable, queries), depth)
     if isinstance(node, Prefix):
         for child in node.children:

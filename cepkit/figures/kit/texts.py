@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from html import escape
+from itertools import accumulate
 
 from cepkit.printing import cut as cut
 from cepkit.printing import plain
@@ -34,12 +35,8 @@ def fitted(text: object, size: float, width: float) -> str:
     if width_of(full, size) <= width:
         return full
     room = width - width_of("…", size)
-    length = 0
-    for length, character in enumerate(full):  # noqa: B007 - where it stopped is what is wanted
-        room -= width_of(character, size)
-        if room < 0:
-            break
-    return full[:length].rstrip() + "…"
+    ends = accumulate(width_of(character, size) for character in full)
+    return full[: sum(end <= room for end in ends)].rstrip() + "…"
 
 
 def wrapped(text: object, size: float, width: float, most: int) -> list[str]:

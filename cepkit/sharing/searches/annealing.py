@@ -13,37 +13,29 @@ from dataclasses import dataclass
 from statistics import median
 
 from cepkit.sharing.plan_graph import Changes, PlanGraph, Prepared
-from cepkit.sharing.searches.contract import Progressed, SharingObserver
-from cepkit.sharing.searches.moves import Moves
-from cepkit.sharing.start import own_plans
+from cepkit.sharing.searches.contract import SharingObserver
+from cepkit.sharing.searches.moves import LocalSearch, Moves
 
 
 @dataclass(frozen=True, slots=True)
-class Annealing:
-    """Simulated annealing.
+class Annealing(LocalSearch):
+    """Simulated annealing; a step looks at one neighbour.
 
     Attributes:
-        most: How many branches a move is about at most: 2 is the neighbourhood `edge`, more
-        `vertex`. seed: Of what is random. steps: The most neighbours that are looked at. idle: How
-        many in a row may bring nothing better. seconds: The most time; None for no limit. With one,
-        equal seeds may give unequal plans. cooling: What c is multiplied by. probes: How many
-        neighbours of the start c is made of.
+        cooling: What c is multiplied by.
+        probes: How many neighbours of the start c is made of.
+        name: How tables call it.
     """
 
-    most: int = 2
-    seed: int = 0
     steps: int = 20_000
     idle: int = 5_000
-    seconds: float | None = None
     cooling: float = 0.99
     probes: int = 200
     name: str = "annealing"
 
     def search(self, prepared: Prepared, observe: SharingObserver | None = None) -> Changes:
         """Return the best plans seen (see `contract.SharingSearch`)."""
-        graph = PlanGraph(prepared, own_plans(prepared))
-        state = Progressed(graph, observe, self.seconds)
-        moves = Moves(graph, self.most, self.seed)
+        graph, state, moves = self.begun(prepared, observe)
         if not moves.edges:
             return state.best
         temperature = self._first_temperature(graph, moves)

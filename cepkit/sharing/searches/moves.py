@@ -10,16 +10,46 @@ local search.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from random import Random
 
 from cepkit.sharing.merging import occurrences_of, sub_plan, with_part
-from cepkit.sharing.plan_graph import COMMON, Changes, Choice, PlanGraph, Planned
+from cepkit.sharing.plan_graph import COMMON, Changes, Choice, PlanGraph, Planned, Prepared
+from cepkit.sharing.searches.contract import Progressed, SharingObserver
 from cepkit.sharing.start import own_plans, pools_of
 from cepkit.sharing.workload import Form
 
 _NOTHING_SHARED = 0.1
 """How often a neighbour shares nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSearch:
+    """The settings of a search that goes from neighbour to neighbour.
+
+    Attributes:
+        most: How many branches a move is about at most: 2 is the neighbourhood `edge`, more
+            `vertex`.
+        seed: Of what is random.
+        steps: The most steps that are taken.
+        idle: How many in a row may bring nothing better.
+        seconds: The most time; None for no limit. With one, equal seeds may give unequal plans.
+    """
+
+    most: int = 2
+    seed: int = 0
+    steps: int = 1_000
+    idle: int = 1_000
+    seconds: float | None = None
+
+    def begun(
+        self, prepared: Prepared, observe: SharingObserver | None
+    ) -> tuple[PlanGraph, Progressed, Moves]:
+        """Return each branch's best plan, where the search stands, and its moves."""
+        graph = PlanGraph(prepared, own_plans(prepared))
+        state = Progressed(graph, observe, self.seconds)
+        return graph, state, Moves(graph, self.most, self.seed)
 
 
 class Moves:

@@ -11,36 +11,28 @@ from dataclasses import dataclass
 
 from cepkit.sharing.plan_graph import Changes, PlanGraph, Prepared
 from cepkit.sharing.searches.contract import Progressed, SharingObserver
-from cepkit.sharing.searches.moves import Moves
-from cepkit.sharing.start import own_plans
+from cepkit.sharing.searches.moves import LocalSearch, Moves
 
 
 @dataclass(frozen=True, slots=True)
-class Tabu:
-    """Tabu search.
+class Tabu(LocalSearch):
+    """Tabu search; a step makes a move.
 
     Attributes:
-        most: How many branches a move is about at most: 2 is the neighbourhood `edge`, more
-        `vertex`. seed: Of what is random. steps: The most moves that are made. idle: How many in a
-        row may bring nothing better. seconds: The most time; None for no limit. With one, equal
-        seeds may give unequal plans. width: How many neighbours a move is chosen from. memory: How
-        many states are remembered.
+        width: How many neighbours a move is chosen from.
+        memory: How many states are remembered.
+        name: How tables call it.
     """
 
-    most: int = 2
-    seed: int = 0
     steps: int = 300
     idle: int = 50
-    seconds: float | None = None
     width: int = 100
     memory: int = 10_000
     name: str = "tabu"
 
     def search(self, prepared: Prepared, observe: SharingObserver | None = None) -> Changes:
         """Return the best plans seen (see `contract.SharingSearch`)."""
-        graph = PlanGraph(prepared, own_plans(prepared))
-        state = Progressed(graph, observe, self.seconds)
-        moves = Moves(graph, self.most, self.seed)
+        graph, state, moves = self.begun(prepared, observe)
         if not moves.edges:
             return state.best
         seen = {_state(graph): True}

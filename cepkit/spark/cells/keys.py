@@ -34,23 +34,31 @@ def common_key(programs: Sequence[Program]) -> Key | None:
     attribute in every branch - those under NOT as well, or an event that breaks a match could
     be in another bucket.
     """
-    if programs[0].partition_by:
+    partitions = {program.partition_by for program in programs}
+    if len(partitions) == 1 and programs[0].partition_by:
         return Key(programs[0].partition_by, missing_agree=True)
-    linked = [
-        {
-            name
-            for members in program.classes[: program.linked]
-            for _, name in members
-            if all((variable, name) in members for variable in program.variables)
-            and all(_is_linked(program, step.variable, name) for step in program.negated)
-        }
-        for program in programs
-    ]
-    names = set.intersection(*linked) - {None, RUN}
-    return Key((min(str(name) for name in names),), missing_agree=False) if names else None
+    names = set.intersection(*map(_agreed, programs))
+    if not names:
+        return None
+    return Key((min(names),), missing_agree=any(program.partition_by for program in programs))
 
 
-def _is_linked(program: Program, negated: str, name: str | None) -> bool:
+def _agreed(program: Program) -> set[str]:
+    """Return the columns on which all events of every match of a program agree."""
+    if program.partition_by:
+        return set(program.partition_by)
+    return {
+        name
+        for members in program.classes[: program.linked]
+        for _, name in members
+        if name is not None
+        and name != RUN
+        and all((variable, name) in members for variable in program.variables)
+        and all(_is_linked(program, step.variable, name) for step in program.negated)
+    }
+
+
+def _is_linked(program: Program, negated: str, name: str) -> bool:
     """Whether a negated variable must agree in an attribute with a variable of the match."""
     return any(
         (negated, name) in members

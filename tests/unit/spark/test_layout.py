@@ -11,6 +11,7 @@ from cepkit.columnar.slices.cutting import cutting_clock
 from cepkit.errors import StreamError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parser import parse
+from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.spark.cells.keys import Key, common_key, key_hashes
 from cepkit.spark.cells.layout import (
@@ -142,6 +143,24 @@ def test_what_all_events_of_a_match_agree_on(text, key):
     query = parse(text)
     plan = Plan(tuple(OrderPlan(branch.variables) for branch in normal_form(query)), "by hand")
     assert common_key(compile_query(query, plan).programs) == key
+
+
+@pytest.mark.parametrize(
+    ("other", "key"),
+    [
+        ("PATTERN SEQ(A a, B b) PARTITION BY k, j", Key(("k", "j"), missing_agree=True)),
+        ("PATTERN SEQ(A a, B b) PARTITION BY k", Key(("k",), missing_agree=True)),
+        ("PATTERN SEQ(A a, B b) WHERE a.k = b.k", Key(("k",), missing_agree=True)),
+        ("PATTERN SEQ(A a, B b)", None),
+    ],
+)
+def test_what_the_events_of_two_queries_agree_on(other, key):
+    programs = []
+    for text in ("PATTERN SEQ(A a, B b) PARTITION BY k, j", other):
+        query = parse(text)
+        programs.extend(compile_query(query, as_plan(None, query)).programs)
+    assert common_key(programs) == key
+    assert common_key(programs[::-1]) == key
 
 
 def test_equal_keys_have_equal_hashes():
