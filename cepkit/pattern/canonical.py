@@ -84,8 +84,8 @@ class SubPattern:
 
 def canonical_event(branch: Branch, variable: str) -> CanonicalEvent:
     """Return the event of a variable of a branch."""
-    filters = filter(c.is_filter, branch.conditions)
-    alone = (each for each in filters if c.variables_of(each) == {variable})
+    about = (each for each in branch.conditions if c.variables_of(each) == {variable})
+    alone = filter(c.is_filter, about)
     return CanonicalEvent.of(branch.event(variable), alone)
 
 

@@ -187,6 +187,8 @@ def _event_key(branch: Branch, variable: str, about: Sequence[Item]) -> EventKey
 
 def _pair_key(branch: Branch, x: str, y: str, about: Sequence[Item]) -> PairKey:
     relation = ((x, y) in branch.order) - ((y, x) in branch.order)
+    if not about:
+        return relation, ()
     texts = {item.text(branch, {x: 0, y: 1}) for item in about}
     return relation, tuple(sorted({part for text in texts for part in _parts(text)}))
 
