@@ -85,7 +85,7 @@ test-kills: $(READY) ## Kill streaming queries at random moments (KILLS=20)
 
 .PHONY: test-long
 test-long: $(READY) ## Run the property tests with many more examples
-	HYPOTHESIS_PROFILE=long $(PYTEST) tests/properties $(TEST_ARGS)
+	HYPOTHESIS_PROFILE=long $(PYTEST) -o faulthandler_timeout=0 tests/properties $(TEST_ARGS)
 
 # One seed after the other, up to the first that fails.
 .PHONY: test-random

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from reprlib import Repr
@@ -242,3 +243,13 @@ class SessionError(CepkitError, RuntimeError):
 
 class JavaNotFoundError(CepkitError, RuntimeError):
     """No Java that Spark can run on, and none to bring along."""
+
+
+@contextmanager
+def telling(about: str | None) -> Iterator[None]:
+    """Have errors say which query they are about."""
+    try:
+        yield
+    except CepkitError as error:
+        error.about = about
+        raise

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from cepkit.api.arguments import Pattern, check_stream, checked, measured, order_matters
-from cepkit.api.checks import check_functions, check_list, check_name, check_sharing, telling
+from cepkit.api.checks import check_functions, check_list, check_name, check_sharing
 from cepkit.arguments import typed
-from cepkit.errors import StreamError, UnsupportedError
+from cepkit.errors import StreamError, UnsupportedError, telling
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.planners import choose as choosing

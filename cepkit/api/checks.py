@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cepkit.errors import CepkitError, PatternError, PlanError, StreamError, shown
+from cepkit.errors import PatternError, PlanError, StreamError, shown
 
 _FUNCTION = ("zero", "one", "plus", "times", "reads", "lift", "result")
 _HINT = "cepkit.aggregation.semirings.functions tells what an aggregate is"
-
-
-@contextmanager
-def telling(about: str | None) -> Iterator[None]:
-    """Have errors say which query they are about."""
-    try:
-        yield
-    except CepkitError as error:
-        error.about = about
-        raise
 
 
 def check_list(pattern: object) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.spark.matches.result import SparkMatches
     from cepkit.spark.matches.several import SeveralSparkMatches
-    from cepkit.spark.streaming.result import StreamMatches
+    from cepkit.spark.streaming.result import StreamMatches, StreamSeveralMatches
 
 
 @overload
@@ -37,7 +37,9 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     slice_seconds: float | None = None,
     slice_events: int | None = None,
-) -> SeveralMatches | SeveralSparkMatches: ...
+    buckets: int | None = None,
+    late: Literal["count", "collect"] = "count",
+) -> SeveralMatches | SeveralSparkMatches | StreamSeveralMatches: ...
 
 
 @overload
@@ -72,7 +74,14 @@ def detect(
     buckets: int | None = None,
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
-) -> Matches | SeveralMatches | SparkMatches | SeveralSparkMatches | StreamMatches:
+) -> (
+    Matches
+    | SeveralMatches
+    | SparkMatches
+    | SeveralSparkMatches
+    | StreamMatches
+    | StreamSeveralMatches
+):
     """Find all matches of a pattern, or of several.
 
     Nothing is computed before it is asked for.
@@ -118,7 +127,8 @@ def detect(
         streaming DataFrame a streaming one with the same columns: each match comes once, in append
         mode, when no event can come any more that is part of it or breaks it. Of several
         queries a sequence of such results, which also has `counts()`, `explain()` and `together`,
-        the matches of all of them from one pass, with the name of the query.
+        the matches of all of them from one pass, with the name of the query; of a streaming
+        DataFrame one that is like `together`.
 
     Raises:
         PatternError: The pattern reads a column that the stream does not have, or compares what
@@ -146,11 +156,7 @@ def detect(
     if slice_events is not None and slice_events < 1:
         raise StreamError(f"slices of {slice_events} events", expected="1 or more")
     if several:
-        if stream.lateness is not None:
-            raise UnsupportedError(
-                "several patterns over a streaming DataFrame", hint="detect them one by one"
-            )
-        from cepkit.api.several import detect_several
+        from cepkit.api.several import detect_several, detect_several_live
 
         if adapt != "static":
             raise UnsupportedError(
@@ -158,6 +164,17 @@ def detect(
                 hint="detect them one by one, or leave `adapt` out",
             )
         patterns: Any = pattern
+        if stream.lateness is not None:
+            _check_live_options(limit, slice_seconds, slice_events)
+            if timeouts:
+                raise UnsupportedError(
+                    "timeouts of several patterns over a streaming DataFrame",
+                    hint="detect those whose timeouts are wanted in queries of their own",
+                )
+            return detect_several_live(
+                stream, patterns, plan, share, sets=sets, buckets=buckets, late=late
+            )
+        _check_recorded_options(buckets, late, timeouts)
         return detect_several(
             stream, patterns, plan, share, limit=limit, sets=sets,
             slice_seconds=slice_seconds, slice_events=slice_events,

@@ -7,11 +7,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from cepkit.api.arguments import Pattern, checked, detectable, measured_together, statistics_given
-from cepkit.api.checks import check_list, telling
+from cepkit.api.checks import check_list, named
 from cepkit.arguments import check_range, typed
 from cepkit.costs import COSTS, CostModel
 from cepkit.costs.latency import NOTHING_KNOWN
-from cepkit.errors import ArgumentError, PatternError, PlanError, StatisticsError, StreamError
+from cepkit.errors import (
+    ArgumentError,
+    PlanError,
+    StatisticsError,
+    StreamError,
+    telling,
+)
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.checks import check_plan
@@ -42,7 +48,10 @@ if TYPE_CHECKING:
 
 @typed
 def profile(
-    stream: Stream, pattern: Pattern | list[Any] | tuple[Any, ...], *, seed: int = 0
+    stream: Stream,
+    pattern: Pattern | list[Any] | tuple[Any, ...] | dict[str, Any],
+    *,
+    seed: int = 0,
 ) -> Statistics:
     """Measure what plans depend on: arrival rates and the selectivities of conditions.
 
@@ -53,7 +62,7 @@ def profile(
 
     Args:
         stream: From `events`; on Spark the measuring runs there, over a sample of time slices.
-        pattern: The query, or its text; or a list of them.
+        pattern: The query, or its text; or several, as a list or as {"name": query}.
         seed: Of the sample; the same seed gives the same statistics.
 
     Returns:
@@ -67,15 +76,14 @@ def profile(
     """
     from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
 
-    check_list(pattern)
-    several = isinstance(pattern, list | tuple)
-    patterns = list(pattern) if isinstance(pattern, list | tuple) else [pattern]
+    several: Any = pattern if isinstance(pattern, list | tuple | dict) else None
+    if several is None:
+        check_list(pattern)
     queries = []
-    for number, each in enumerate(patterns, 1):
-        with telling(f"pattern {number} of {len(patterns)}" if several else None):
+    for name, each in ({"": pattern} if several is None else named(several)).items():
+        about = f"query {name}" if isinstance(several, dict) else f"{name} of {len(several or ())}"
+        with telling(None if several is None else about):
             queries.append(checked(stream, each))
-    if not queries:
-        raise PatternError("no pattern to measure", expected="a list of one or more")
     check_range("seed", seed, 0)
     statistics = measured_together(stream, queries, seed, details=True)
     warn_of_dropped(statistics.dropped, *queries)
@@ -83,7 +91,7 @@ def profile(
         assert part.query is not None
         warn_of_absent(part.never_occurring, (), part.query)
     query = queries[0]
-    if several or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+    if several is not None or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         return statistics  # what is expected of all matches says little of those that are taken
     return replace(statistics, forecast=choosing.choose_plan(query, statistics, "greedy").forecast)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cepkit.api.arguments import Pattern, detectable, measured, measured_together
-from cepkit.api.checks import named, telling
-from cepkit.errors import PlanError
+from cepkit.api.checks import named
+from cepkit.errors import PlanError, telling
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cepkit.columnar.compile.query import Sets
     from cepkit.columnar.results.several import SeveralMatches
     from cepkit.spark.matches.several import SeveralSparkMatches
+    from cepkit.spark.streaming.result import StreamSeveralMatches
 
 
 def detect_several(
@@ -51,6 +52,34 @@ def detect_several(
 
     return SeveralMatches(
         stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none"
+    )
+
+
+def detect_several_live(
+    stream: Stream,
+    patterns: Mapping[str, Pattern] | Sequence[Pattern],
+    plan: Any,
+    share: Share,
+    *,
+    sets: Sets,
+    buckets: int | None,
+    late: Literal["count", "collect"],
+) -> StreamSeveralMatches:
+    """Return the matches of several patterns in a streaming DataFrame; see `detect`.
+
+    There is nothing to profile: without a plan each is evaluated in the order of its pattern.
+    """
+    from cepkit.spark.streaming.several import detect_several as detect_several_on_stream
+
+    queries = _queries(stream, patterns)
+    if plan is None:
+        plans: SharedPlan | list[Plan] = [as_plan(None, query) for query in queries.values()]
+    else:
+        plans = _plans(stream, queries, plan, share)
+    if isinstance(plans, SharedPlan):
+        queries = dict(zip(plans.names, queries.values(), strict=True))
+    return detect_several_on_stream(
+        stream, queries, plans, sets=sets, share=share != "none", buckets=buckets, late=late
     )
 
 

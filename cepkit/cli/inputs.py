@@ -7,10 +7,9 @@ import contextlib
 import sys
 
 import cepkit as ck
-from cepkit.api.checks import telling
 from cepkit.cli.spark_files import read_on_spark
 from cepkit.cli.terminal import working
-from cepkit.errors import CepkitError, StatisticsError
+from cepkit.errors import CepkitError, StatisticsError, telling
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.statistics.model import Statistics

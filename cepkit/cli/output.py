@@ -90,20 +90,18 @@ def _write_on_spark(rows: Any, folder: Path, *, is_csv: bool) -> int:
     if not is_csv:
         rows.write.parquet(str(folder))
         return int(pa_dataset.dataset(folder, format="parquet").count_rows())
+    from cepkit.spark.cells.schemas import quoted
+
     columns = []
     for field in rows.schema.fields:
-        name = _quoted(field.name)
+        name = quoted(field.name)
         parts = [part.name for part in getattr(field.dataType, "fields", ())]
-        columns += [f"{name}.{_quoted(p)} AS {_quoted(f'{field.name}.{p}')}" for p in parts]
+        columns += [f"{name}.{quoted(p)} AS {quoted(f'{field.name}.{p}')}" for p in parts]
         if not parts:
             columns.append(name)
     rows.selectExpr(*columns).write.csv(str(folder), header=True)
     written = rows.sparkSession.read.csv(str(folder), header=True, multiLine=True)
     return int(written.count())
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _check_flat(schema: pa.Schema) -> None:

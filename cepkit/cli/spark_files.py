@@ -83,11 +83,13 @@ def _parquet(session: Any, place: str, schema: pa.Schema) -> Any:
     fine = {f.name: f.type for f in schema if pa.types.is_timestamp(f.type) and f.type.unit == "ns"}
     if not fine:
         return session.read.parquet(place)
+    from cepkit.spark.cells.schemas import quoted
+
     session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
     frame = session.read.parquet(place)
     columns = []
     for name in frame.columns:
-        column = "`" + name.replace("`", "``") + "`"
+        column = quoted(name)
         if name in fine:
             micros = f"({column} - pmod({column}, 1000L)) div 1000L"
             moment = (

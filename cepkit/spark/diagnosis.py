@@ -12,6 +12,7 @@ from cepkit.diagnosis.question import check_names, ids
 from cepkit.errors import LimitError, StreamError, UnsupportedError
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
+from cepkit.spark.cells.schemas import quoted
 from cepkit.spark.cells.sending import types_of
 from cepkit.spark.passes.rows import batch_frame, has_type, seconds_of
 from cepkit.spark.session.failures import plain_errors
@@ -87,8 +88,7 @@ def local_part(
 
 def _column(stream: Stream, frame: DataFrame, name: str) -> tuple[Column, Any]:
     place = stream.column_names.index(name)
-    quoted = name.replace("`", "``")
-    return F.col(f"`{quoted}`"), frame.schema.fields[place].dataType
+    return F.col(quoted(name)), frame.schema.fields[place].dataType
 
 
 def _refuse(query: Query, events: Mapping[str, Any], column: str | None) -> None:

@@ -69,8 +69,9 @@ def check_event_time(kind: pa.DataType, name: str) -> None:
     """
     if not (pa.types.is_timestamp(kind) and kind.tz is not None):
         raise StreamError(
-            f"the time column '{name}' of a streaming DataFrame holds {described(kind)}",
-            expected="Spark's timestamps, as the watermark is made of them",
+            f"the time column '{name}' of a streaming DataFrame holds {described(kind)}"
+            f"{' without a zone' if pa.types.is_timestamp(kind) else ''}",
+            expected="Spark's timestamps with a zone, as the watermark is made of them",
             hint=f"sdf.withColumn('{name}', F.timestamp_seconds('{name}')) of numbers of seconds,"
             f" F.to_timestamp('{name}') of texts and of times without a zone",
         )

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from cepkit.errors import LimitError, UnsupportedError
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes
-from cepkit.pattern.nodes import events_of
+from cepkit.pattern.nodes import bound_events_of, events_of
 from cepkit.pattern.parser import parse
-from cepkit.pattern.policies import Strategy
+from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
@@ -30,6 +30,7 @@ from cepkit.spark.aggregates.query import prepare as prepare_aggregates
 from cepkit.spark.streaming.aggregate import aggregate_bucket
 from cepkit.spark.streaming.bucket import Bucket, Held
 from cepkit.spark.streaming.prepare import prepare
+from cepkit.spark.streaming.several import prepare_several
 from cepkit.spark.streaming.state import from_bytes, to_bytes
 from cepkit.stream.schema import Schema
 from tests.aggregates import rows_in
@@ -37,6 +38,7 @@ from tests.cells import stream_of
 from tests.judge import Event, judge
 from tests.properties.test_aggregation import AGGREGATED, SEQUENCES, expected, with_aggregates
 from tests.properties.test_engine import plans
+from tests.properties.test_several import plan_of, workload
 from tests.strategies import UNIT, Case, as_table, cases, result_of
 
 SCHEMA = Schema("ts", "kind")
@@ -53,12 +55,14 @@ class Run:
     Attributes:
         buckets: The same query under several plans, which take over from each other in turn.
         batches: What was told, with its kind.
+        numbered: For each event its number in the order in which they came.
     """
 
     buckets: Sequence[Bucket]
     batches: list[tuple[str, pa.RecordBatch]] = field(default_factory=list)
     state: tuple[bytes, int | None] = (b"", None)
     steps: int = 0
+    numbered: dict[int, int] = field(default_factory=dict)
 
     def rows(self, kind: str) -> list[Any]:
         """Return what was told of a kind."""
@@ -100,6 +104,44 @@ def arrivals(
     return batches
 
 
+def fed(run: Run, batches: list[tuple[list[Any], int]]) -> tuple[list[Any], list[int]]:
+    """Feed a bucket events; return those that were not late, numbered as they came, and the rest.
+
+    The latter, and what `Run` yields, have the numbers that the events had before.
+    """
+    timely, late, numbered = [], [], {}
+    searches = run.buckets[0].searches
+    for events, until in batches:
+        for event in events:
+            (late if event.ts < until else timely).append(event)
+            numbered[event.arrival] = len(numbered)
+        rows = as_table(sorted(events, key=lambda event: numbered[event.arrival]))
+        order = np.argsort([numbered[number] for number in rows.column("id").to_pylist()])
+        held = run.step(rows.take(pa.array(order, pa.int64())), until)
+        times = held.events.column("ts").cast(pa.int64()).to_numpy()
+        assert all(times >= until - max(each.window + each.ahead for each in searches))
+    everything = max((event.ts for events, _ in batches for event in events), default=0)
+    run.step(as_table([]), everything + max(each.ahead for each in searches) + UNIT)
+    run.numbered = numbered
+    renumbered = [
+        type(event)(event.ts, event.type, event.attributes, numbered[event.arrival])
+        for event in timely
+    ]
+    return renumbered, sorted(event.arrival for event in late)
+
+
+def judged(run: Run, events: list[Any], query: Query, budget: int | None = None) -> set[Any]:
+    """Return the judge's matches, with the numbers that the events had before."""
+    back = {number: arrival for arrival, number in run.numbered.items()}
+    return {
+        frozenset(
+            (v, back[n] if isinstance(n, int) else tuple(sorted(back[one] for one in n)))
+            for v, n in match
+        )
+        for match in judge(events, query, budget=budget)
+    }
+
+
 @given(data=st.data())
 def test_the_matches_are_those_of_all_events_that_were_not_late(data: st.DataObject) -> None:
     case = data.draw(cases(**CASES))
@@ -110,34 +152,43 @@ def test_the_matches_are_those_of_all_events_that_were_not_late(data: st.DataObj
         warnings.simplefilter("ignore")  # of types that never occur
         prepared = [prepare(stream, case.query, plan) for plan in chosen]
     run = Run([one.bucket for one in prepared])
-    (search,) = prepared[0].bucket.searches
-    timely, late, numbered = [], [], {}
-    for events, until in batches:
-        for event in events:
-            (late if event.ts < until else timely).append(event)
-            numbered[event.arrival] = len(numbered)
-        rows = as_table(sorted(events, key=lambda event: numbered[event.arrival]))
-        order = np.argsort([numbered[number] for number in rows.column("id").to_pylist()])
-        held = run.step(rows.take(pa.array(order, pa.int64())), until)
-        times = held.events.column("ts").cast(pa.int64()).to_numpy()
-        assert (times >= until - search.window - search.ahead).all()
-    everything = max((event.ts for event in case.events), default=0) + search.ahead + UNIT
-    run.step(as_table([]), everything)
-    assert sorted(row["id"] for row in run.rows("late")) == sorted(e.arrival for e in late)
-    found = result_of(run.rows("match"), case.variables)
-    back = {number: arrival for arrival, number in numbered.items()}
-    renumbered = [
-        type(event)(event.ts, event.type, event.attributes, numbered[event.arrival])
-        for event in timely
-    ]
-    expected = {
-        frozenset(
-            (v, back[n] if isinstance(n, int) else tuple(sorted(back[one] for one in n)))
-            for v, n in match
-        )
-        for match in judge(renumbered, case.query, budget=None)
+    timely, late = fed(run, batches)
+    assert sorted(row["id"] for row in run.rows("late")) == late
+    assert result_of(run.rows("match"), case.variables) == judged(run, timely, case.query)
+
+
+@given(data=st.data())
+def test_the_matches_of_several_queries_are_those_of_each(data: st.DataObject) -> None:
+    case = data.draw(cases(windows=("time",), strategies=(Strategy.SKIP_TILL_ANY_MATCH,)))
+    drawn = {name: query for name, (query, _) in workload(data.draw, case).items()}
+    queries = {
+        name: query
+        for name, query in drawn.items()
+        if query.strategy is Strategy.SKIP_TILL_ANY_MATCH and isinstance(query.window, TimeWindow)
     }
-    assert found == expected
+    batches = arrivals(data, case)
+    stream = stream_of(as_table(case.events), SCHEMA)
+    share = data.draw(st.booleans())
+    chosen = [
+        [plan_of(data.draw, query) for query in queries.values()]
+        for _ in range(data.draw(st.integers(1, 2)))
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        prepared = [
+            prepare_several(stream, stream.source.schema, queries, plans, share=share)
+            for plans in chosen
+        ]
+    run, table = Run([one.bucket for one, _, _ in prepared]), prepared[0][1]
+    timely, late = fed(run, batches)
+    assert sorted(row["id"] for row in run.rows("late")) == late
+    rows: dict[int, list[Any]] = {number: [] for number in range(len(queries))}
+    for kind, batch in run.batches:
+        for number, own in table.parted(batch) if kind == "match" else ():
+            rows[number] += own.to_pylist()
+    for number, query in enumerate(queries.values()):
+        variables = tuple(event.variable for event in bound_events_of(query.structure))
+        assert result_of(rows[number], variables) == judged(run, timely, query)
 
 
 @given(data=st.data())

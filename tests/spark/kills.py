@@ -38,6 +38,7 @@ KINDS = {
     "aggregate": f"{SEQUENCE} AGG COUNT, MAX(c.price) GROUP BY key",
     "timeouts": SEQUENCE,
     "workers": PATTERNS["SEQ"],
+    "several": {name: PATTERNS[name] for name in ("SEQ", "NOT in the middle", "NOT at the end")},
 }
 """What is run; of "workers" the Python workers alone are killed."""
 
@@ -70,18 +71,27 @@ def expected(kind: str, table: pa.Table) -> Counter[str]:
     if kind == "aggregate":
         rows = ck.aggregate(stream, KINDS[kind], emit="changes").to_arrow()
         return contents(rows.filter(pa.array(times(rows) <= sealed(table, LATENESS))))
+    if kind == "several":
+        total: Counter[str] = Counter()
+        for name, text in KINDS[kind].items():
+            ahead = 2 if name == "NOT at the end" else 0
+            matches = ck.detect(stream, text).to_arrow()
+            total += contents(_until(matches, sealed(table, LATENESS, ahead)), pattern=name)
+        return total
     ahead = 2 if kind == "NOT at the end" else 0
     found = _until(ck.detect(stream, KINDS[kind]).to_arrow(), sealed(table, LATENESS, ahead))
     if kind != "timeouts":
         return contents(found)
-    total = contents(found, "match", None)
+    total = contents(found, kind="match")
     end = sealed(table, LATENESS, 1)
     for awaited, structure, where in (
         ("b", "A a, NOT(B b)", "a.key = b.key"),
         ("c", "A a, B b, NOT(C c)", KEYED),
     ):
         text = f"PATTERN SEQ({structure}) WHERE {where} WITHIN 1 second"
-        total += contents(_until(ck.detect(stream, text).to_arrow(), end), "timed-out", awaited)
+        total += contents(
+            _until(ck.detect(stream, text).to_arrow(), end), kind="timed-out", awaited=awaited
+        )
     return total
 
 
@@ -89,11 +99,11 @@ def _until(matches: pa.Table, end: int) -> pa.Table:
     return matches.filter(pa.array(times(matches, "match_end") <= end))
 
 
-def contents(table: pa.Table, kind: str | None = None, awaited: str | None = None) -> Counter[str]:
-    """Return how often each row is there, by all its values."""
+def contents(table: pa.Table, **more: str) -> Counter[str]:
+    """Return how often each row is there, by all its values and `more` that each has."""
     rows: Counter[str] = Counter()
     for row in table.to_pylist():
-        values = {"kind": kind, "awaited": awaited} | row
+        values = more | row
         values.pop("window_end", None)
         # Times of Spark's files and of Arrow's are equal, but of different zones.
         rows[repr(sorted((k, _plain(v)) for k, v in values.items() if v is not None))] += 1

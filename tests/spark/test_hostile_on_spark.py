@@ -12,7 +12,7 @@ from cepkit.aggregation.semirings.functions import Count
 from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
 from cepkit.spark.matches.result import SparkMatches
 from cepkit.spark.matches.several import SeveralSparkMatches
-from cepkit.spark.streaming.result import StreamAggregates, StreamMatches
+from cepkit.spark.streaming.result import StreamAggregates, StreamMatches, StreamSeveralMatches
 from cepkit.spark.streaming.watching import Watched
 from tests.unit.figures.hostile import EVIL, quoted
 from tests.unit.figures.test_hostile_texts import check_output, classes
@@ -54,6 +54,7 @@ def shown(stream, live):
     yield ck.aggregate(stream, counted, functions={EVIL: Count()})
     yield ck.aggregate(stream, [counted, counted])
     yield ck.detect(live, STRUCTURE)
+    yield ck.detect(live, {EVIL: STRUCTURE})
     yield ck.aggregate(live, counted, functions={EVIL: Count()})
     query = SimpleNamespace(
         name=EVIL, isActive=False, recentProgress=[], exception=lambda: ValueError(EVIL)
@@ -68,7 +69,7 @@ def test_texts_stay_texts(stream, live, eager):
         kinds.append(type(thing))
     assert kinds == [
         SparkMatches, SeveralSparkMatches, SparkAggregates, SeveralSparkAggregates,
-        StreamMatches, StreamAggregates, Watched,
+        StreamMatches, StreamSeveralMatches, StreamAggregates, Watched,
     ]  # fmt: skip
     known = {k.__name__ for k in classes() if k.__module__.startswith("cepkit.spark.")}
     assert {kind.__name__ for kind in kinds} == known

@@ -112,6 +112,36 @@ def test_a_query_goes_on_from_its_checkpoint_under_another_plan(live):
     assert identities(live.result()) == in_batch(table, text, sealed(table, 3))
 
 
+def test_it_goes_on_with_other_shuffle_partitions(live):
+    table = make_events(4_000)
+    text = PATTERNS["SEQ"]
+    conf = live.spark.conf
+    usual = conf.get("spark.sql.shuffle.partitions")
+    try:
+        for partitions, part in ((2, table.slice(0, 2_000)), (5, table.slice(2_000))):
+            conf.set("spark.sql.shuffle.partitions", partitions)
+            live.put(part)
+            live.run(ck.detect(live.events(lateness="3 seconds"), text))
+    finally:
+        conf.set("spark.sql.shuffle.partitions", usual)
+    assert identities(live.result()) == in_batch(table, text, sealed(table, 3))
+
+
+def test_matches_and_late_events_go_to_folders_of_their_own(live):
+    table = make_events(4_000)
+    live.put(table, 2_000)
+    rows = ck.detect(live.events(lateness="1 second"), PATTERNS["SEQ"], late="collect")
+    writer = rows.writeStream.format("parquet").partitionBy("kind")
+    writer = writer.option("checkpointLocation", str(live.root / "checkpoint"))
+    query = writer.trigger(availableNow=True).start(str(live.root / "out"))
+    query.awaitTermination()
+    told = counts(query.recentProgress)
+    out = live.spark.read.parquet(str(live.root / "out"))
+    written = {row["kind"]: row["count"] for row in out.groupBy("kind").count().collect()}
+    assert written == {kind: told[kind] for kind in ("match", "late")}
+    assert (live.root / "out" / "kind=late").is_dir()
+
+
 def test_plans_follow_the_stream_and_the_progress_names_them(live):
     first, then = _rare("A", make_events(3_000)), _rare("C", make_events(3_000, seed=2))
     later = pa.array(times(then) + 6 * SECOND).cast(pa.timestamp("us", tz="UTC"))
@@ -167,6 +197,46 @@ def test_two_queries_in_one_session(live):
         assert identities(live.result(name)) == expected
 
 
+def test_several_patterns_are_one_query_and_late_events_stand_beside_their_matches(live):
+    table = make_events(5_000)
+    live.put(table, 2_500)
+    names = ["SEQ", "AND", "NOT in the middle", "KL", "NOT at the end"]
+    queries = {name: PATTERNS[name] for name in names}
+    matches = ck.detect(live.events(lateness="1 second"), queries, late="collect", buckets=3)
+    assert "Matches of 5 queries" in repr(matches)
+    assert "AND: by the plan a → b → c" in repr(matches)
+    assert matches.columns[:2] == ["kind", "pattern"]
+    assert matches.columns[-3:] == ["match_start", "match_end", "event"]
+    progress = live.run(matches)
+    rows = live.result()
+    kinds = np.array(rows["kind"].to_pylist())
+    late = rows.filter(pa.array(kinds == "late"))
+    assert len(late) == counts(progress)["late"] > 20
+    assert set(late["pattern"].to_pylist()) == {None}
+    missed = {event["id"] for event in late["event"].to_pylist()}
+    others = table.filter(pa.array([one not in missed for one in table["id"].to_pylist()]))
+    for name in names:
+        own = rows.filter(pa.array(np.array(rows["pattern"].to_pylist(), object) == name))
+        bound = ["a", "b"] if name == "NOT at the end" else ["a", "b", "c"]
+        if name == "NOT in the middle":
+            bound = ["a", "c"]
+        expected = in_batch(others, queries[name], sealed(table, 1, 2 if bound[-1] == "b" else 0))
+        assert len(expected) > 20
+        found = []
+        for row in own.select(bound).to_pylist():
+            # A list in the matches of one pattern is one in those of all.
+            lists = {v: e if isinstance(e, list) else [e] for v, e in row.items()}
+            found.append(
+                tuple(
+                    tuple(e["id"] for e in lists[v])
+                    if name == "KL" and v == "b"
+                    else lists[v][0]["id"]
+                    for v in bound
+                )
+            )
+        assert sorted(found) == expected
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -191,7 +261,10 @@ def test_what_needs_all_events_is_refused_of_a_streaming_frame(live):
         lambda: ck.detect(stream, PATTERNS["SEQ"], slice_seconds=3),
         lambda: ck.detect(stream, PATTERNS["SEQ without a key"], buckets=2),
         lambda: ck.detect(stream, "PATTERN SEQ(A a, B Kind) WITHIN 1 s", late="collect"),
-        lambda: ck.detect(stream, [PATTERNS["SEQ"], PATTERNS["AND"]]),
+        lambda: ck.detect(stream, [PATTERNS["SEQ"], PATTERNS["skip-till-next-match"]]),
+        lambda: ck.detect(stream, [PATTERNS["SEQ"], "PATTERN SEQ(A a, B b)"]),
+        lambda: ck.detect(stream, [PATTERNS["SEQ"]], timeouts=True),
+        lambda: ck.detect(stream, [PATTERNS["SEQ"]], limit=3),
         lambda: ck.aggregate(stream, f"{PATTERNS['SEQ']} AGG COUNT", emit="total"),
         lambda: ck.detect(stream, PATTERNS["OR"], timeouts=True),
     ):

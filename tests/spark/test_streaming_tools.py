@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
+
 import pyarrow as pa
 import pytest
 
 import cepkit as ck
 from cepkit.cli import main
 from cepkit.errors import StreamError
-from tests.spark.live import KEYED, PATTERNS, identities, in_batch, make_events
+from tests.spark.live import KEYED, PATTERNS, identities, in_batch, make_events, sealed
 
 ROLES = {"time": "ts", "type": "type"}
 
@@ -124,3 +130,39 @@ def test_the_command_goes_on_from_its_checkpoint(spark, tmp_path, capsys, monkey
     assert len(found) == len(set(found))
     assert set(found) <= set(in_batch(table, text))
     assert main(["detect", *roles, *more, "--lateness", "x"]) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+def test_ctrl_c_ends_the_command_cleanly_and_the_same_command_goes_on(spark, tmp_path):
+    table = make_events(3_000, disorder=0)
+    player = ck.replay(ck.events(table, **ROLES), tmp_path / "in", speed=3)
+    player.put(1)
+    command = [sys.executable, "-m", "cepkit.cli", "detect", "--stream", "--events", "in"]
+    command += ["--time", "ts", "--type", "type", "--pattern-text", PATTERNS["SEQ"]]
+    command += ["--lateness", "1 second", "--checkpoint", "state", "--out", "out"]
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as ran:
+        deadline = time.monotonic() + 120
+        while not list((tmp_path / "state" / "commits").glob("[0-9]*")):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        time.sleep(2)
+        os.killpg(ran.pid, signal.SIGINT)  # as a terminal does: to all of the group
+        out, err = ran.communicate(timeout=120)
+    assert ran.returncode == 0, err
+    assert "stopped; the same command goes on from here" in err
+    assert "Traceback" not in err
+    assert "written to out" in out
+    player.put()
+    ran = subprocess.run(
+        [*command, "--once"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    matches = spark.read.parquet(str(tmp_path / "out")).toArrow()
+    assert identities(matches) == in_batch(table, PATTERNS["SEQ"], sealed(table, 1))

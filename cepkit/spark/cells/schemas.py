@@ -81,8 +81,18 @@ def match_columns(
         schema: Says which columns are carried and which is the time.
         repeated: The Kleene variables among them.
     """
-    by_name = dict(zip(names, nullable(columns).fields, strict=True))
-    event = t.StructType([by_name[name] for name in schema.carried(names)])
-    moment = by_name[schema.time].dataType
+    event = event_type(columns, names, schema)
+    moment = nullable(columns).fields[names.index(schema.time)].dataType
     fields = [t.StructField(v, t.ArrayType(event) if v in repeated else event) for v in variables]
     return t.StructType([*fields, t.StructField(START, moment), t.StructField(END, moment)])
+
+
+def event_type(columns: t.StructType, names: Sequence[str], schema: Schema) -> t.StructType:
+    """Return what an event of a match is; as for `match_columns`."""
+    by_name = dict(zip(names, nullable(columns).fields, strict=True))
+    return t.StructType([by_name[name] for name in schema.carried(names)])
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as Spark reads it in expressions, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from cepkit.columnar.detector import Detector
-from cepkit.columnar.results.output import END, START, Writer, output_schema
-from cepkit.columnar.results.several import PATTERN, SeveralResults
+from cepkit.columnar.results.several import SeveralResults
 from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.workload import Group
 from cepkit.pattern.evaluation.kind_checks import check_kinds
-from cepkit.pattern.nodes import bound_events_of, repeated_in
-from cepkit.spark.cells.schemas import match_columns
 from cepkit.spark.matches.detect import detect, scan_for
 from cepkit.spark.matches.result import SparkMatches
+from cepkit.spark.matches.table import (
+    ends_last,
+    lists_in,
+    matches_table,
+    named_columns,
+    pattern_column,
+    table_rows,
+)
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.one_pass import Cell, Pass, start_pass
-from cepkit.spark.passes.one_table import QUERY, OneTable, one_table
+from cepkit.spark.passes.one_table import QUERY, OneTable
 from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.session.failures import plain_errors
 
@@ -56,21 +61,10 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
         for query in queries:
             check_kinds(query, scan.sending.nothing.kinds)
         pass_ = start_pass(scan, None, dropped=None if known is None else known.dropped)
-        frame, schema = batch_frame(self.stream), scan.sending.schema
-        columns = {}
-        for q in numbers:
-            structure = self.queries[q].structure
-            variables = tuple(event.variable for event in bound_events_of(structure))
-            repeated = repeated_in(structure)
-            in_spark = match_columns(
-                frame.schema, self.stream.column_names, variables, schema, repeated
-            )
-            in_arrow = output_schema(
-                scan.sending.nothing.source.schema, variables, schema.time, repeated
-            )
-            columns[q] = in_arrow, in_spark.fields
-        table, in_spark = one_table(columns)
-        sink = SeveralSink(group, table, schema.time, self.limit is not None)
+        sending, members = scan.sending, {q: self.queries[q] for q in numbers}
+        columns = batch_frame(self.stream).schema
+        table, in_spark = matches_table(self.stream, columns, sending, members)
+        sink = SeveralSink(group, table, sending.schema.time, self.limit is not None)
         counts = t.StructType(
             [t.StructField(QUERY, t.IntegerType()), t.StructField(_COUNT, t.LongType())]
         )
@@ -107,16 +101,8 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
         A variable of several queries is one column; a list of events where it is a Kleene variable
         of any of them.
         """
-        lists = {
-            name
-            for one in self._passes
-            for schema in one.table.of.values()
-            for name in schema.names
-            if pa.types.is_list(schema.field(name).type)
-        }
-        names = F.create_map(
-            *(F.lit(part) for q, name in enumerate(self.names) for part in (q, name))
-        )
+        lists = lists_in([one.table for one in self._passes])
+        pattern = pattern_column(self.names)
         parts = []
         for one in self._passes:
             rows = one.rows
@@ -124,12 +110,10 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
                 order = Window.partitionBy(QUERY).orderBy(F.lit(0))
                 rows = rows.withColumn("row", F.row_number().over(order))
                 rows = rows.where(F.col("row") <= self.limit)
-            parts.append(rows.select(names[F.col(QUERY)].alias(PATTERN), *_named(one.table, lists)))
+            parts.append(rows.select(pattern, *named_columns(one.table, lists)))
         union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-        ends = [START, END]
-        columns = [name for name in union.columns if name not in ends]
         return ResultFrame(
-            union.select(*(F.col(f"`{name}`") for name in [*columns, *ends])),
+            ends_last(union),
             title=f"{self.title} together",
             route="; ".join(dict.fromkeys(one.pass_.delivery.route for one in self._passes)),
             reports=self._passes[0].pass_.reports,
@@ -173,19 +157,10 @@ class SeveralSink:
 
     def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
         """Yield the matches of each cell, some at a time."""
-        detector, of = Detector(self.group.query), self.group.of
-        programs = self.group.query.programs
+        detector = Detector(self.group.query)
         for cell in cells:
-            writers: dict[int, Writer] = {}
-            for number, block in detector.matches(cell.events, cell.owned, limited=self.limited):
-                q = of[number]
-                if q not in writers:
-                    schema = self.table.of[q]
-                    names = [name for name in schema.names if name not in (START, END)]
-                    sets = {v for v in names if pa.types.is_list(schema.field(v).type)}
-                    writers[q] = Writer(cell.events, names, self.time, sets)
-                for batch in writers[q].batches(block, programs[number].variables):
-                    yield self.table.widened(q, batch.columns)
+            blocks = detector.matches(cell.events, cell.owned, limited=self.limited)
+            yield from table_rows(blocks, self.group, self.table, cell.events, self.time)
         return detector.counters
 
 
@@ -213,21 +188,3 @@ class SizesSink:
             }
         )
         return detector.counters
-
-
-def _named(table: OneTable, lists: Collection[str]) -> list[Column]:
-    """Return the columns of a table with the names that users know, those of one name as one."""
-    places: dict[str, dict[int, bool]] = {}
-    for query, at in table.places.items():
-        for place, field in zip(at, table.of[query], strict=True):
-            places.setdefault(field.name, {})[place] = pa.types.is_list(field.type)
-    columns = []
-    for name, at_places in places.items():
-        parts = []
-        for place, is_list in at_places.items():
-            column = F.col(f"c{place - 1}")
-            if name in lists and not is_list:
-                column = F.when(column.isNotNull(), F.array(column))
-            parts.append(column)
-        columns.append((F.coalesce(*parts) if len(parts) > 1 else parts[0]).alias(name))
-    return columns

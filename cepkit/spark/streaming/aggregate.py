@@ -108,7 +108,7 @@ def aggregate(
     count = choose_buckets(prepared.cut.key, buckets)
     sending = bucket.sending
     identity = identity_of(
-        stream, query, sending, count, emit=emit, aggregates=", ".join(functions)
+        stream, str(query), sending, count, emit=emit, aggregates=", ".join(functions)
     )
     sink, output, _ = sink_for({0: prepared}, ())
     table = sink.aggregation.rows

@@ -10,7 +10,7 @@ from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.spark.cells.schemas import match_columns
+from cepkit.spark.cells.schemas import event_type, match_columns
 from cepkit.spark.streaming.live import Live
 from cepkit.spark.streaming.pieces import unpacking
 from cepkit.spark.streaming.prepare import check_live, choose_buckets, identity_of, prepare
@@ -55,7 +55,9 @@ def detect(
     count = choose_buckets(prepared.key, buckets)
     bucket = prepared.bucket
     search = bucket.searches[0]
-    identity = identity_of(stream, query, bucket.sending, count, sets=sets, timeouts=str(timeouts))
+    identity = identity_of(
+        stream, str(query), bucket.sending, count, sets=sets, timeouts=str(timeouts)
+    )
     variables = tuple(event.variable for event in bound_events_of(query.structure))
     schema, repeated = bucket.sending.schema, repeated_in(query.structure)
     columns = match_columns(frame.schema, stream.column_names, variables, schema, repeated)
@@ -69,7 +71,7 @@ def detect(
         timeouts,
     )
     output.check_names()
-    spark_columns = output.columns(columns)
+    spark_columns = output.columns(columns, event_type(frame.schema, stream.column_names, schema))
 
     def rows(found: DataFrame) -> DataFrame:
         return found.mapInArrow(unpacking(output), spark_columns)

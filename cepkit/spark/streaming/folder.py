@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
+from cepkit.spark.cells.schemas import quoted
 from cepkit.stream.schema import UNITS
 
 
@@ -30,7 +31,7 @@ def folder_frame(
     if kind == "csv":
         reader = reader.option("header", True).option("escape", '"')
     frame: DataFrame = reader.format(kind).load(str(folder.resolve()))
-    column = F.col("`" + time.replace("`", "``") + "`")
+    column = F.col(quoted(time))
     match schema[time].dataType if time in schema.names else None:
         case t.NumericType() if unit is not None and unit in UNITS:
             return frame.withColumn(time, F.timestamp_micros((column * UNITS[unit]).cast("long")))

@@ -88,12 +88,12 @@ def choose_buckets(key: Key | None, wanted: int | None) -> int:
 
 
 def identity_of(
-    stream: Stream, query: Query, sending: Sending, buckets: int, **more: str
+    stream: Stream, pattern: str, sending: Sending, buckets: int, **more: str
 ) -> Identity:
-    """Return what a checkpoint of a query belongs to."""
+    """Return what a checkpoint belongs to: of a query or several, whose text is `pattern`."""
     return Identity(
         {
-            "pattern": str(query),
+            "pattern": pattern,
             **more,
             "columns": ", ".join(f"{f.name} {f.type}" for f in sending.fields),
             "lateness": duration_text(0 if stream.lateness is None else stream.lateness.late),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from pyspark.sql.classic.dataframe import DataFrame
@@ -21,26 +22,22 @@ class StreamFrame(DataFrame):
     Args:
         stream: The stream.
         live: What is done with it.
-        query: What was asked.
 
     Attributes:
         title: What the rows are.
         live: What is done.
-        query: What was asked.
         delay: How long after its last event a row is told, a trigger aside, in microseconds.
         kept: How long events are kept, in microseconds.
     """
 
     title = "Rows"
 
-    def __init__(self, stream: Stream, live: Live, query: Query) -> None:
+    def __init__(self, stream: Stream, live: Live) -> None:
         frame = cast("DataFrame", run_buckets(stream, live))
         super().__init__(frame._jdf, frame.sparkSession)  # noqa: SLF001 - Spark has no other way
         assert stream.lateness is not None
-        search = live.bucket.searches[0]
         self.live = live
-        self.query = query
-        self.delay = stream.lateness.late + search.ahead
+        self.delay = stream.lateness.late + max(each.ahead for each in live.bucket.searches)
         self.kept = max(each.window + each.ahead for each in live.bucket.searches)
         self._late = stream.lateness.late
 
@@ -74,9 +71,17 @@ class StreamFrame(DataFrame):
 
 
 class StreamAggregates(StreamFrame):
-    """Aggregates of matches in a streaming DataFrame."""
+    """Aggregates of matches in a streaming DataFrame.
+
+    Attributes:
+        query: What was asked.
+    """
 
     title = "Aggregates"
+
+    def __init__(self, stream: Stream, live: Live, query: Query) -> None:
+        super().__init__(stream, live)
+        self.query = query
 
     def _described(self) -> str:
         return f"{super()._described()}: columns {', '.join(self.columns)}"
@@ -86,14 +91,48 @@ class StreamMatches(StreamFrame):
     """Matches in a streaming DataFrame.
 
     Attributes:
-        plan: How the query is evaluated.
+        query: What was asked.
+        plan: How it is evaluated.
     """
 
     title = "Matches"
 
     def __init__(self, stream: Stream, live: Live, query: Query, plan: Plan) -> None:
-        super().__init__(stream, live, query)
+        super().__init__(stream, live)
+        self.query = query
         self.plan = plan
 
     def _described(self) -> str:
         return f"{super()._described()} by the plan {'; '.join(map(str, self.plan.branches))}"
+
+
+class StreamSeveralMatches(StreamFrame):
+    """Matches of several queries in a streaming DataFrame; the column `pattern` says of which.
+
+    Attributes:
+        queries: What was asked, by names.
+        plans: How each is evaluated.
+    """
+
+    title = "Matches"
+
+    def __init__(
+        self, stream: Stream, live: Live, queries: Mapping[str, Query], plans: Sequence[Plan]
+    ) -> None:
+        super().__init__(stream, live)
+        self.queries = dict(queries)
+        self.plans = dict(zip(queries, plans, strict=True))
+
+    def _described(self) -> str:
+        plans = [
+            f"\n  {name}: by the plan {'; '.join(map(str, plan.branches))}"
+            for name, plan in self.plans.items()
+        ]
+        more = len(plans) - _MOST_SHOWN
+        rest = f"\n  and {more} more" if more > 0 else ""
+        of = f"Matches of {len(plans)} {'query' if len(plans) == 1 else 'queries'}"
+        return f"{of} in a streaming DataFrame{''.join(plans[:_MOST_SHOWN])}{rest}"
+
+
+_MOST_SHOWN = 20
+"""So many plans of several queries are printed."""

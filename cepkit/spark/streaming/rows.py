@@ -45,13 +45,18 @@ class MatchRows:
         Raises:
             UnsupportedError: There is one.
         """
-        known = [name.casefold() for name in self.schema.names]
-        for name in (KIND, EVENT, AWAITED, WINDOW_END):
-            if known.count(name) > 1:
+        known = {name.casefold() for name in self.variables}
+        for name in self._beside:
+            if name in known:
                 raise UnsupportedError(
                     f"a variable '{name}' beside the column '{name}' of late events or timeouts",
                     hint="rename the variable",
                 )
+
+    @property
+    def _beside(self) -> tuple[str, ...]:
+        late = (KIND, EVENT) if self.late else ()
+        return (*late, *((KIND, AWAITED, WINDOW_END) if self.timeouts else ()))
 
     @property
     def schema(self) -> pa.Schema:
@@ -66,11 +71,10 @@ class MatchRows:
             fields.append(pa.field(WINDOW_END, self.matches.field(START).type))
         return pa.schema(fields)
 
-    def columns(self, matches: t.StructType) -> t.StructType:
-        """Return the same for Spark, of which those of matches are known."""
+    def columns(self, matches: t.StructType, event: t.DataType) -> t.StructType:
+        """Return the same for Spark, of which those of matches and of an event are known."""
         fields = list(matches.fields)
-        first, moment = fields[0].dataType, fields[-1].dataType
-        event = first.elementType if isinstance(first, t.ArrayType) else first
+        moment = fields[-1].dataType
         if self.late or self.timeouts:
             fields.insert(0, t.StructField(KIND, t.StringType()))
         if self.late:

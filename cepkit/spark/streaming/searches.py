@@ -120,11 +120,7 @@ class MatchSearch:
 
     def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
         """Return whether an event lies in the stretch: the last one of a match does."""
-        assert owned.until is not None
-        inside = ts < owned.until
-        if owned.since is not None:
-            inside &= ts >= owned.since
-        return bool(inside.any())
+        return has_event(ts, owned)
 
     def batches(
         self, events: EventColumns, owned: Owned, taken: Taken | None
@@ -138,3 +134,12 @@ class MatchSearch:
         if detector.work is not None:
             for one in detector.work.slices:
                 yield "; ".join(map(str, one.branches))
+
+
+def has_event(ts: npt.NDArray[np.int64], owned: Owned) -> bool:
+    """Return whether an event lies in a stretch of time, by the times of the events."""
+    assert owned.until is not None
+    inside = ts < owned.until
+    if owned.since is not None:
+        inside &= ts >= owned.since
+    return bool(inside.any())

@@ -188,8 +188,15 @@ def test_lists_are_checked(stream: Stream) -> None:
     """An error says in which pattern it is."""
     with pytest.raises(PatternError, match="pattern 2 of 2"):
         ck.profile(stream, [SHARES, "PATTERN SEQ(A a) WHERE a.nothing > 1"])
-    with pytest.raises(PatternError, match="no pattern"):
+    with pytest.raises(PatternError, match="no query"):
         ck.profile(stream, [])
+    with pytest.raises(PatternError, match="query second"):
+        ck.profile(stream, {"first": SHARES, "second": "PATTERN SEQ(A a) WHERE a.nothing > 1"})
+
+
+def test_patterns_with_names_are_measured_like_a_list(stream: Stream) -> None:
+    named = ck.profile(stream, {"one": SHARES, "two": KEYED})
+    assert named.to_json() == ck.profile(stream, [SHARES, KEYED]).to_json()
 
 
 @given(cases(("SEQ", "AND", "OR", "NOT"), max_variables=3, max_events=16), st.data())
