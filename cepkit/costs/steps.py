@@ -9,8 +9,9 @@ Source: expectation.py; that work is candidates and partial matches together is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import partial
 
 from cepkit.costs.expectation import Expectation
 from cepkit.pattern.conditions import Attribute, Comparison
@@ -48,43 +49,54 @@ def expected_steps(
         plan = OrderPlan(tuple(plan))
     repeated = {variable for variable, _, _ in branch.repeated}
     sets = (Unit((v,), (), v) for v in plan.variables if v in repeated)
-    expectation, looked_up = Expectation.of(branch, statistics), linked_by_equality(branch)
+    steps = _Steps(
+        Expectation.of(branch, statistics), statistics, linked_by_equality(branch), duration
+    )
+    return tuple(steps.of((*work_of(plan, repeated), *sets), repeated))
 
-    def steps_of(units: Sequence[Unit]) -> Iterator[ExpectedStep]:
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """What is expected of steps; `looked_up` are the pairs whose partners the engine looks up."""
+
+    expectation: Expectation
+    statistics: Statistics
+    looked_up: frozenset[frozenset[str]]
+    duration: float | None
+
+    def of(self, units: Sequence[Unit], repeated: Set[str]) -> Iterator[ExpectedStep]:
+        """Yield the steps of units, those of their subtrees before their own."""
+        expectation = self.expectation
         bound: frozenset[str] = frozenset()
         for unit in units:
-            yield from steps_of(unit.inner)
+            yield from self.of(unit.inner, repeated)
             new = frozenset(unit.variables)
-
-            def applied(
-                names: frozenset[str], bound: frozenset[str] = bound, new: frozenset[str] = new
-            ) -> bool:
-                inside = len(new) > 1 and names <= new
-                return names <= bound or inside or names in looked_up
-
             both = bound | new
             # What a set is chosen from is looked at event by event.
             looked_at = expectation
             if unit.name in repeated:
                 for other in repeated & both:
-                    looked_at = looked_at.counting_events(other, statistics)
+                    looked_at = looked_at.counting_events(other, self.statistics)
             # Looked up by key alone; of pairs bound before all conditions hold.
             by_key = {
                 names: log(equality.in_window.share)
-                for names, equality in statistics.equalities.items()
+                for names, equality in self.statistics.equalities.items()
                 if names in expectation.log_shares and not (names <= bound or names <= new)
             }
             if by_key:
                 looked_at = replace(looked_at, log_shares={**looked_at.log_shares, **by_key})
+            applied = partial(self._applied, bound, new)
             yield ExpectedStep(
                 unit.name,
-                from_log(looked_at.log_total(both, duration, applied)),
-                from_log(expectation.log_total(both, duration)),
+                from_log(looked_at.log_total(both, self.duration, applied)),
+                from_log(expectation.log_total(both, self.duration)),
                 from_log(expectation.log_alive(both)),
             )
             bound = both
 
-    return tuple(steps_of((*work_of(plan, repeated), *sets)))
+    def _applied(self, bound: frozenset[str], new: frozenset[str], names: frozenset[str]) -> bool:
+        """Return whether the conditions on some variables are applied before a step looks."""
+        return names <= bound or (len(new) > 1 and names <= new) or names in self.looked_up
 
 
 def linked_by_equality(branch: Branch) -> frozenset[frozenset[str]]:
