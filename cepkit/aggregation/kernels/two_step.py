@@ -30,6 +30,7 @@ class Stacks(NamedTuple):
         op: int64[operations of the key], the operation of each event.
         pointer: int64[operations of the key], the top of the stack before, as it was then.
         absent: int64[operations of the key], when what must be absent after each occurred.
+        forbids: Whether anything of the key must be absent.
     """
 
     first: Wide
@@ -38,6 +39,7 @@ class Stacks(NamedTuple):
     op: Wide
     pointer: Wide
     absent: Wide
+    forbids: bool
 
 
 @compiled
@@ -57,7 +59,7 @@ def run(steps: Steps, carried: Carried, to: Output) -> int:
     for key in range(starts.size - 1):
         begin, end = starts[key], starts[key + 1]
         stacks = _stacks(steps, begin, end)
-        first, ends, _, op, pointer, _ = stacks
+        first, ends, _, op, pointer, _, _ = stacks
         sums = _sums(carried, first[2])  # what the matches of each START add up to
         lo = 0
         run_begin = done
@@ -103,14 +105,17 @@ def _stacks(steps: Steps, begin: int, end: int) -> Stacks:
     """Return empty stacks with room for the events of a key."""
     n, size = steps.length, end - begin
     first = np.zeros(n + 2, dtype=np.int64)
+    forbids = False
     for i in range(begin, end):
-        if steps.codes[i] % 2 == 0:
+        if steps.codes[i] % 2:
+            forbids = True
+        else:
             first[n - steps.codes[i] // 2 + 1] += 1
     for p in range(1, n + 2):
         first[p] += first[p - 1]
     op, pointer = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     absent = np.full(size, NOBODY, dtype=np.int64)
-    return Stacks(first, first.copy(), first.copy(), op, pointer, absent)
+    return Stacks(first, first.copy(), first.copy(), op, pointer, absent, forbids)
 
 
 @compiled
@@ -158,27 +163,32 @@ def _search(
     ts, first, op, n = steps.ts, stacks.first, stacks.op, steps.length
     oldest = ts[op[place]] - steps.window if steps.window >= 0 else -NOBODY
     at[n] = place
-    at[n - 1] = stacks.pointer[place]
+    top = stacks.pointer[place] if n > 1 else place + 1
     level = n - 1
+    at[level] = top
     matches = 0
-    while level < n:
-        if level > 0:
+    while level < n or n == 1:
+        if level > 1:
             # The next event of this level, from the top of its stack down.
             at[level] -= 1
             if at[level] < first[level] or ts[op[at[level]]] < oldest:
                 level += 1
                 continue
-            if level > 1:
-                at[level - 1] = stacks.pointer[at[level]]
-                level -= 1
-                continue
-        if _holds(stacks, ts, n, at):
-            matches += 1
-            _add_match(sums, at[1], stacks, steps.rows, at, carried)
-            if only_new:
-                _add_match(tracks, done, stacks, steps.rows, at, carried)
-        if level == 0:  # a single event is a match
+            level -= 1
+            at[level] = top = stacks.pointer[at[level + 1]]
+            continue
+        for start in range(top - 1, first[1] - 1 if n > 1 else place - 1, -1):
+            if ts[op[start]] < oldest:
+                break
+            at[1] = start
+            if not stacks.forbids or _holds(stacks, ts, n, at):
+                matches += 1
+                _add_match(sums, start, stacks, steps.rows, at, carried)
+                if only_new:
+                    _add_match(tracks, done, stacks, steps.rows, at, carried)
+        if n == 1:
             break
+        level += 1
     return matches
 
 
