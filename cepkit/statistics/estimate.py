@@ -28,9 +28,9 @@ from cepkit.pattern.query import Query
 from cepkit.statistics.binding import measured_form
 from cepkit.statistics.links import links_of
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.ranges import Rows
-from cepkit.statistics.sampling import Events, Slice, Tally, linked, sampled
+from cepkit.statistics.sampling import Slice, Tally, linked, sampled
 from cepkit.statistics.selectivity import Equality, Selectivity
+from cepkit.statistics.slice_events import Events, Rows
 from cepkit.statistics.stream_counts import StreamCounts, count_stream
 from cepkit.stream.columns import EventColumns
 

@@ -6,86 +6,14 @@ each look-up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow
-from cepkit.stream.columns import EventColumns
-
-Rows = npt.NDArray[np.int64]
-
-MOST_KEPT = 3
-"""How many numbers for each event of a slice a `Kept` holds."""
-
-
-class Kept:
-    """Arrays that were made of a slice, for whoever asks again; what was used last stays.
-
-    Args:
-        most: The most numbers that they hold together.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most, self._size = most, 0
-        self._arrays: dict[Hashable, tuple[tuple[Rows, ...], object]] = {}
-
-    def of(
-        self, key: Hashable, make: Callable[[], tuple[Rows, ...]], named: object = None
-    ) -> tuple[Rows, ...]:
-        """Return the arrays of a key, made where they are not at hand.
-
-        Args:
-            key: What they are made of.
-            make: Makes them.
-            named: What the key names by its identity, which nothing else may get meanwhile.
-        """
-        known = self._arrays.pop(key, None)
-        if known is None:
-            known = make(), named
-            self._size += sum(map(len, known[0]))
-        self._arrays[key] = known
-        while self._size > self._most and len(self._arrays) > 1:
-            oldest, _ = self._arrays.pop(next(iter(self._arrays)))
-            self._size -= sum(map(len, oldest))
-        return known[0]
-
-
-class Sorted:
-    """The events of a slice by partition and time: what many sets of variables ask for, once."""
-
-    def __init__(self, columns: EventColumns) -> None:
-        self.ts = columns.ts
-        size = len(columns)
-        # Times by their places in the stream: (partition, place) fits one whole number.
-        begins = np.flatnonzero(np.diff(columns.ts)) + 1
-        self.places = np.zeros(size, dtype=np.int64)
-        self.places[begins] = begins
-        np.maximum.accumulate(self.places, out=self.places)
-        self.stride = size + 1
-        self._ranked = Kept(MOST_KEPT * size)
-        self._partitions: dict[int, tuple[Rows, int]] = {}
-
-    def ranked(self, keys: Rows, rows: Rows) -> tuple[Rows, ...]:
-        """Return the ranks of rows sorted by partition and time, and the rows."""
-
-        def sort() -> tuple[Rows, ...]:
-            ranks = keys[rows] * self.stride + self.places[rows]
-            order = np.argsort(ranks, kind="stable")
-            return ranks[order], rows[order]
-
-        return self._ranked.of((id(keys), id(rows)), sort, (keys, rows))
-
-    def partitions(self, keys: Rows) -> int:
-        """Return how many partitions there are, one at least."""
-        known = self._partitions.get(id(keys))
-        if known is None:
-            number = len(np.unique(keys)) if keys.any() else 1
-            known = self._partitions[id(keys)] = keys, number
-        return known[1]
+from cepkit.statistics.slice_events import Rows, Sorted
 
 
 class Ranges:

@@ -11,20 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from cepkit.pattern.canonical import PLACEHOLDER, CanonicalEvent
 from cepkit.pattern.conditions import variables_of
-from cepkit.pattern.evaluation.columns import Read, truth
-from cepkit.pattern.keys import partition_keys
+from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.rewrite import without_not
-from cepkit.statistics.links import Link, link_codes
-from cepkit.statistics.ranges import MOST_KEPT, Kept, Pairs, Ranges, Rows, Sorted
-from cepkit.stream.columns import Column, EventColumns
-
-Held = npt.NDArray[np.bool_]
-Owned = tuple[int, int] | None
+from cepkit.statistics.links import Link
+from cepkit.statistics.ranges import Pairs, Ranges
+from cepkit.statistics.slice_events import Events, Held, Rows, reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,81 +55,6 @@ class Tally:
         size = self.combinations
         one = 1.0 if self.equal else 0.0
         return Tally(self.variables, size, int(size), True, one, one, one, self.equal)
-
-
-def reader(columns: EventColumns, rows: Mapping[str, Rows]) -> Read:
-    """Return what gives `evaluation` the columns of the events that variables are bound to."""
-
-    def read(variable: str, attribute: str) -> Column:
-        return columns.attributes[attribute].take(rows[variable])
-
-    return read
-
-
-def partition_of(columns: EventColumns, attributes: tuple[str, ...]) -> npt.NDArray[np.int64]:
-    """Return the number of the partition of each event; missing agrees with missing."""
-    if not attributes:
-        return np.zeros(len(columns), dtype=np.int64)
-    codes, _ = partition_keys([columns.attributes[name] for name in attributes])
-    return codes.astype(np.int64)
-
-
-def has_type(columns: EventColumns, types: frozenset[str] | None) -> Held:
-    """Return which events have one of some types; None: any."""
-    if types is None:
-        return np.ones(len(columns), dtype=np.bool_)
-    is_type = np.array([name in types for name in columns.type_names], dtype=np.bool_)
-    return is_type[columns.types] if len(is_type) else np.zeros(len(columns), dtype=np.bool_)
-
-
-class Events:
-    """The events of a slice with what all branches ask of them, each made once.
-
-    Args:
-        columns: The events of the slice and those that complete their combinations.
-        partition_by: The attributes of the partitions.
-        owned: The first and the last microsecond of the slice, None for all.
-    """
-
-    def __init__(
-        self, columns: EventColumns, partition_by: tuple[str, ...] = (), owned: Owned = None
-    ) -> None:
-        self.columns = columns
-        self.keys = partition_of(columns, partition_by)
-        self.sorted = Sorted(columns)
-        self._owned = owned
-        self._passing, self._links = (Kept(MOST_KEPT * len(columns)) for _ in range(2))
-
-    def rows(self, event: CanonicalEvent) -> Rows:
-        """Return the events of some types that pass some conditions."""
-
-        def pick() -> tuple[Rows, ...]:
-            if not event.filters:
-                return (np.flatnonzero(has_type(self.columns, event.types)),)
-            rows = self.rows(CanonicalEvent(event.types))
-            for condition in event.filters:
-                rows = rows[truth(condition, reader(self.columns, {PLACEHOLDER: rows}), len(rows))]
-            return (rows,)
-
-        return self._passing.of(event, pick)[0]
-
-    def owned_rows(self, rows: Rows) -> Rows:
-        """Return those of some rows that the slice owns: all where it is the whole stream."""
-        if self._owned is None:
-            return rows
-        ts = self.columns.ts[rows]
-        return rows[(ts >= self._owned[0]) & (ts <= self._owned[1])]
-
-    def link(self, link: Link) -> tuple[Mapping[str, Rows], Mapping[str, Rows]]:
-        """Return the keys of a link's variables, -1 where missing, and joined with partitions."""
-
-        def make() -> tuple[Rows, ...]:
-            codes = link_codes(self.columns.attributes, link)
-            return *codes, *_joined_keys(self.keys, codes)
-
-        first, second, *joined = self._links.of(link.attributes, make)
-        names = (link.first, link.second)
-        return dict(zip(names, (first, second), strict=True)), dict(zip(names, joined, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,14 +176,3 @@ def _with_key(keys: Rows, rows: Rows) -> Rows:
     """Return those of some rows that have a key: the same array where all have."""
     present = keys[rows] >= 0
     return rows if present.all() else rows[present]
-
-
-def _joined_keys(keys: Rows, codes: tuple[Rows, Rows]) -> tuple[Rows, Rows]:
-    """Return keys that are equal where partition and codes are, of two variables."""
-    first, second = codes
-    size = max(int(first.max(initial=0)), int(second.max(initial=0))) + 1
-    alike = first is second
-    joined = [keys * size + np.maximum(each, 0) for each in ((first,) if alike else codes)]
-    _, dense = np.unique(np.concatenate(joined), return_inverse=True)
-    parts = np.split(dense.astype(np.int64), len(joined))
-    return parts[0], parts[-1]

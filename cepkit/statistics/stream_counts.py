@@ -18,7 +18,7 @@ from cepkit.statistics.keys import KeyCounts, key_counts, most_frequent
 from cepkit.statistics.lateness import LateCounts, Lateness
 from cepkit.statistics.links import KeySource, Link, key_sources, link_codes, links_in
 from cepkit.statistics.over_time import Buckets, OverTime
-from cepkit.statistics.sampling import has_type, partition_of
+from cepkit.statistics.slice_events import has_type, partition_of
 from cepkit.stream.columns import Dropped, EventColumns
 
 

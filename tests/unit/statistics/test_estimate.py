@@ -10,7 +10,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.pattern.parser import parse
-from cepkit.statistics import ranges, sampling
+from cepkit.statistics import slice_events
 from cepkit.statistics.estimate import combine, estimate, tally_slice
 from cepkit.statistics.stream_counts import attributes_read, count_stream
 from cepkit.stream.columns import EventColumns
@@ -174,16 +174,15 @@ def test_what_is_kept_of_a_slice_changes_no_number(
 ) -> None:
     made, query = columns(frame, MANY + partition), parse(MANY + partition)
     kept = estimate(made, query)
-    monkeypatch.setattr(sampling, "MOST_KEPT", 0)
-    monkeypatch.setattr(ranges, "MOST_KEPT", 0)
+    monkeypatch.setattr(slice_events, "MOST_KEPT", 0)
     assert estimate(made, query) == kept
 
 
 def test_arrays_are_kept_up_to_a_number_and_the_last_ones_stay() -> None:
-    kept, made = ranges.Kept(5), []
+    kept, made = slice_events.Kept(5), []
 
     def ask(key: str, size: int) -> None:
-        def make() -> tuple[ranges.Rows, ...]:
+        def make() -> tuple[slice_events.Rows, ...]:
             made.append(key)
             return (np.full(size, ord(key)),)
 
