@@ -27,7 +27,7 @@ from benchmarks.results import show, write
 from cepkit.api import aggregate, events, parse
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
-from cepkit.routes.several import SHARINGS
+from cepkit.routes.several import SHARES
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
@@ -204,17 +204,17 @@ def sharings(data: Data, texts: Sequence[str], runs: int) -> dict[str, Any]:
     def by_counters() -> list[Any]:
         return [aggregate(data.stream, query, method="prefix-counters") for query in queries]
 
-    def by_sharing(sharing: Any) -> Any:
-        return aggregate(data.stream, queries, sharing=sharing)
+    def by_sharing(share: Any) -> Any:
+        return aggregate(data.stream, queries, share=share)
 
     ways: dict[str, Callable[[], Any]] = {"counters": by_counters}
-    ways |= {sharing: partial(by_sharing, sharing) for sharing in SHARINGS}
+    ways |= {share: partial(by_sharing, share) for share in SHARES}
     for name, work in ways.items():
         counts.append([result.to_pandas()["count"].tolist() for result in work()])
         row[name] = least_seconds(work, runs) * 1e3
     assert all(each == counts[0] for each in counts)
-    for sharing in ("prefix", "chop-connect", "auto"):
-        row[f"counters / {sharing}"] = row["counters"] / row[sharing]
+    for share in ("prefix", "chop-connect", "auto"):
+        row[f"counters / {share}"] = row["counters"] / row[share]
     row["none / auto"] = row["none"] / row["auto"]
     return row
 

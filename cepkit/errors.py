@@ -11,6 +11,8 @@ from reprlib import Repr
 from typing import Self
 
 _LONGEST_NAME, _MOST_NAMES = 100, 5_000
+_MOST_SHOWN = 100
+"""Names that a message lists: patterns and columns may be thousands."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -118,7 +120,9 @@ class CepkitError(Exception):
             beside: What would have been right beside them, as ``", or a number"``.
         """
         names = tuple(known)
-        expected = f"{option}one of {', '.join(names)}{beside}" if names else None
+        more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
+        first = ", ".join(names[:_MOST_SHOWN])
+        expected = f"{option}one of {first}{more}{beside}" if names else None
         return cls(found, expected=expected, hint=nearest(str(name), names))
 
     def _place(self) -> list[str]:

@@ -64,7 +64,7 @@ def aggregate_in_cells(
     cut: Cut,
     *,
     method: str = "auto",
-    sharing: Shared = "none",
+    share: Shared = "none",
 ) -> list[Counter[Row]]:
     """Return the rows of each query, as `rows_in` writes them.
 
@@ -75,7 +75,7 @@ def aggregate_in_cells(
         emit: Which rows.
         cut: How the stream is cut.
         method: As for `cepkit.aggregate`.
-        sharing: What the queries share; as for `aggregate_several`.
+        share: What the queries share; as for `aggregate_several`.
     """
     stream = stream_of(table, schema)
     asked = [functions_of(query, {}) for query in queries]
@@ -86,7 +86,7 @@ def aggregate_in_cells(
     sequences, reasons = shareable(queries, asked, method)
     columns = Stream(table, schema, stream.column_names).columns(attributes_read(sequences, asked))
     rates = partial(rates_of, columns=columns)
-    plan = plan_sharing(sequences, asked, reasons, rates, sharing)
+    plan = plan_sharing(tuple(map(str, prepared)), sequences, asked, reasons, rates, share)
     found: dict[int, Counter[Row]] = {q: Counter() for q in prepared}
     for members in passes_of(prepared, plan):
         own = {q: prepared[q] for q in members}

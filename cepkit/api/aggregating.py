@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from cepkit.api.arguments import Pattern, check_stream, checked, measured, order_matters
-from cepkit.api.checks import check_functions, check_list, check_name, check_sharing
+from cepkit.api.checks import are_several, check_functions, check_name, check_pieces
 from cepkit.arguments import typed
-from cepkit.errors import StreamError, UnsupportedError, telling
+from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import check_share, queries_of
 from cepkit.plan.nodes import Plan
 from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 @overload
 def aggregate(
     stream: Stream,
-    pattern: list[Any] | tuple[Any, ...],
+    pattern: list[Any] | tuple[Any, ...] | dict[str, Any],
     *,
     method: str = "auto",
     emit: Emit = "trigger",
-    sharing: Shared = "auto",
+    share: Shared = "auto",
     slice_seconds: float | None = None,
 ) -> SeveralAggregates | SeveralSparkAggregates: ...
 
@@ -50,12 +51,12 @@ def aggregate(
 @typed
 def aggregate(
     stream: Stream,
-    pattern: Pattern | Sequence[Pattern],
+    pattern: Pattern | Sequence[Pattern] | Mapping[str, Pattern],
     *,
     method: str = "auto",
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
-    sharing: Shared = "auto",
+    share: Shared = "auto",
     slice_seconds: float | None = None,
 ) -> Aggregates | SeveralAggregates | SparkAggregates | SeveralSparkAggregates | StreamAggregates:
     """Aggregate the matches of a pattern, where that can be done without detecting them.
@@ -73,7 +74,8 @@ def aggregate(
 
     Args:
         stream: From `events`.
-        pattern: The query with AGG, or its text; or a list of them.
+        pattern: The query with AGG, or its text; or several, as a list or as
+            {"name": query}.
         method: "prefix-counters" (the source's DPC, SEM and HPC), "window-product", or "two-step"
             (which constructs all matches: a baseline to measure against); "a-seq" chooses between
             the first two; "detect" detects the matches and aggregates them; "auto" detects only
@@ -88,22 +90,23 @@ def aggregate(
         functions: Further aggregates by the name of their column (`aggregation.semirings.functions`
             tells what one is). On Spark they also say, in an attribute `arrow_type`, which type
             their values have.
-        sharing: Of several queries what is counted once for all: "prefix" what they begin with,
+        share: Of several queries what is counted once for all: "prefix" what they begin with,
             "chop-connect" also what they have in common elsewhere, "none" nothing, "auto"
-            what is cheapest by the rates of the stream; or for each query the lengths of the
-            pieces that it is cut into, as [(2, 3), (3, 2)], None for one that is by itself.
-            Sequences share, in all functions of the language; the rows are always the same.
+            what is cheapest by the rates of the stream; or a plan: that of an earlier result, or
+            for each query the lengths of the pieces that it is cut into, as [(2, 3), (3, 2)],
+            None for one that is by itself. Sequences share, in all functions of the language; the
+            rows are always the same.
         slice_seconds: On Spark, the length of a time slice; None chooses it.
 
     Returns:
         From Spark a Spark DataFrame in no particular order, otherwise a result with `to_pandas()`
         and `to_arrow()`. Columns ts, those of GROUP BY, one for each aggregate as "count" or
         "sum(c.volume)", and new_matches: how many matches the trigger completes. "total" has
-        neither ts nor new_matches. Of several queries a sequence of such results, with the `plan`
-        that says what was shared; on Spark it also has `together`, the rows of all queries as one
-        DataFrame from one pass over the stream, and `persist`, after which the results share it.
-        Of a streaming DataFrame a streaming one, in append mode: each row comes once, when no
-        earlier event can come any more.
+        neither ts nor new_matches. Of several queries a sequence of such results, each also under
+        its name, with the `plan` that says what was shared; on Spark it also has `together`, the
+        rows of all queries as one DataFrame from one pass over the stream, and `persist`, after
+        which the results share it. Of a streaming DataFrame a streaming one, in append mode: each
+        row comes once, when no earlier event can come any more.
 
     Raises:
         StreamError: The stream is none, or an option has no such value.
@@ -118,27 +121,28 @@ def aggregate(
     from cepkit.routes.aggregates import EMITS, METHODS, way_of
     from cepkit.routes.aggregates import aggregate as aggregate_locally
     from cepkit.routes.functions import functions_of
-    from cepkit.routes.several import aggregate_several
+    from cepkit.routes.several import SHARES, aggregate_several
 
     check_name("method", method, METHODS)
     if slice_seconds is not None and not slice_seconds > 0:
         raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
     check_name("emit", emit, EMITS)
-    check_list(pattern)
-    check_sharing(sharing)
+    check_share(share, SHARES) if isinstance(share, str) else check_pieces(share)
     check_functions(functions)
     check_stream(stream)
-    several = isinstance(pattern, list | tuple)
-    patterns = list(pattern) if isinstance(pattern, list | tuple) else [pattern]
-    queries, by_query = [], []
-    for number, each in enumerate(patterns, 1):
-        with telling(f"query {number} of {len(patterns)}" if several else None):
-            query = checked(stream, each)
-            columns = functions_of(query, functions or {})
-            check_names(query.group_by, tuple(columns))
-            way_of(query, method)
-        queries.append(query)
+    by_query = []
+
+    def read(each: Pattern) -> Query:
+        query = checked(stream, each)
+        columns = functions_of(query, functions or {})
+        check_names(query.group_by, tuple(columns))
+        way_of(query, method)
         by_query.append(columns)
+        return query
+
+    several = are_several(pattern)
+    by_name = queries_of(pattern, read) if several else {"": read(pattern)}
+    queries = [*by_name.values()]
     if stream.lateness is not None:
         return _on_stream(stream, queries, by_query, several, method, emit, slice_seconds)
     if stream.place == "spark":
@@ -147,7 +151,7 @@ def aggregate(
         plans = _plans_on_spark(stream, queries, method)
         if several:
             return on_spark.aggregate_several(
-                stream, queries, by_query, method, emit, sharing,
+                stream, by_name, by_query, method, emit, share,
                 plans=plans, slice_seconds=slice_seconds,
             )  # fmt: skip
         return on_spark.aggregate(
@@ -155,7 +159,7 @@ def aggregate(
             plan=plans.get(0), slice_seconds=slice_seconds,
         )  # fmt: skip
     if several:
-        return aggregate_several(stream, queries, by_query, method, emit, sharing)
+        return aggregate_several(stream, by_name, by_query, method, emit, share)
     return aggregate_locally(stream, queries[0], by_query[0], method, emit)
 
 

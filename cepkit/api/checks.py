@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from cepkit.errors import PatternError, PlanError, StreamError, shown
 
@@ -11,37 +10,9 @@ _FUNCTION = ("zero", "one", "plus", "times", "reads", "lift", "result")
 _HINT = "cepkit.aggregation.semirings.functions tells what an aggregate is"
 
 
-def check_list(pattern: object) -> None:
-    """Check that several patterns, if they are several, are a list.
-
-    Raises:
-        PatternError: They are a dict, a set, a generator or the like.
-    """
-    if isinstance(pattern, Iterable) and not isinstance(pattern, str | list | tuple):
-        raise PatternError(
-            f"patterns in a {type(pattern).__name__}",
-            expected="a query, or a list of queries",
-            hint="list(...) makes one",
-        )
-
-
-def named(patterns: Mapping[Any, Any] | Sequence[Any]) -> dict[str, Any]:
-    """Return several patterns by their names; those of a list are "pattern 1" and so on.
-
-    Raises:
-        PatternError: There is none, or a name is no text.
-    """
-    by_name: dict[Any, Any] = (
-        dict(patterns)
-        if isinstance(patterns, Mapping)
-        else {f"pattern {number}": one for number, one in enumerate(patterns, 1)}
-    )
-    for name in by_name:
-        if not isinstance(name, str) or not name:
-            raise PatternError(f"a query is called {shown(name)}", expected="a text as its name")
-    if not by_name:
-        raise PatternError("no query", expected="one or more")
-    return by_name
+def are_several(pattern: object) -> bool:
+    """Return whether several patterns are given, be it in a wrong way."""
+    return isinstance(pattern, Iterable) and not isinstance(pattern, str)
 
 
 def check_name(option: str, name: object, names: Iterable[str]) -> None:
@@ -54,24 +25,21 @@ def check_name(option: str, name: object, names: Iterable[str]) -> None:
         raise StreamError.unknown(f"{option}={shown(name)}", shown(name), names)
 
 
-def check_sharing(sharing: object) -> None:
-    """Check what is shared, as far as that can be done without the queries.
+def check_pieces(share: object) -> None:
+    """Check that a plan of counters is one, as far as that can be done without the patterns.
 
     Raises:
-        StreamError: It is no such name.
-        PlanError: It is neither a name nor lengths.
+        PlanError: It is neither lengths of pieces nor the plan of a result.
     """
-    from cepkit.routes.several import SHARINGS
+    from cepkit.routes.several import SHARES, SharingPlan
 
-    if isinstance(sharing, str):
-        check_name("sharing", sharing, SHARINGS)
-        return
-    if not (isinstance(sharing, Sequence) and all(_are_lengths(cuts) for cuts in sharing)):
+    lengths = isinstance(share, Sequence) and all(map(_are_lengths, share))
+    if not (lengths or isinstance(share, SharingPlan)):
         raise PlanError(
-            f"sharing={shown(sharing)}",
-            expected=f"one of {', '.join(SHARINGS)}; or for each query the lengths of its pieces, "
-            "None for one that is by itself",
-            hint="sharing=[(2, 1), (1, 2), None] cuts the first two of three queries",
+            f"share={shown(share)}",
+            expected=f"one of {', '.join(SHARES)}; or a plan: that of a result, or for each pattern"
+            " the lengths of its pieces, None for one that is by itself",
+            hint="share=[(2, 1), (1, 2), None] cuts the first two of three patterns",
         )
 
 

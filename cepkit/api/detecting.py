@@ -7,9 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepkit.api.arguments import Pattern, check_stream, detectable, measured, order_matters
+from cepkit.api.checks import are_several
 from cepkit.arguments import typed
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import check_share
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
@@ -140,10 +142,10 @@ def detect(
     """
     check_stream(stream, beside=pattern)
     if share != "auto":
-        from cepkit.sharing.choose import check_share
+        from cepkit.sharing.choose import SHARES
 
-        check_share(share)
-    several = isinstance(pattern, list | tuple | dict)
+        check_share(share, SHARES)
+    several = are_several(pattern)
     query = None if several else detectable(stream, pattern)
     if limit is not None and limit < 0:
         raise StreamError(f"a limit of {limit} matches", expected="0 or more")

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from cepkit.api.arguments import Pattern, checked, detectable, measured_together, statistics_given
-from cepkit.api.checks import check_list, named
+from cepkit.api.checks import are_several
 from cepkit.arguments import check_range, typed
 from cepkit.costs import COSTS, CostModel
 from cepkit.costs.latency import NOTHING_KNOWN
-from cepkit.errors import (
-    ArgumentError,
-    PlanError,
-    StatisticsError,
-    StreamError,
-    telling,
-)
+from cepkit.errors import ArgumentError, PlanError, StatisticsError, StreamError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.policies import Strategy
+from cepkit.pattern.several import queries_of
 from cepkit.plan.checks import check_plan
 from cepkit.planners import choose as choosing
 from cepkit.planners import compare, contract, tradeoff
@@ -49,7 +45,7 @@ if TYPE_CHECKING:
 @typed
 def profile(
     stream: Stream,
-    pattern: Pattern | list[Any] | tuple[Any, ...] | dict[str, Any],
+    pattern: Pattern | list[Any] | tuple[Any, ...] | Mapping[str, Any],
     *,
     seed: int = 0,
 ) -> Statistics:
@@ -76,14 +72,9 @@ def profile(
     """
     from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
 
-    several: Any = pattern if isinstance(pattern, list | tuple | dict) else None
-    if several is None:
-        check_list(pattern)
-    queries = []
-    for name, each in ({"": pattern} if several is None else named(several)).items():
-        about = f"query {name}" if isinstance(several, dict) else f"{name} of {len(several or ())}"
-        with telling(None if several is None else about):
-            queries.append(checked(stream, each))
+    several = are_several(pattern)
+    read = partial(checked, stream)
+    queries = [*queries_of(pattern, read).values()] if several else [read(pattern)]
     check_range("seed", seed, 0)
     statistics = measured_together(stream, queries, seed, details=True)
     warn_of_dropped(statistics.dropped, *queries)
@@ -91,7 +82,7 @@ def profile(
         assert part.query is not None
         warn_of_absent(part.never_occurring, (), part.query)
     query = queries[0]
-    if several is not None or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+    if several or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         return statistics  # what is expected of all matches says little of those that are taken
     return replace(statistics, forecast=choosing.choose_plan(query, statistics, "greedy").forecast)
 
@@ -260,29 +251,19 @@ def pattern_graph(
     """
     from cepkit.sharing.graph import pattern_graph as graph_of
 
-    return graph_of(_queries(patterns))
-
-
-def _queries(patterns: Sequence[Any] | Mapping[str, Any]) -> list[Query] | dict[str, Query]:
-    """Return patterns as queries; an error says which of them it is about."""
-    listed = [*patterns.values()] if isinstance(patterns, Mapping) else [*patterns]
-    queries = []
-    for number, each in enumerate(listed, 1):
-        with telling(f"pattern {number} of {len(listed)}"):
-            queries.append(as_query(each))
-    return dict(zip(patterns, queries, strict=True)) if isinstance(patterns, Mapping) else queries
+    return graph_of(queries_of(patterns))
 
 
 def _several(
     patterns: Sequence[Any] | Mapping[str, Any], statistics: Statistics
-) -> list[Query] | dict[str, Query]:
+) -> dict[str, Query]:
     """Return patterns as queries; refuse what are no statistics."""
     if not isinstance(statistics, Statistics):
         raise StatisticsError(
             f"a {type(statistics).__name__} where statistics belong",
             hint="cepkit.profile(stream, [pattern, another]) measures them",
         )
-    return _queries(patterns)
+    return queries_of(patterns)
 
 
 @typed

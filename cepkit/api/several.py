@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from cepkit.api.arguments import Pattern, detectable, measured, measured_together
-from cepkit.api.checks import named
 from cepkit.errors import PlanError, telling
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import called, queries_of
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.sharing.choose import plans_to_run
@@ -36,7 +36,7 @@ def detect_several(
     slice_events: int | None,
 ) -> SeveralMatches | SeveralSparkMatches:
     """Return the matches of several patterns; see `detect`."""
-    queries = _queries(stream, patterns)
+    queries = queries_of(patterns, partial(detectable, stream))
     plans = _plans(stream, queries, plan, share)
     if isinstance(plans, SharedPlan):
         queries = dict(zip(plans.names, queries.values(), strict=True))
@@ -71,7 +71,7 @@ def detect_several_live(
     """
     from cepkit.spark.streaming.several import detect_several as detect_several_on_stream
 
-    queries = _queries(stream, patterns)
+    queries = queries_of(patterns, partial(detectable, stream))
     if plan is None:
         plans: SharedPlan | list[Plan] = [as_plan(None, query) for query in queries.values()]
     else:
@@ -81,22 +81,6 @@ def detect_several_live(
     return detect_several_on_stream(
         stream, queries, plans, sets=sets, share=share != "none", buckets=buckets, late=late
     )
-
-
-def _queries(
-    stream: Stream, patterns: Mapping[str, Pattern] | Sequence[Pattern]
-) -> dict[str, Query]:
-    """Return the queries by their names.
-
-    Raises:
-        PatternError: There is none, or one is none; the message says which.
-        UnsupportedError: One cannot be detected.
-    """
-    queries = {}
-    for name, pattern in named(patterns).items():
-        with telling(f"query {name}" if isinstance(patterns, Mapping) else name):
-            queries[name] = detectable(stream, pattern)
-    return queries
 
 
 def _plans(
@@ -124,6 +108,6 @@ def _plans(
         )
     plans = []
     for (name, query), one in zip(queries.items(), given, strict=True):
-        with telling(f"query {name}"):
+        with telling(called(name)):
             plans.append(as_plan(one, query))
     return plans

@@ -57,8 +57,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return OK
 
 
-def _message(error: CepkitError, pattern_file: str | None) -> str:
-    if isinstance(error, PatternError) and error.span is not None:
-        where = "standard input" if pattern_file == "-" else pattern_file
-        return f"error in the pattern{f' of {where}' if where else ''}, {error}"
-    return f"error: {error}"
+def _message(error: CepkitError, given: str | list[str] | None) -> str:
+    """Return what is told of an error.
+
+    Args:
+        error: The error.
+        given: The files of patterns on the command line.
+    """
+    if not isinstance(error, PatternError) or error.span is None:
+        return f"error: {error}"
+    if error.about is None:
+        path = given[0] if isinstance(given, list) else given
+        where = "standard input" if path == "-" else path
+        error.about = f"the pattern{f' of {where}' if where else ''}"
+    return f"error in {error}"

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
+from itertools import chain
+from pathlib import Path
 
 import cepkit as ck
 from cepkit.cli.spark_files import read_on_spark
 from cepkit.cli.terminal import working
-from cepkit.errors import CepkitError, StatisticsError, telling
+from cepkit.errors import CepkitError, PatternError, StatisticsError, telling
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import queries_of
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.saved import LARGEST_FILE
 from cepkit.stream.paths import decoded, path_of, read_text
@@ -21,19 +24,68 @@ from cepkit.stream.stream import Stream
 _LARGEST_PATTERN = 400_000
 
 
+_STDIN = "standard input"
+_ENDING = ".cep"
+"""Of the files of patterns that are taken from a folder."""
+
+
 def read_pattern(arguments: argparse.Namespace) -> Query:
-    """Return the query of `--pattern` or `--pattern-text`."""
+    """Return the query of `--pattern` or `--pattern-text`, of which there is one."""
     if arguments.pattern_text is not None:
         return ck.parse(arguments.pattern_text)
-    if arguments.pattern == "-":
+    return _parsed(arguments.pattern)
+
+
+def read_patterns(arguments: argparse.Namespace) -> Query | dict[str, Query]:
+    """Return the query of `--pattern` or `--pattern-text`; if they are several, by their names.
+
+    Raises:
+        PatternError: One is none, the message says which; or two files have one name.
+    """
+    texts, paths = arguments.pattern_text, arguments.pattern
+    if texts is not None:
+        return queries_of(texts, ck.parse) if len(texts) > 1 else ck.parse(texts[0])
+    if len(paths) == 1 and not _is_folder(paths[0]):
+        return _parsed(paths[0])
+    files: dict[str, str] = {}
+    for path in chain.from_iterable(map(_pattern_files, paths)):
+        name = _STDIN if path == "-" else Path(path).stem
+        if name in files:
+            raise PatternError(
+                f"two patterns are called '{name}': '{files[name]}' and '{path}'",
+                hint="the name of a pattern is that of its file: rename one",
+            )
+        files[name] = path
+    return {name: _parsed(path) for name, path in files.items()}
+
+
+def _parsed(path: str) -> Query:
+    """Return the query of a file, or of standard input; an error in its text says of which."""
+    if path == "-":
         content = sys.stdin.buffer.read(_LARGEST_PATTERN + 1)
-        return ck.parse(decoded(content, _LARGEST_PATTERN, "standard input"))
-    try:
-        text = read_text(path_of(arguments.pattern), _LARGEST_PATTERN, waits=True)
-    except CepkitError as error:
-        error.hint = error.hint or "to give the pattern itself, use --pattern-text"
-        raise
-    return ck.parse(text)
+        text = decoded(content, _LARGEST_PATTERN, _STDIN)
+    else:
+        try:
+            text = read_text(path_of(path), _LARGEST_PATTERN, waits=True)
+        except CepkitError as error:
+            error.hint = error.hint or "to give the pattern itself, use --pattern-text"
+            raise
+    with telling(f"the pattern of {_STDIN if path == '-' else path}"):
+        return ck.parse(text)
+
+
+def _is_folder(path: str) -> bool:
+    return path != "-" and path_of(path).is_dir()
+
+
+def _pattern_files(path: str) -> list[str]:
+    """Return a path to a pattern, or those of all patterns in a folder, by name."""
+    if not _is_folder(path):
+        return [path]
+    files = sorted(each for each in path_of(path).iterdir() if each.suffix == _ENDING)
+    if not files:
+        raise PatternError(f"no pattern in the folder '{path}'", expected=f"{_ENDING} files")
+    return [str(each) for each in files]
 
 
 def open_stream(arguments: argparse.Namespace) -> Stream:
@@ -49,11 +101,16 @@ def open_stream(arguments: argparse.Namespace) -> Stream:
     return ck.events(read_on_spark(arguments.events), **keywords)
 
 
-def profiled(stream: Stream, query: Query) -> Statistics:
+def profiled(stream: Stream, query: Query | dict[str, Query]) -> Statistics:
     """Return the statistics of a stream, measured now, and show that it goes on."""
     # On Spark it shows its own progress.
     with contextlib.nullcontext() if stream.place == "spark" else working("profiling"):
         return ck.profile(stream, query)
+
+
+def saved_statistics(path: str) -> Statistics:
+    """Return statistics that `cepkit profile --json` saved, whatever they are about."""
+    return ck.Statistics.from_json(read_text(path_of(path), LARGEST_FILE, waits=True))
 
 
 def read_statistics(path: str, query: Query) -> Statistics:
@@ -63,7 +120,7 @@ def read_statistics(path: str, query: Query) -> Statistics:
         path: The file.
         query: The pattern that they must be about.
     """
-    saved = ck.Statistics.from_json(read_text(path_of(path), LARGEST_FILE, waits=True))
+    saved = saved_statistics(path)
     with telling(f"the statistics of '{path}'"):
         statistics = saved.of(query)
     missing = [e.variable for e in events_of(query.structure) if e.variable not in statistics.rates]

@@ -6,13 +6,21 @@ import argparse
 from collections.abc import Mapping
 
 
-def pattern_options(command: argparse.ArgumentParser) -> None:
-    """Add --pattern and --pattern-text, one of which must be given."""
+def pattern_options(command: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """Add --pattern and --pattern-text, one of which must be given.
+
+    Args:
+        command: The parser.
+        several: Whether each may be given more than once.
+    """
     pattern = command.add_argument_group("pattern").add_mutually_exclusive_group(required=True)
-    pattern.add_argument(
-        "--pattern", metavar="FILE", action=_Once, help="a file with its text; - for stdin"
-    )
-    pattern.add_argument("--pattern-text", metavar="TEXT", action=_Once, help="the text itself")
+    file, text = "a file with its text; - for stdin", "the text itself"
+    if several:
+        file += "; a folder of .cep files, or more than once, for several patterns"
+        text += "; more than once for several patterns"
+    action = "append" if several else _Once
+    pattern.add_argument("--pattern", metavar="FILE", action=action, help=file)
+    pattern.add_argument("--pattern-text", metavar="TEXT", action=action, help=text)
 
 
 def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -> None:

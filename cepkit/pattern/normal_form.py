@@ -12,6 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from operator import itemgetter
 from typing import assert_never
 
 from cepkit.pattern.conditions import Expression, conjuncts, variables_of
@@ -144,22 +145,29 @@ def normal_form(query: Query) -> tuple[Branch, ...]:
 
 
 def _branches(query: Query) -> tuple[Branch, ...]:
-    conditions = conjuncts(query.where)
-    # A branch of many looks only at the conditions about a variable of its own.
-    about: dict[str, list[int]] = {}
-    for number, condition in enumerate(conditions):
-        about.setdefault(min(variables_of(condition), default=""), []).append(number)
+    # By one of their variables: an OR of many patterns has as many branches as conditions.
+    conditions: dict[str | None, list[tuple[int, Expression, frozenset[str]]]] = {}
+    for number, condition in enumerate(conjuncts(query.where)):
+        variables = variables_of(condition)
+        first = min(variables, default=None)
+        conditions.setdefault(first, []).append((number, condition, variables))
     branches = []
     for choice in _choices(query.structure):
         names = frozenset(choice.names)
-        numbers = sorted(number for name in ("", *names) for number in about.get(name, ()))
+        about = [
+            (number, condition)
+            for first in (None, *names)
+            for number, condition, variables in conditions.get(first, ())
+            if variables <= names
+        ]
+        about.sort(key=itemgetter(0))
         branches.append(
             Branch(
                 choice.positive,
                 choice.negated,
                 choice.repeated,
                 choice.order,
-                tuple(conditions[i] for i in numbers if variables_of(conditions[i]) <= names),
+                tuple(condition for _, condition in about),
                 query.window,
                 query.strategy,
                 query.partition_by,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeAlias, TypeVar
 
 import networkx as nx
 import numpy as np
@@ -34,27 +34,31 @@ from cepkit.aggregation.sharing.plan import (
     positions_of,
     sorted_keys,
 )
-from cepkit.aggregation.sharing.planner import Rates, Sharing, choose, cost_of
+from cepkit.aggregation.sharing.planner import Rates, Share, choose, cost_of
 from cepkit.columnar.results.matches import report
-from cepkit.errors import PlanError
+from cepkit.errors import PlanError, telling
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import ByName, called
 from cepkit.printing import html_output
 from cepkit.routes.aggregates import aggregate, aggregate_columns, way_of
 from cepkit.routes.functions import attributes_of, carrying
-from cepkit.statistics.tables import html_table, number, text_table
+from cepkit.statistics.tables import first_rows, html_table, number
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
 Result = TypeVar("Result")
 
-SHARINGS: tuple[Sharing, ...] = ("auto", "none", "prefix", "chop-connect")
+SHARES: tuple[Share, ...] = ("auto", "none", "prefix", "chop-connect")
 
 RatesOf: TypeAlias = Callable[[Sequence[EventSequence]], Rates]
 """Tells how often the events of some sequences come."""
 
-Shared: TypeAlias = Sharing | Sequence[Sequence[int] | None]
-"""What is shared: a name, or for each query the lengths of its pieces (None: by itself)."""
+Pieces: TypeAlias = Sequence[Sequence[int] | None]
+"""For each query the lengths of its pieces, None for one that is by itself."""
+
+Shared: TypeAlias = "Share | Pieces | SharingPlan"
+"""What is shared: a name or a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +99,28 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class SharingPlan:
-    """What several queries share.
+    """What the aggregates of several queries share.
 
     Attributes:
+        names: Of the queries.
         clusters: The queries that share something.
         reasons: For each other query, by its number, why it is by itself.
     """
 
+    names: tuple[str, ...]
     clusters: tuple[Cluster, ...]
     reasons: Mapping[int, str]
 
+    @property
+    def pieces(self) -> tuple[Cuts | None, ...]:
+        """For each query the lengths of its pieces, None for one that is by itself."""
+        cuts = {
+            q: c for each in self.clusters for q, c in zip(each.queries, each.cuts, strict=True)
+        }
+        return tuple(cuts.get(q) for q in range(len(self.names)))
+
     def __str__(self) -> str:
-        table = text_table(_HEAD, self._rows(), left=3)
+        table = first_rows(_HEAD, self._rows(), "queries", left=3)
         return f"{table}\n{_COSTS}" if self.clusters else table
 
     def _repr_html_(self) -> str:
@@ -120,8 +134,8 @@ class SharingPlan:
                 cluster.queries, cluster.positions, cluster.cuts, strict=True
             ):
                 text = pieces_text(positions, cuts)
-                rows.append((q, (f"{q + 1}", f"cluster {i}", text, *cluster.costs)))
-        rows += [(q, (f"{q + 1}", "by itself", why, "", "")) for q, why in self.reasons.items()]
+                rows.append((q, (self.names[q], f"cluster {i}", text, *cluster.costs)))
+        rows += [(q, (self.names[q], "by itself", why, "", "")) for q, why in self.reasons.items()]
         return [row for _, row in sorted(rows)]
 
 
@@ -140,8 +154,8 @@ def pieces_text(positions: Sequence[Position], cuts: Cuts) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Several(Sequence[Result]):
-    """The aggregates of several queries, in their order.
+class Several(ByName[Result]):
+    """The aggregates of several queries, in their order, each under its name or number.
 
     Attributes:
         results: One for each query.
@@ -151,17 +165,13 @@ class Several(Sequence[Result]):
     results: tuple[Result, ...]
     plan: SharingPlan
 
-    def __len__(self) -> int:
-        return len(self.results)
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the queries."""
+        return self.plan.names
 
-    @overload
-    def __getitem__(self, index: int) -> Result: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Result]: ...
-
-    def __getitem__(self, index: int | slice) -> Result | Sequence[Result]:
-        return self.results[index]
+    def _at(self, number: int) -> Result:
+        return self.results[number]
 
     def __repr__(self) -> str:
         return f"{self._title()}\n{self.plan}"
@@ -179,25 +189,26 @@ class SeveralAggregates(Several[Aggregates]):
 
 def aggregate_several(
     stream: Stream,
-    queries: Sequence[Query],
+    patterns: Mapping[str, Query],
     functions: Sequence[Mapping[str, Function]],
     method: str,
     emit: Emit,
-    sharing: Shared,
+    share: Shared,
 ) -> SeveralAggregates:
     """Aggregate a local stream for several queries.
 
     Args:
         stream: The stream.
-        queries: What is asked.
+        patterns: What is asked, by name.
         functions: For each query the columns of aggregates, by name.
         method: One of `aggregates.METHODS`; only "auto" and "a-seq" share.
         emit: Which rows.
-        sharing: One of `SHARINGS`, or for each query the lengths of its pieces.
+        share: One of `SHARES`, or a plan.
 
     Raises:
         PlanError: The plan is not one of these queries.
     """
+    names, queries = tuple(patterns), tuple(patterns.values())
     for query, each in zip(queries, functions, strict=True):
         stream = carrying(stream, query, each)
         check_names(query.group_by, tuple(each))
@@ -210,7 +221,7 @@ def aggregate_several(
     if found_sequences:  # queries whose matches are detected tell of themselves
         report(columns, *(queries[q] for q in sorted(found_sequences)))
     rates = partial(shared.rates_of, columns=columns)
-    plan = plan_sharing(sequences, functions, reasons, rates, sharing)
+    plan = plan_sharing(names, sequences, functions, reasons, rates, share)
     results: dict[int, Aggregates] = {}
     for cluster in plan.clusters:
         results_of_cluster = aggregate_cluster(
@@ -237,7 +248,7 @@ def aggregate_several(
                 columns, stream.schema, query, ways[q], functions[q], emit
             )
     return SeveralAggregates(
-        tuple(results[q] for q in range(len(queries))), SharingPlan(clusters, reasons)
+        tuple(results[q] for q in range(len(queries))), SharingPlan(names, clusters, reasons)
     )
 
 
@@ -328,25 +339,28 @@ def _related(positions: Mapping[int, Sequence[Position]]) -> list[list[int]]:
 
 
 def plan_sharing(
+    names: Sequence[str],
     sequences: Mapping[int, EventSequence],
     functions: Sequence[Mapping[str, Function]],
     reasons: dict[int, str],
     rates_of: RatesOf,
-    sharing: Shared,
+    share: Shared,
 ) -> SharingPlan:
     """Return the sharing plan of the queries.
 
     Args:
+        names: Of all queries.
         sequences: The queries that may share, by number.
         functions: Of all queries the columns of aggregates, by name.
         reasons: Why the others do not; the reasons of what is not shared are added.
         rates_of: Tells how often events come.
-        sharing: One of `SHARINGS`, or for each query the lengths of its pieces.
+        share: One of `SHARES`, or a plan.
 
     Raises:
         PlanError: The plan is not one of these queries.
     """
-    explicit = None if isinstance(sharing, str) else _checked(sharing, reasons, sequences)
+    pieces = share.pieces if isinstance(share, SharingPlan) else share
+    explicit = None if isinstance(pieces, str) else _checked(names, pieces, reasons, sequences)
     by_key: dict[tuple[object, ...], list[int]] = {}
     for q, sequence in sequences.items():
         if explicit is not None and explicit[q] is None:
@@ -363,15 +377,15 @@ def plan_sharing(
             if len(related) == 1 and explicit is None:
                 reasons[related[0]] = "it has nothing in common with the others"
                 continue
-            if sharing == "none":
+            if share == "none":
                 reasons.update(dict.fromkeys(related, "as asked"))
                 continue
             positions = tuple(of[q] for q in related)
             rates = rates_of([sequences[q] for q in related])
             lanes = [sum(_lanes(f) for f in functions[q].values()) for q in related]
             if explicit is None:
-                assert isinstance(sharing, str)
-                choice = choose(positions, rates, sharing, lanes)
+                assert isinstance(share, str)
+                choice = choose(positions, rates, share, lanes)
                 cuts, cost = choice.cuts, choice.cost
             else:
                 cuts = tuple(c for q in related if (c := explicit[q]) is not None)
@@ -387,7 +401,7 @@ def plan_sharing(
                 continue
             forest = forest_of(positions, cuts)
             clusters.append(Cluster(tuple(related), positions, cuts, forest, cost, choice.alone))
-    return SharingPlan(tuple(clusters), reasons)
+    return SharingPlan(tuple(names), tuple(clusters), reasons)
 
 
 def _lanes(function: Function) -> int:
@@ -396,7 +410,8 @@ def _lanes(function: Function) -> int:
 
 
 def _checked(
-    plan: Sequence[Sequence[int] | None],
+    names: Sequence[str],
+    plan: Pieces,
     reasons: Mapping[int, str],
     sequences: Mapping[int, EventSequence],
 ) -> list[Cuts | None]:
@@ -405,11 +420,10 @@ def _checked(
     Raises:
         PlanError: It does not fit the queries.
     """
-    number_of_queries = len(reasons) + len(sequences)
-    if len(plan) != number_of_queries:
+    if len(plan) != len(names):
         raise PlanError(
-            f"a sharing plan for {len(plan)} queries",
-            expected=f"the lengths of pieces, or None, for each of {number_of_queries}",
+            f"a plan of {len(plan)} patterns for {len(names)}",
+            expected="the lengths of pieces, or None, for each",
         )
     checked: list[Cuts | None] = []
     for q, lengths in enumerate(plan):
@@ -417,15 +431,15 @@ def _checked(
             checked.append(None)
             continue
         if q in reasons:
-            raise PlanError(
-                f"query {q + 1} cannot share: {reasons[q]}", expected="None in its place"
-            )
+            with telling(called(names[q])):
+                raise PlanError(f"it cannot share: {reasons[q]}", expected="None in its place")
         cuts = tuple(lengths)
         size = len(sequences[q].positive)
         if sum(cuts) != size or min(cuts) < 1:
-            raise PlanError(
-                f"pieces of the lengths {list(cuts)} for query {q + 1}",
-                expected=f"one or more lengths with the sum {size}",
-            )
+            with telling(called(names[q])):
+                raise PlanError(
+                    f"pieces of the lengths {list(cuts)}",
+                    expected=f"one or more lengths with the sum {size}",
+                )
         checked.append(cuts)
     return checked

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from cepkit.costs.contract import CostModel
 from cepkit.costs.work import WORK
-from cepkit.errors import PlanError
 from cepkit.pattern.query import Query
-from cepkit.sharing.names import named
+from cepkit.pattern.several import check_share, named
 from cepkit.sharing.parts import WORTH, Part, Share, alone_costs, known_statistics, prepared_part
 from cepkit.sharing.plan_graph import Mode, PlanGraph
 from cepkit.sharing.prices import number_of
@@ -48,14 +47,15 @@ def share_plans(
         StatisticsError: The statistics lack an event or a condition of a query.
         LimitError: The search is exact, and there are too many queries for it.
     """
-    check_share(share)
+    check_share(share, SHARES)
     picked = SEARCHES.pick(search)
-    names, listed = named(queries)
-    known = known_statistics(listed, statistics)
+    by_name = named(queries)
+    names, listed = tuple(by_name), tuple(by_name.values())
+    known = known_statistics(by_name, statistics)
     name = "none" if share == "none" else picked.name
     whole = SharedPlan(names, listed, (), (), 0.0, 0.0, share, name, cost, statistics)
     orders = None if share == "tree" else prepared_part(listed, known, cost, "order")
-    return assembled(whole, known, _parts(listed, known, share, picked, cost, observe, orders))
+    return assembled(whole, _parts(listed, known, share, picked, cost, observe, orders))
 
 
 _SEARCH_NS = 2_000_000.0
@@ -76,25 +76,15 @@ def plans_to_run(
     """
     if share != "auto":
         return share_plans(queries, statistics, share)
-    names, listed = named(queries)
-    known = known_statistics(listed, statistics)
+    names, listed = tuple(queries), tuple(queries.values())
+    known = known_statistics(queries, statistics)
     orders = prepared_part(listed, known, WORK, "order")
     work = number_of(sum(alone_costs(orders))) * statistics.span_seconds
     searched = work >= _SEARCH_NS * len(listed)
     search = SEARCHES["greedy-merge" if searched else "own-plans"]
     whole = SharedPlan(names, listed, (), (), 0.0, 0.0, share, search.name, WORK, statistics)
     kind: Share = "auto" if searched else "prefix"
-    return assembled(whole, known, _parts(listed, known, kind, search, WORK, None, orders))
-
-
-def check_share(share: str) -> None:
-    """Check that `share` says what plans may share.
-
-    Raises:
-        PlanError: It does not.
-    """
-    if share not in SHARES:
-        raise PlanError.unknown(f"share='{share}'", share, SHARES)
+    return assembled(whole, _parts(listed, known, kind, search, WORK, None, orders))
 
 
 def _parts(

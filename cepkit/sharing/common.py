@@ -33,18 +33,22 @@ def maximal_common(one: Sharer, other: Sharer) -> dict[Form, tuple[Places, Place
 
 
 def _cliques(one: Sharer, other: Sharer) -> list[_Mapping]:
-    graph: nx.Graph[tuple[int, int]] = nx.Graph()
-    graph.add_nodes_from(
+    vertices = [
         (x, y)
-        for x in range(one.size)
-        for y in range(other.size)
-        if one.events[x] == other.events[y]
-    )
-    graph.add_edges_from(
+        for x, event in enumerate(one.events)
+        for y, same in enumerate(other.events)
+        if event == same
+    ]
+    edges = [
         ((x, y), (v, w))
-        for (x, y), (v, w) in combinations(sorted(graph), 2)
+        for (x, y), (v, w) in combinations(vertices, 2)
         if x != v and y != w and one.pairs[x][v] == other.pairs[y][w]
-    )
+    ]
+    if not edges:
+        return [frozenset((vertex,)) for vertex in vertices]
+    graph: nx.Graph[tuple[int, int]] = nx.Graph()
+    graph.add_nodes_from(vertices)
+    graph.add_edges_from(edges)
     return [frozenset(clique) for clique in nx.find_cliques(graph)]
 
 

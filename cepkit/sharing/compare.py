@@ -18,9 +18,9 @@ from cepkit.costs.contract import CostModel
 from cepkit.costs.work import WORK
 from cepkit.errors import LimitError, PlanError
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import named
 from cepkit.printing import Printed, html_output
 from cepkit.progress import Bar, Progress
-from cepkit.sharing.names import named
 from cepkit.sharing.parts import known_statistics
 from cepkit.sharing.plan_graph import Mode, PlanGraph, Prepared
 from cepkit.sharing.prices import number_of
@@ -191,8 +191,9 @@ def compare_shared_plans(
     picked = [*map(SEARCHES.pick, SEARCHES if searches is None else searches)]
     if not picked:
         raise PlanError("no search to compare", expected=f"some of {', '.join(SEARCHES)}")
-    names, listed = named(queries)
-    workload = Workload.of(listed, known_statistics(listed, statistics))
+    by_name = named(queries)
+    known = known_statistics(by_name, statistics)
+    workload = Workload.of(tuple(by_name.values()), known)
     rows: list[ComparedSharing] = []
     refused: dict[str, LimitError] = {}
     tasks = [(mode, search) for mode in _MODES[share] for search in picked]
@@ -211,7 +212,7 @@ def compare_shared_plans(
     if not rows:
         raise next(iter(refused.values()))
     reasons = tuple((name, reason.found) for name, reason in refused.items())
-    return SharingComparison(names, tuple(rows), cost.name, reasons)
+    return SharingComparison(tuple(by_name), tuple(rows), cost.name, reasons)
 
 
 def _compared(

@@ -1,35 +1,38 @@
 """The multi-pattern graph: which patterns have which maximal sub-patterns in common, as a value.
 
 It is kept as two tables: from maximal sub-patterns to patterns, and from patterns to theirs;
-smaller sub-patterns follow from them. Two patterns are compared by their branches. O(n^2)
-comparisons for n patterns; one more or less needs n. Source: MULTI, section on the multi-pattern
+smaller sub-patterns follow from them. Two patterns are compared by their branches, if they have an
+event in common, and all that are alike but for names once. O(n^2) comparisons for n patterns at
+worst; one more or less needs n. Source: MULTI, section on the multi-pattern
 graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
-from cepkit.errors import PlanError
+from cepkit.errors import LimitError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import free_name, named, number_of
 from cepkit.printing import Printed, cut, html_output
 from cepkit.sharing.common import maximal_common
-from cepkit.sharing.names import free_name, named
 from cepkit.sharing.texts import sub_pattern_text
 from cepkit.sharing.workload import Form, Places, Sharer, Workload
-from cepkit.statistics.tables import count_text, html_table, text_table
+from cepkit.statistics.tables import count_text, first_rows, html_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _HEAD = ("patterns", "variables", "common sub-pattern", "of")
-_MOST_ROWS = 20
+MOST_PAIRS = 1_000_000
+"""Pairs of patterns that are compared: some ten microseconds and 200 bytes each."""
+
 _WIDEST = 60
 
 
@@ -80,9 +83,9 @@ class PatternGraph(Printed):
         """Return the maximal sub-patterns that a pattern has in common with others.
 
         Raises:
-            PlanError: There is none of that name.
+            PatternError: There is none of that name.
         """
-        self._number(name)
+        number_of(name, self.names)
         return tuple(common for common, names in self.holders.items() if name in names)
 
     @property
@@ -103,33 +106,26 @@ class PatternGraph(Printed):
             name: Of the pattern; None for a number that is free.
 
         Raises:
-            PatternError: It is no pattern.
-            PlanError: There is a pattern of that name.
+            PatternError: It is no pattern, or there is one of that name.
         """
         taken = free_name(self.names, name)
         queries = (*self.queries, as_query(pattern))
         names = (*self.names, taken)
-        new = len(self.queries)
-        found = _edges(names, queries, ((number, new) for number in range(new)))
+        found = _edges(names, queries, len(self.queries))
         return PatternGraph(names, queries, {**self.edges, **found})
 
     def remove(self, name: str) -> PatternGraph:
         """Return the graph without one pattern; nothing is compared anew.
 
         Raises:
-            PlanError: There is none of that name.
+            PatternError: There is none of that name.
         """
-        number = self._number(name)
+        number = number_of(name, self.names)
         return PatternGraph(
             self.names[:number] + self.names[number + 1 :],
             self.queries[:number] + self.queries[number + 1 :],
             {pair: common for pair, common in self.edges.items() if name not in pair},
         )
-
-    def _number(self, name: str) -> int:
-        if name not in self.names:
-            raise PlanError.unknown(f"there is no pattern '{name}'", name, self.names)
-        return self.names.index(name)
 
     def to_networkx(self) -> nx.Graph[Any]:
         """Return the graph with vertices for patterns and for maximal sub-patterns.
@@ -173,12 +169,8 @@ class PatternGraph(Printed):
 
     def __str__(self) -> str:
         cells = self._cells()
-        lines = [self._title()]
-        if cells:
-            lines.append(text_table(_HEAD, cells[:_MOST_ROWS], left=4))
-        if len(cells) > _MOST_ROWS:
-            lines.append(f"and {len(cells) - _MOST_ROWS:,} more sub-patterns")
-        return "\n".join(lines)
+        table = [first_rows(_HEAD, cells, "sub-patterns", left=4)] if cells else []
+        return "\n".join((self._title(), *table))
 
     def _repr_html_(self) -> str:
         return html_output(html_table(_HEAD, self._cells(), self._title(), left=4))
@@ -192,36 +184,81 @@ def pattern_graph(queries: Sequence[Query] | Mapping[str, Query]) -> PatternGrap
 
     Raises:
         PatternError: There is no query.
+        LimitError: Too many pairs of them have events in common.
     """
-    names, listed = named(queries)
-    return PatternGraph(names, listed, _edges(names, listed, combinations(range(len(listed)), 2)))
+    by_name = named(queries)
+    names, listed = tuple(by_name), tuple(by_name.values())
+    return PatternGraph(names, listed, _edges(names, listed))
 
 
 def _edges(
-    names: Sequence[str], queries: Sequence[Query], pairs: Iterable[tuple[int, int]]
+    names: Sequence[str], queries: Sequence[Query], first: int = 0
 ) -> dict[tuple[str, str], tuple[CommonPattern, ...]]:
-    """Return what pairs of queries, given by their numbers, have in common."""
-    workload = Workload.of(queries)
+    """Return what queries have in common with those before them, from the number `first` on.
+
+    Raises:
+        LimitError: More pairs than `MOST_PAIRS` have an event in common.
+    """
     branches: dict[int, list[Sharer]] = {}
-    for sharer in workload.sharers:
+    for sharer in Workload.of(queries).sharers:
         if sharer.said.shares:
             branches.setdefault(sharer.query, []).append(sharer)
+    forms = {q: tuple(each.form(each.full)[0] for each in own) for q, own in branches.items()}
+    known: dict[Form, CommonPattern] = {}
+    # Patterns that differ in names alone are compared once.
+    alike: dict[object, tuple[CommonPattern, ...]] = {}
     edges = {}
-    for i, j in pairs:
-        found: dict[Form, tuple[Sharer, Places]] = {}
-        for one in branches.get(i, ()):
-            for other in branches.get(j, ()):
-                for form, (places, _) in maximal_common(one, other).items():
-                    found.setdefault(form, (one, places))
-        commons = [
-            CommonPattern(sub_pattern_text(sharer, places), len(places))
-            for form, (sharer, places) in found.items()
-            if not any(_contains(larger, form) for larger in found.values())
-        ]
+    for i, j in list(_with_common_events(branches, first)):
+        key = forms[i], forms[j]
+        commons = alike.get(key)
+        if commons is None:
+            commons = alike[key] = _commons(branches[i], branches[j], known)
         if commons:
-            ordered = sorted(commons, key=lambda c: (-c.size, c.text))
-            edges[names[i], names[j]] = tuple(ordered)
+            edges[names[i], names[j]] = commons
     return edges
+
+
+def _with_common_events(
+    branches: Mapping[int, Sequence[Sharer]], first: int
+) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of queries that have an event in common, the second from `first` on.
+
+    Raises:
+        LimitError: There are too many.
+    """
+    before: dict[object, list[int]] = {}
+    pairs = 0
+    for j, own in branches.items():
+        events = {(each.family, event) for each in own for event in each.events}
+        if j >= first:
+            others = sorted({i for event in events for i in before.get(event, ())})
+            pairs += len(others)
+            if pairs > MOST_PAIRS:
+                raise LimitError(
+                    f"more than {MOST_PAIRS:,} pairs of patterns have events in common",
+                    expected="fewer patterns in one graph",
+                    hint="detect and share_plans take any number of patterns, without a graph",
+                )
+            yield from ((i, j) for i in others)
+        for event in events:
+            before.setdefault(event, []).append(j)
+
+
+def _commons(
+    ones: Sequence[Sharer], others: Sequence[Sharer], known: dict[Form, CommonPattern]
+) -> tuple[CommonPattern, ...]:
+    """Return the maximal sub-patterns of the branches of two queries; `known` keeps their texts."""
+    found: dict[Form, tuple[Sharer, Places]] = {}
+    for one, other in product(ones, others):
+        for form, (places, _) in maximal_common(one, other).items():
+            found.setdefault(form, (one, places))
+    commons = []
+    for form, (sharer, places) in found.items():
+        if len(found) == 1 or not any(_contains(larger, form) for larger in found.values()):
+            if form not in known:
+                known[form] = CommonPattern(sub_pattern_text(sharer, places), len(places))
+            commons.append(known[form])
+    return tuple(sorted(commons, key=lambda c: (-c.size, c.text)))
 
 
 def _contains(larger: tuple[Sharer, Places], form: Form) -> bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast
 
 from cepkit.costs.contract import CostModel
-from cepkit.errors import CepkitError
+from cepkit.errors import telling
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import called
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, TreePlan
 from cepkit.plan.nodes import Tree as NamedTree
 from cepkit.sharing.local import Tree, upright
@@ -71,15 +72,12 @@ class Part:
         self.choices = dict(graph.choices)
 
 
-def known_statistics(queries: Sequence[Query], statistics: Statistics) -> list[Statistics]:
+def known_statistics(queries: Mapping[str, Query], statistics: Statistics) -> list[Statistics]:
     """Return the statistics of each query; an error says which one they do not know."""
     known = []
-    for number, query in enumerate(queries, 1):
-        try:
+    for name, query in queries.items():
+        with telling(called(name)):
             known.append(statistics.of(query))
-        except CepkitError as error:
-            error.about = f"pattern {number} of {len(queries)}"
-            raise
     return known
 
 

@@ -6,11 +6,10 @@ from cepkit.pattern.durations import window_text
 from cepkit.plan.printer import one_line
 from cepkit.printing import cut, html_of, html_output, html_text, text_of
 from cepkit.sharing.shared_plan import SharedNode, SharedPlan
-from cepkit.statistics.tables import count_text, html_table, number, text_table
+from cepkit.statistics.tables import count_text, first_rows, html_table, number
 
 _NODES = ("shared by", "window", "sub-pattern", "alive", "cost")
 _PLANS = ("pattern", "plan")
-_MOST_ROWS = 20
 _WIDEST = 60
 
 
@@ -20,12 +19,9 @@ def to_text(shared: SharedPlan) -> str:
     lines = [*head(shared)]
     nodes = _by_users(shared)
     if nodes:
-        lines += ["", text_table(_NODES, map(_row, nodes[:_MOST_ROWS]), left=3)]
-        lines += _left_out(len(nodes), "shared nodes")
+        lines += ["", first_rows(_NODES, map(_row, nodes), "shared nodes", left=3)]
     plans = [(name, one_line(p)) for name, p in zip(shared.names, shared.plans, strict=True)]
-    lines += ["", text_table(_PLANS, plans[:_MOST_ROWS], left=2)]
-    lines += _left_out(len(plans), "patterns")
-    return "\n".join(lines)
+    return "\n".join((*lines, "", first_rows(_PLANS, plans, "patterns", left=2)))
 
 
 @html_of.register
@@ -59,7 +55,3 @@ def _row(node: SharedNode) -> tuple[str, ...]:
     window = "" if node.window is None else window_text(node.window)
     pattern = cut(node.pattern, _WIDEST)
     return f"{len(node.users)}", window, pattern, number(node.alive), number(node.cost)
-
-
-def _left_out(number: int, what: str) -> list[str]:
-    return [f"and {number - _MOST_ROWS:,} more {what}"] if number > _MOST_ROWS else []

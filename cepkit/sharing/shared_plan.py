@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import networkx as nx
 
 from cepkit.costs.contract import CostModel
-from cepkit.errors import PlanError
+from cepkit.errors import PatternError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.policies import Window
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import free_name
+from cepkit.pattern.several import number_of as pattern_number
 from cepkit.plan.logarithms import from_log
 from cepkit.plan.nodes import BranchPlan, Plan, TreePlan
 from cepkit.planners.choose import cost_plan
 from cepkit.printing import WithPrinter
-from cepkit.sharing.names import free_name
 from cepkit.sharing.parts import (
     Part,
     Share,
@@ -127,8 +128,7 @@ class SharedPlan(WithPrinter):
         """The nodes of all plans; what a node is made of stands before it."""
         if self._nodes is None:
             nodes: list[SharedNode] = []
-            known = [self.statistics.of(query) for query in self.queries]
-            for part in _parts_of(self, known, tuple(map(_mode_of, self.plans))):
+            for part in _parts_of(self, tuple(map(_mode_of, self.plans))):
                 graph = PlanGraph(part.prepared, part.choices)
                 nodes += _nodes_of(part, graph, self.names, len(nodes))
             object.__setattr__(self, "_nodes", tuple(nodes))  # follows from what is frozen
@@ -144,14 +144,9 @@ class SharedPlan(WithPrinter):
         """Return the plan of one pattern.
 
         Raises:
-            PlanError: There is none of that name.
+            PatternError: There is none of that name.
         """
-        return self.plans[self._number(name)]
-
-    def _number(self, name: str) -> int:
-        if name not in self.names:
-            raise PlanError.unknown(f"there is no pattern '{name}'", name, self.names)
-        return self.names.index(name)
+        return self.plans[pattern_number(name, self.names)]
 
     def add(
         self,
@@ -169,33 +164,35 @@ class SharedPlan(WithPrinter):
             statistics: Of all patterns; None where those at hand know its events and conditions.
 
         Raises:
-            PatternError: It is none.
-            PlanError: There is a pattern of that name.
+            PatternError: It is none, or there is one of that name.
             StatisticsError: The statistics do not know it.
         """
         query = as_query(pattern)
         taken = free_name(self.names, name)
-        whole = self.statistics if statistics is None else statistics
+        known = self.statistics if statistics is None else statistics
         number = len(self.names)
-        queries = (*self.queries, query)
-        known = [whole.of(each) for each in queries]
-        mode = mode_of(query, known[-1], self.cost_model, self.share)
-        grown = replace(self, names=(*self.names, taken), queries=queries, statistics=whole)
-        parts = _parts_of(grown, known, (*map(_mode_of, self.plans), mode))
+        mode = mode_of(query, known.of(query), self.cost_model, self.share)
+        grown = replace(
+            self,
+            names=(*self.names, taken),
+            queries=(*self.queries, query),
+            statistics=known,
+        )
+        parts = _parts_of(grown, (*map(_mode_of, self.plans), mode))
         for part in parts:
             if number in part.queries:
                 part.respond(number, share=self.share != "none")
-        return assembled(grown, known, parts)
+        return assembled(grown, parts)
 
     def remove(self, name: str) -> SharedPlan:
         """Return the plan without one pattern; those of the others stay.
 
         Raises:
-            PlanError: There is none of that name, or no other.
+            PatternError: There is none of that name, or no other.
         """
-        number = self._number(name)
+        number = pattern_number(name, self.names)
         if len(self.names) == 1:
-            raise PlanError(f"'{name}' is the only pattern", expected="one that stays")
+            raise PatternError(f"'{name}' is the only pattern", expected="one that stays")
         rest = replace(
             self,
             names=_without(self.names, number),
@@ -203,8 +200,7 @@ class SharedPlan(WithPrinter):
             plans=_without(self.plans, number),
             pools=_without(self.pools, number),
         )
-        known = [rest.statistics.of(query) for query in rest.queries]
-        return assembled(rest, known, _parts_of(rest, known, tuple(map(_mode_of, rest.plans))))
+        return assembled(rest, _parts_of(rest, tuple(map(_mode_of, rest.plans))))
 
     def to_networkx(self) -> nx.DiGraph[int]:
         """Return the graph of the nodes by their numbers, edges from what a node is made of to it.
@@ -264,8 +260,9 @@ class SharedPlan(WithPrinter):
         )
 
 
-def _parts_of(whole: SharedPlan, known: Sequence[Statistics], modes: Sequence[Mode]) -> list[Part]:
+def _parts_of(whole: SharedPlan, modes: Sequence[Mode]) -> list[Part]:
     """Return the plans at hand by their kinds, with room for queries that have none yet."""
+    known = [whole.statistics.of(query) for query in whole.queries]
     parts = []
     for mode in sorted({*modes}):
         numbers = [i for i, each in enumerate(modes) if each == mode]
@@ -281,16 +278,16 @@ def _parts_of(whole: SharedPlan, known: Sequence[Statistics], modes: Sequence[Mo
     return parts
 
 
-def assembled(whole: SharedPlan, known: Sequence[Statistics], parts: Sequence[Part]) -> SharedPlan:
+def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
     """Return a shared plan with the plans of its parts and its costs.
 
     Args:
         whole: What stays: the queries, their names and so on; of plans those that do not change.
-        known: The statistics of each query.
         parts: The plans of all queries.
     """
     branches: list[list[BranchPlan]] = [[] for _ in whole.queries]
     pools: list[list[int]] = [[] for _ in whole.queries]
+    known: dict[int, Statistics] = {}
     cost = by_itself = 0
     for part in parts:
         prepared = part.prepared
@@ -299,6 +296,7 @@ def assembled(whole: SharedPlan, known: Sequence[Statistics], parts: Sequence[Pa
         cost += graph.cost
         by_itself += sum(alone_costs(part))
         for sharer, query, _ in part.sharers:
+            known[query] = sharer.statistics
             choice = part.choices[sharer.number]
             branches[query].append(branch_plan(choice.plan, sharer, prepared.mode))
             pools[query].append(choice.pool if choice.pool >= 0 else -1 - query)

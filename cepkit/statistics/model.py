@@ -8,7 +8,7 @@ selectivity of the variable's own filter; here `rates` are before and `rate()` i
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType, NoneType
 from typing import Any
@@ -284,14 +284,14 @@ def _rounded(number: float) -> int:
     return round(min(number, 1e300))
 
 
-def _check_known(variable: str, known: Mapping[str, float]) -> None:
+def _check_known(variable: str, known: Collection[str]) -> None:
     if not isinstance(variable, str):
         raise StatisticsError(
             f"a variable of the type {type(variable).__name__}", expected="its name, a text"
         )
     if variable not in known:
         raise StatisticsError.unknown(
-            f"the statistics have no rate of a variable '{variable}'", variable, tuple(known)
+            f"the statistics have no rate of a variable '{variable}'", variable, known
         )
 
 

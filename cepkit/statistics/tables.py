@@ -70,6 +70,16 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1
     )
 
 
+def first_rows(
+    head: Sequence[str], rows: Iterable[Sequence[str]], what: str, left: int = 1, most: int = 20
+) -> str:
+    """Return the first rows as `text_table` does, and how many more there are of what."""
+    all_rows = list(rows)
+    table = text_table(head, all_rows[:most], left)
+    more = len(all_rows) - most
+    return f"{table}\nand {more:,} more {what}" if more > 0 else table
+
+
 _BYTES = 16_000
 """Of rows in an HTML table: notebooks keep what they show."""
 

@@ -34,23 +34,24 @@ def warn_of_dropped(dropped: Dropped, *patterns: object) -> None:
         _warn(f"rows left out of the stream: {' and '.join(parts)}{about}")
 
 
-def warn_of_absent(absent: Sequence[str], known: Iterable[str], pattern: object) -> None:
-    """Warn of types that a pattern names and that never occur, if there are any.
+def warn_of_absent(absent: Sequence[str], known: Iterable[str], *patterns: object) -> None:
+    """Warn of types that patterns name and that never occur, if there are any.
 
     Args:
         absent: These types.
         known: Those that do occur, as far as they are known.
-        pattern: The pattern.
+        patterns: The patterns; the first is named.
     """
     names = tuple(known)
     for name in absent:
         hint = nearest(name, names)
         hint = f": {hint}" if hint else ""
-        _warn(f"no event has the type '{name}'{hint}{_about(pattern)}")
+        _warn(f"no event has the type '{name}'{hint}{_about(*patterns)}")
 
 
-def _about(pattern: object) -> str:
-    return f" ({cut(pattern, _PATTERN_LENGTH)})"
+def _about(pattern: object, *others: object) -> str:
+    more = f" and {len(others):,} more pattern{'s' if len(others) > 1 else ''}" if others else ""
+    return f" ({cut(pattern, _PATTERN_LENGTH)}{more})"
 
 
 def _warn(message: str) -> None:

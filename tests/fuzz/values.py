@@ -68,9 +68,9 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
         "pattern_graph": (ck.pattern_graph, ([_PATTERN, _PATTERN],), {}),
         "check_detectable": (ck.check_detectable, (stream, _PATTERN), {}),
         "aggregate": (ck.aggregate, (stream, _COUNTED), {
-            "method": "auto", "emit": "trigger", "functions": None, "sharing": "auto",
+            "method": "auto", "emit": "trigger", "functions": None, "share": "auto",
             "slice_seconds": 1.0}),
-        "aggregate several": (ck.aggregate, (stream, [_COUNTED, _COUNTED]), {"sharing": "auto"}),
+        "aggregate several": (ck.aggregate, (stream, [_COUNTED, _COUNTED]), {"share": "auto"}),
         "simulate": (ck.simulate, (stream, _PATTERN, "chain-nfa", ["a", "b", "c"]), {
             "limit": 5, "max_steps": 10}),
         "aggregate_trace": (ck.aggregate_trace, (stream, _PATTERN.replace("a.x <= b.x AND", "")), {

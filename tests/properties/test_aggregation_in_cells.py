@@ -12,7 +12,7 @@ from cepkit.pattern.parser import parse
 from cepkit.pattern.query import Query
 from cepkit.routes.aggregates import EMITS, aggregate
 from cepkit.routes.functions import functions_of
-from cepkit.routes.several import SHARINGS, Shared
+from cepkit.routes.several import SHARES, Shared
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import events
 from tests.aggregates import rows_in
@@ -73,24 +73,24 @@ def workloads(draw: st.DrawFn) -> tuple[list[Query], Shared]:
         ),
     )
     further = draw(st.lists(others, max_size=2))
-    sharing: Shared = draw(st.sampled_from(SHARINGS))
+    share: Shared = draw(st.sampled_from(SHARES))
     if draw(st.booleans()):
-        sharing = [draw(cuts(query)) for query in alike] + [None] * len(further)
-    return alike + further, sharing
+        share = [draw(cuts(query)) for query in alike] + [None] * len(further)
+    return alike + further, share
 
 
 @given(workload=workloads(), emit=st.sampled_from(EMITS), cut=CUTS, data=st.data())
 def test_each_of_several_queries_has_the_rows_that_it_has_alone(
     workload: tuple[list[Query], Shared], emit: Any, cut: Cut, data: st.DataObject
 ) -> None:
-    queries, sharing = workload
+    queries, share = workload
     table = as_table(
         data.draw(streams(30, types=("A", "B", "C", "X"), attributes=("x", "y", "k", "z", "s")))
     )
     stream = events(table, **ROLES)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur
-        rows = aggregate_in_cells(table, Schema(**ROLES), queries, emit, cut, sharing=sharing)
+        rows = aggregate_in_cells(table, Schema(**ROLES), queries, emit, cut, share=share)
         for query, found in zip(queries, rows, strict=True):
             alone = aggregate(stream, query, functions_of(query, {}), "auto", emit)
             assert found == rows_in(alone.to_arrow(), query), str(query)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.parser import parse
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import named
 from cepkit.routes.aggregates import EMITS, aggregate
 from cepkit.routes.functions import functions_of
-from cepkit.routes.several import SHARINGS, Shared, aggregate_several
+from cepkit.routes.several import SHARES, Shared, aggregate_several
 from cepkit.stream.stream import Stream, events
 from tests.strategies import as_table, streams
 
@@ -78,25 +79,25 @@ def workloads(draw: st.DrawFn) -> tuple[list[Query], Stream, Shared]:
     key = draw(st.sampled_from((None, None, ("k", "k"), ("z", "z"), ("k", "z"))))
     queries = draw(st.lists(sequences(window, rest, key), min_size=2, max_size=4))
     found = draw(streams(40, types=("A", "B", "C", "X"), attributes=("x", "y", "k", "z", "s")))
-    sharing: Shared = draw(st.sampled_from(SHARINGS))
+    share: Shared = draw(st.sampled_from(SHARES))
     if draw(st.integers(0, 3)):
-        sharing = [draw(cuts(query)) for query in queries]
-    return queries, events(as_table(found), time="ts", type="kind"), sharing
+        share = [draw(cuts(query)) for query in queries]
+    return queries, events(as_table(found), time="ts", type="kind"), share
 
 
 @given(workload=workloads(), emit=st.sampled_from(EMITS))
 def test_shared_counts_are_those_of_each_query_alone(
     workload: tuple[list[Query], Stream, Shared], emit: Any
 ) -> None:
-    queries, stream, sharing = workload
+    queries, stream, share = workload
     functions = [functions_of(query, {}) for query in queries]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur
-        together = aggregate_several(stream, queries, functions, "auto", emit, sharing)
+        together = aggregate_several(stream, named(queries), functions, "auto", emit, share)
         for query, asked, found in zip(queries, functions, together, strict=True):
             alone = aggregate(stream, query, asked, "prefix-counters", emit)
             assert found.to_arrow().equals(alone.to_arrow()), str(query)
-    if not isinstance(sharing, str) and all(len(each) > 1 for each in map(_names, queries)):
+    if not isinstance(share, str) and all(len(each) > 1 for each in map(_names, queries)):
         assert {q for cluster in together.plan.clusters for q in cluster.queries} == set(
             range(len(queries))
         )

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepkit as ck
-from cepkit.errors import PatternError, PlanError, StreamError, UnsupportedError
+from cepkit.errors import PatternError, PlanError, UnsupportedError
+from cepkit.pattern.several import named
 from cepkit.routes.aggregates import EMITS
 from cepkit.routes.aggregates import aggregate as aggregate_locally
 from cepkit.routes.functions import functions_of
@@ -51,7 +52,7 @@ def rows_of(table: Any) -> Counter[tuple[Any, ...]]:
 @FEW
 @given(data=st.data())
 def test_each_query_gets_the_rows_that_it_gets_alone(spark, data):
-    queries, sharing = data.draw(workloads())
+    queries, share = data.draw(workloads())
     emit = data.draw(st.sampled_from(EMITS))
     table = as_table(
         data.draw(streams(30, types=("A", "B", "C", "X"), attributes=("x", "y", "k", "z", "s")))
@@ -63,7 +64,13 @@ def test_each_query_gets_the_rows_that_it_gets_alone(spark, data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur, and of rows without a time
         found = aggregate_several(
-            events(frame, **ROLES), queries, asked, "auto", emit, sharing, slice_seconds=seconds
+            events(frame, **ROLES),
+            named(queries),
+            asked,
+            "auto",
+            emit,
+            share,
+            slice_seconds=seconds,
         )
         tables = [result.toArrow() for result in found]
         for query, each, there in zip(queries, asked, tables, strict=True):
@@ -78,8 +85,8 @@ def test_what_is_shared_changes_no_row_and_no_type(spark, emit):
     queries = [f"{query} GROUP BY user" for query in FUNNEL]
     alone = [ck.aggregate(stream, query, emit=emit, slice_seconds=60) for query in queries]
     expected = [rows_of(result.toArrow()) for result in alone]
-    for sharing in ("prefix", "chop-connect", [(1, 1), (1, 2), (2, 1)]):
-        found = ck.aggregate(stream, queries, emit=emit, sharing=sharing, slice_seconds=60)
+    for share in ("prefix", "chop-connect", [(1, 1), (1, 2), (2, 1)]):
+        found = ck.aggregate(stream, queries, emit=emit, share=share, slice_seconds=60)
         assert {result.method for result in found} == {"shared-counters"}
         assert [result.schema for result in found] == [result.schema for result in alone]
         assert [rows_of(result.toArrow()) for result in found.persist()] == expected
@@ -103,12 +110,12 @@ def test_a_sample_is_of_all_events_and_of_what_filters_let_through(
     monkeypatch.setattr("cepkit.spark.profile.rates.SAMPLE", 1500)
     frame = clicks(9000)
     queries = [query.replace(" WITHIN", " WHERE b.x > 12 WITHIN") for query in FUNNEL]
-    local = ck.aggregate(ck.events(frame, **ROLES), queries, sharing="chop-connect").plan
+    local = ck.aggregate(ck.events(frame, **ROLES), queries, share="chop-connect").plan
     source = spark.createDataFrame(frame)
     if files:
         source.coalesce(1).write.parquet(str(tmp_path / "clicks"))
         source = spark.read.parquet(str(tmp_path / "clicks"))
-    found = ck.aggregate(ck.events(source, **ROLES), queries, sharing="chop-connect").plan
+    found = ck.aggregate(ck.events(source, **ROLES), queries, share="chop-connect").plan
     assert found.clusters[0].cost == pytest.approx(local.clusters[0].cost, rel=0.2)
     assert found.clusters[0].cost != local.clusters[0].cost
 
@@ -116,9 +123,9 @@ def test_a_sample_is_of_all_events_and_of_what_filters_let_through(
 def test_cuts_of_ones_own_need_no_rates(spark):
     stream = ck.events(spark.createDataFrame(clicks(300)), **ROLES)
     tracker = spark.sparkContext.statusTracker()
-    spark.sparkContext.setJobGroup("sharing", "counted")
+    spark.sparkContext.setJobGroup("share", "counted")
     try:
-        found = ck.aggregate(stream, list(FUNNEL), sharing=[(2,), (2, 1), None], slice_seconds=60)
+        found = ck.aggregate(stream, list(FUNNEL), share=[(2,), (2, 1), None], slice_seconds=60)
         assert len(tracker.getJobIdsForGroup("sharing")) == 0
     finally:
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
@@ -133,14 +140,14 @@ def test_all_rows_together_come_from_one_pass(spark):
     frame.loc[3, "kind"] = None
     stream = ck.events(spark.createDataFrame(frame), **ROLES)
     queries = [*FUNNEL, "PATTERN SEQ(A a, B b) WITHIN 9 s AGG SUM(a.x) GROUP BY user"]
-    found = ck.aggregate(stream, queries, sharing="prefix", slice_seconds=60)
+    found = ck.aggregate(stream, queries, share="prefix", slice_seconds=60)
     assert len(found.passes) == 1
     together = found.together
-    assert together.columns == ["query", "ts", "count", "new_matches", "user", "sum(a.x)"]
+    assert together.columns == ["pattern", "ts", "count", "new_matches", "user", "sum(a.x)"]
     with pytest.warns(UserWarning, match="1 without a type$"):
         rows = together.toPandas()
-    for number, result in enumerate(found, 1):
-        mine = rows[rows["query"] == number]
+    for name, result in zip(found.names, found, strict=True):
+        mine = rows[rows["pattern"] == name]
         assert len(mine) == result.count() > 0
         assert mine["count"].isna().all() == ("count" not in result.columns)
     assert "Aggregates of 4 queries together; rows through Spark" in repr(together)
@@ -148,14 +155,14 @@ def test_all_rows_together_come_from_one_pass(spark):
 
 def test_what_is_kept_is_computed_once(spark):
     stream = ck.events(spark.createDataFrame(clicks(300)), **ROLES)
-    found = ck.aggregate(stream, list(FUNNEL), sharing="prefix", slice_seconds=60)
+    found = ck.aggregate(stream, list(FUNNEL), share="prefix", slice_seconds=60)
     before = [row for result in found for row in result.collect()]
     kept = found.persist()
     plans = [result._jdf.queryExecution().executedPlan().toString() for result in kept]
     assert all("InMemoryTableScan" in plan for plan in plans)
     assert Counter(row for result in kept for row in result.collect()) == Counter(before)
     kept.unpersist()
-    again = ck.aggregate(stream, list(FUNNEL), sharing="prefix", slice_seconds=60)[0]
+    again = ck.aggregate(stream, list(FUNNEL), share="prefix", slice_seconds=60)[0]
     assert "InMemory" not in again._jdf.queryExecution().executedPlan().toString()
 
 
@@ -169,7 +176,7 @@ def test_passes_are_of_what_can_be_cut_alike(spark):
         "PATTERN SEQ(A a, A b) AGG COUNT GROUP BY user",
         "PATTERN SEQ(B b, A a) AGG COUNT",
     ]
-    found = ck.aggregate(stream, queries, sharing="prefix")
+    found = ck.aggregate(stream, queries, share="prefix")
     assert [sorted(each.queries) for each in found.passes] == [[0, 3], [1, 4], [2], [5]]
     assert [result.method for result in found] == [
         "a-seq", "shared-counters", "detect", "a-seq", "shared-counters", "a-seq",
@@ -184,29 +191,29 @@ def test_numbers_beyond_64_bits_are_refused_by_name_in_whatever_cell(spark):
     stream = ck.events(spark.createDataFrame(frame), time="ts", type="kind", unit="s")
     long = f"PATTERN SEQ({', '.join(f'{c} {c.lower()}' for c in 'ABCDEFGH')}) AGG COUNT"
     found = ck.aggregate(
-        stream, [long, "PATTERN SEQ(A a, B b) AGG COUNT"], emit="total", sharing="prefix"
+        stream, [long, "PATTERN SEQ(A a, B b) AGG COUNT"], emit="total", share="prefix"
     )
     assert found.plan.clusters
     with pytest.raises(ck.errors.LimitError, match="'count' has an integer of 20 digits"):
         found[0].collect()
     short = ck.aggregate(
         stream, [long.replace(", H h", ""), "PATTERN SEQ(A a, B b) AGG COUNT"], emit="total",
-        sharing="prefix",
+        share="prefix",
     )  # fmt: skip
     assert [result.collect()[0]["count"] for result in short] == [300**7, 300**2]
 
 
 def test_what_cannot_be_asked_is_refused_before_any_job(spark):
     stream = ck.events(spark.createDataFrame(clicks(30)), **ROLES)
-    with pytest.raises(PlanError, match="a sharing plan for 2 queries"):
-        ck.aggregate(stream, list(FUNNEL), sharing=[(2,), (3,)])
-    with pytest.raises(PlanError, match="query 2 cannot share"):
+    with pytest.raises(PlanError, match="a plan of 2 patterns for 3"):
+        ck.aggregate(stream, list(FUNNEL), share=[(2,), (3,)])
+    with pytest.raises(PlanError, match=r"pattern 2\nit cannot share"):
         ck.aggregate(
             stream, [FUNNEL[0], "PATTERN SEQ(A a, KL(B b)) WITHIN 9 s AGG COUNT"],
-            sharing=[(2,), (2,)],
+            share=[(2,), (2,)],
         )  # fmt: skip
-    with pytest.raises(StreamError, match="sharing='all'"):
-        ck.aggregate(stream, list(FUNNEL), sharing="all")
+    with pytest.raises(PlanError, match="share='all'"):
+        ck.aggregate(stream, list(FUNNEL), share="all")
     sets = "PATTERN SEQ(A a, KL(B b)) WITHIN 9 s AGG COUNT"
     with pytest.raises(UnsupportedError, match="KL takes sets"):
         ck.aggregate(stream, [FUNNEL[0], sets], method="a-seq")
@@ -223,5 +230,3 @@ def test_columns_that_cannot_stand_in_one_table_are_refused_by_name(spark):
     assert found[1].count() == found[0].count()
     with pytest.raises(PatternError, match="the column 'count' of one query"):
         _ = found.together
-    with pytest.raises(PatternError, match="there are no queries"):
-        _ = ck.aggregate(stream, []).together

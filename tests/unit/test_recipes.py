@@ -194,7 +194,7 @@ def test_add_an_aggregate(project: Path, answers: Answers):
         f"[r.to_pandas().iloc[0, 0] for r in ck.aggregate({_EVENTS}, ["
         "'PATTERN SEQ(A a, B b) WITHIN 9 s AGG MIDRANGE(a.x)', "
         "'PATTERN SEQ(A a, B b, B c) WITHIN 9 s AGG MIDRANGE(a.x)'], "
-        "emit='total', sharing='prefix')]",
+        "emit='total', share='prefix')]",
     )
     assert by_method == [[2.5, 1.5]] * 4
     assert "AGG MIDRANGE(a.x)" in text

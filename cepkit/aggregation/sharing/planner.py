@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 
 from cepkit.aggregation.sharing.plan import Cuts, Forest, Position, Spec, forest_of, path_of
 
-Sharing: TypeAlias = Literal["auto", "none", "prefix", "chop-connect"]
+Share: TypeAlias = Literal["auto", "none", "prefix", "chop-connect"]
 
 GATHER = 9.0
 """Nanoseconds to make operations of an event; these and the following are what
@@ -131,7 +131,7 @@ class Choice:
 def choose(
     positions: Sequence[Sequence[Position]],
     rates: Rates,
-    sharing: Sharing,
+    share: Share,
     lanes: Sequence[int] | None = None,
 ) -> Choice:
     """Return how sequences are cut.
@@ -139,12 +139,12 @@ def choose(
     Args:
         positions: The positions of each sequence, all of one cluster (`routes.several`).
         rates: What the cost depends on.
-        sharing: What may be done. "chop-connect" cuts something, where anything can be shared so.
+        share: What may be done. "chop-connect" cuts something, where anything can be shared so.
         lanes: How many lanes each sequence has; None: none.
     """
     lanes = lanes or [0] * len(positions)
     alone = sum(cost_alone(p, rates, n) for p, n in zip(positions, lanes, strict=True))
-    if sharing == "none":
+    if share == "none":
         return Choice(None, alone, alone)
     uncut = tuple((len(each),) for each in positions)
 
@@ -152,14 +152,14 @@ def choose(
         return cost_of(forest_of(positions, cuts), rates, lanes)
 
     prefix = Choice(uncut, cost(uncut), alone)
-    if sharing == "prefix" or rates.window is None:
+    if share == "prefix" or rates.window is None:
         # Without a window nothing may be forgotten, and snapshots would grow without end.
-        if sharing == "auto" and prefix.cost >= alone:
+        if share == "auto" and prefix.cost >= alone:
             return Choice(None, alone, alone)
         return prefix
-    chopped = _chopped(positions, uncut, cost, forced=sharing == "chop-connect")
+    chopped = _chopped(positions, uncut, cost, forced=share == "chop-connect")
     best = Choice(chopped, cost(chopped), alone)
-    if sharing == "auto" and best.cost >= alone:
+    if share == "auto" and best.cost >= alone:
         return Choice(None, alone, alone)
     return best
 

@@ -12,7 +12,7 @@ VERBS: Mapping[str, str] = MappingProxyType(
         "demo": "the whole job on made-up stock trades, explained step by step",
         "profile": "measure the rates and selectivities that plans depend on",
         "plan": "compare the plans that the planners find, and choose one",
-        "detect": "find the matches of a pattern",
+        "detect": "find the matches of a pattern, or of several in one pass",
         "simulate": "run the published mechanisms event by event, and count what they do",
         "aggregate": "count and add up the matches of a pattern, without finding them if possible",
     }

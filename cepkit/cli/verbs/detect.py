@@ -9,9 +9,10 @@ from typing import Any
 
 import cepkit as ck
 from cepkit.cli import options as opt
-from cepkit.cli.inputs import open_stream, profiled, read_pattern, read_statistics
+from cepkit.cli.inputs import open_stream, profiled, read_patterns, read_statistics
 from cepkit.cli.output import check_targets, number_as_data, plan_as_data, write, write_json
 from cepkit.cli.rows import first_rows, match_table
+from cepkit.cli.several import detect_several
 from cepkit.cli.streaming import detect_in_folder, streaming_options
 from cepkit.cli.terminal import quiet_streams, run_with_progress, say, seconds
 from cepkit.columnar.kleene.limits import MOST_SETS
@@ -22,6 +23,7 @@ from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
 from cepkit.planners import PLANNERS
+from cepkit.sharing.choose import SHARES
 from cepkit.statistics.tables import count_text, whole
 from cepkit.stream.stream import Stream
 
@@ -31,10 +33,11 @@ _SHOWN = 10
 def options(command: argparse.ArgumentParser) -> None:
     """Add what the command line takes."""
     command.description = (
-        "Find all matches of a pattern. Without --out, the first ones and their number are printed."
+        "Find all matches of a pattern, or of several in one pass. Without --out, the first ones "
+        "and their number are printed, of several their numbers."
     )
     command.epilog = f"functions of conditions:\n{opt.table_of(USAGE)}"
-    opt.pattern_options(command)
+    opt.pattern_options(command, several=True)
     opt.stream_options(command)
     group = command.add_argument_group(
         "how it is evaluated; by the cheapest plan if nothing is said"
@@ -47,13 +50,22 @@ def options(command: argparse.ArgumentParser) -> None:
         help="the plan of this planner; `cepkit plan --help` lists them",
     )
     opt.statistics_option(group)
+    group.add_argument(
+        "--share",
+        choices=SHARES,
+        default="auto",
+        help="what several patterns may have in common; by what is cheapest if nothing is said",
+    )
+    command.set_defaults(refuse=command.error)
     output = command.add_argument_group("output")
     opt.out_option(
         output,
         "a .parquet file with a struct for each variable, or a flat .csv file; with --spark a "
-        "folder of such files under that name",
+        "folder of such files under that name; of several patterns with the column `pattern`",
     )
-    output.add_argument("--limit", type=opt.count, metavar="N", help="stop after N matches")
+    output.add_argument(
+        "--limit", type=opt.count, metavar="N", help="stop after N matches of a pattern"
+    )
     output.add_argument(
         "--sets",
         choices=("every", "maximal"),
@@ -66,13 +78,19 @@ def options(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print expected and actual work of each step, over the whole stream",
     )
-    opt.json_option(output, "the number and the plan (and with --explain the steps)")
+    opt.json_option(
+        output,
+        "the number and the plan, of several patterns by name (and with --explain the steps)",
+    )
     streaming_options(command)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Find the matches of a pattern: into a file, or the first ones onto the terminal."""
-    query = read_pattern(arguments)
+    """Find the matches of patterns: into a file, or the first ones onto the terminal."""
+    query = read_patterns(arguments)
+    if isinstance(query, dict):
+        detect_several(arguments, query)
+        return
     if arguments.stream:
         detect_in_folder(arguments, query, _order(arguments, query))
         return

@@ -7,24 +7,28 @@ from dataclasses import asdict
 
 import cepkit as ck
 from cepkit.cli import options as opt
-from cepkit.cli.inputs import open_stream, profiled, read_pattern, read_statistics
+from cepkit.cli.inputs import open_stream, profiled, read_patterns, read_statistics
 from cepkit.cli.output import check_targets, plan_as_data, write_json
+from cepkit.cli.several import plan_several
 from cepkit.cli.terminal import quiet_streams, say, working
 from cepkit.columnar.results.measuring import run_plans
 from cepkit.costs import COSTS
 from cepkit.planners import PLANNERS
 from cepkit.planners.compare import ComparedPlan
 
+_COST, _COST_OF_SEVERAL = "partial-matches", "work"
+
 
 def options(command: argparse.ArgumentParser) -> None:
     """Add what the command line takes."""
     command.description = (
-        "Compare plans by their expected cost. Needs a file of events to profile, or --statistics."
+        "Compare plans by their expected cost; of several patterns, show plans that share what they"
+        " have in common. Needs a file of events to profile, or --statistics."
     )
     command.epilog = (
         f"planners:\n{opt.table_of(PLANNERS.help)}\n\ncosts:\n{opt.table_of(COSTS.help)}"
     )
-    opt.pattern_options(command)
+    opt.pattern_options(command, several=True)
     opt.stream_options(command, required=False)
     opt.statistics_option(command)
     command.add_argument(
@@ -33,8 +37,8 @@ def options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--cost",
         metavar="NAME",
-        default="partial-matches",
-        help="what makes one plan better than another; %(default)s if absent",
+        help=f"what makes one plan better than another; {_COST} if absent, {_COST_OF_SEVERAL} of "
+        "several patterns",
     )
     command.add_argument(
         "--run",
@@ -52,9 +56,12 @@ def options(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print the plans of all planners, and the chosen one."""
     _check(arguments)
-    query = read_pattern(arguments)
+    query = read_patterns(arguments)
     check_targets(arguments)
-    cost = COSTS.pick(arguments.cost)
+    if isinstance(query, dict):
+        plan_several(arguments, query, arguments.cost or _COST_OF_SEVERAL)
+        return
+    cost = COSTS.pick(arguments.cost or _COST)
     if arguments.planner:
         PLANNERS.pick(arguments.planner)  # refuses a wrong name before minutes of profiling
     stream = None

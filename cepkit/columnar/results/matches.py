@@ -285,6 +285,11 @@ def report(columns: EventColumns, *queries: Query) -> None:
         queries: The queries that it is read for.
     """
     warn_of_dropped(columns.dropped, *queries)
+    known = frozenset(columns.type_names)
+    absent: dict[str, list[Query]] = {}
     for query in queries:
         types = {t for event in events_of(query.structure) for t in event.types or ()}
-        warn_of_absent(sorted(types - set(columns.type_names)), columns.type_names, query)
+        for name in sorted(types - known):
+            absent.setdefault(name, []).append(query)
+    for name, those in absent.items():
+        warn_of_absent([name], columns.type_names, *those)

@@ -6,8 +6,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, TypeVar
 
 import pandas as pd
 import pyarrow as pa
@@ -30,21 +31,18 @@ from cepkit.pattern.checks import check_asks_for_matches, check_attributes
 from cepkit.pattern.names import name_text
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import PATTERN, ByName, number_of
 from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import html_table, text_table, whole
+from cepkit.statistics.tables import first_rows, html_table, whole
 from cepkit.stream.stream import Stream
-
-PATTERN = "pattern"
-"""The column that names the query of a match."""
-
 
 Result = TypeVar("Result")
 
 
-class SeveralResults(Sequence[Result]):
+class SeveralResults(ByName[Result]):
     """The matches of several queries, each under its name or number.
 
     Nothing is found before it is asked for. `counts`, `explain` and `together` are one pass over
@@ -53,7 +51,6 @@ class SeveralResults(Sequence[Result]):
 
     Attributes:
         stream: Where they are found.
-        names: The name of each query.
         queries: The queries.
         plan: What they share; None where each was given a plan of its own.
         plans: How each is evaluated.
@@ -80,7 +77,7 @@ class SeveralResults(Sequence[Result]):
         **options: Any,
     ) -> None:
         self.stream = stream
-        self.names = tuple(queries)
+        self._names = tuple(queries)
         self.queries = tuple(queries.values())
         self.plan = plans if isinstance(plans, SharedPlan) else None
         self.plans = plans.plans if isinstance(plans, SharedPlan) else tuple(plans)
@@ -106,23 +103,12 @@ class SeveralResults(Sequence[Result]):
     def _count(self) -> tuple[Sequence[int], Sequence[Counters]]:
         """Return the number of matches of each query, and the counters of each group."""
 
-    def __len__(self) -> int:
-        return len(self.queries)
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each query."""
+        return self._names
 
-    @overload
-    def __getitem__(self, index: int | str) -> Result: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Result]: ...
-
-    def __getitem__(self, index: int | str | slice) -> Result | Sequence[Result]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(len(self))[index]]
-        if isinstance(index, str):
-            if index not in self.names:
-                raise PatternError.unknown(f"no query is called '{index}'", index, self.names)
-            index = self.names.index(index)
-        number = range(len(self))[index]
+    def _at(self, number: int) -> Result:
         if number not in self._results:
             self._results[number] = self._find(number)
         return self._results[number]
@@ -135,8 +121,8 @@ class SeveralResults(Sequence[Result]):
             name: Of the query; None for a number that is free.
 
         Raises:
-            PatternError: It is no query, or reads a column that the stream does not have.
-            PlanError: There is a query of that name.
+            PatternError: It is no query, reads a column that the stream does not have, or there is
+                one of that name.
             UnsupportedError: It asks for aggregates.
         """
         query = as_query(pattern)
@@ -158,14 +144,13 @@ class SeveralResults(Sequence[Result]):
         """Return the matches of the other queries, under the plans that they have.
 
         Raises:
-            PlanError: There is no query of that name, or no other.
+            PatternError: There is none of that name, or no other.
         """
         if self.plan is not None:
             return self._with(self.plan.remove(name))
-        if name not in self.names:
-            raise PlanError.unknown(f"there is no query '{name}'", name, self.names)
+        number_of(name, self.names)
         if len(self) == 1:
-            raise PlanError(f"'{name}' is the only query", expected="one that stays")
+            raise PatternError(f"'{name}' is the only pattern", expected="one that stays")
         rest = [plan for own, plan in zip(self.names, self.plans, strict=True) if own != name]
         queries = zip(self.names, self.queries, strict=True)
         return self._of({own: query for own, query in queries if own != name}, rest)
@@ -218,7 +203,7 @@ class SeveralResults(Sequence[Result]):
         return SharedExplanation(tuple(rows), len(self))
 
     def __repr__(self) -> str:
-        return f"{self.title}\n{text_table(_HEAD, self._rows(), left=3)}"
+        return f"{self.title}\n{first_rows(_HEAD, self._rows(), 'queries', left=3)}"
 
     def _repr_html_(self) -> str:
         return html_output(html_table(_HEAD, self._rows(), self.title, left=3))
@@ -229,17 +214,23 @@ class SeveralResults(Sequence[Result]):
         return f"Matches of {len(self)} {'query' if len(self) == 1 else 'queries'}"
 
     def _rows(self) -> list[tuple[str, ...]]:
-        shared = _shared_with(self.groups)
+        shared = _paths(self.groups)
         return [
             (
                 name,
                 "; ".join(map(str, plan.branches)),
-                _some([self.names[q] for q in sorted(shared[number])])
+                self._others(number, shared[number])
                 or _SCAN_ALONE.get(self.queries[number].strategy, "-"),
                 "-" if self._counted is None else whole(self._counted[0][number]),
             )
             for number, (name, plan) in enumerate(zip(self.names, self.plans, strict=True))
         ]
+
+    def _others(self, number: int, paths: Sequence[Sequence[int]]) -> str:
+        """Return with which queries one shares steps."""
+        queries = paths[0] if len(paths) == 1 else sorted({q for path in paths for q in path})
+        first = islice((q for q in queries if q != number), _MOST_NAMES)
+        return _some([self.names[q] for q in first], len(queries) - (number in queries))
 
 
 _HEAD = ("query", "plan", "shares steps with", "matches")
@@ -251,18 +242,16 @@ _SCAN_ALONE: dict[Strategy, str] = {
 """What is said of queries under strategies in which each event depends on the whole pattern."""
 
 
-def _shared_with(groups: Sequence[Group]) -> dict[int, set[int]]:
-    """Return for each query those that it has steps in common with."""
-    shared: dict[int, set[int]] = {q: set() for group in groups for q in group.of}
+def _paths(groups: Sequence[Group]) -> dict[int, list[Sequence[int]]]:
+    """Return for each query the queries of each path that it begins with, itself among them."""
+    paths: dict[int, list[Sequence[int]]] = {q: [] for group in groups for q in group.of}
     for group in groups:
-        waiting = [node for node in group.query.forest if isinstance(node, Prefix)]
-        while waiting:
-            node = waiting.pop()
-            queries = {group.of[number] for number in node.members}
-            for q in queries:
-                shared[q] |= queries - {q}
-            waiting += [child for child in node.children if isinstance(child, Prefix)]
-    return shared
+        for node in group.query.forest:
+            if isinstance(node, Prefix):
+                queries = sorted({group.of[number] for number in node.members})
+                for q in queries:
+                    paths[q].append(queries)
+    return paths
 
 
 class SeveralMatches(SeveralResults[Matches]):
@@ -475,7 +464,8 @@ class SharedExplanation(Printed):
         return pd.DataFrame([{name: getattr(s, name) for name in names} for s in self.steps])
 
     def __str__(self) -> str:
-        return f"{self._title()}\n{text_table(_STEP_HEAD, self._rows('  '), left=2)}"
+        table = first_rows(_STEP_HEAD, self._rows("  "), "steps", left=2, most=100)
+        return f"{self._title()}\n{table}"
 
     def _repr_html_(self) -> str:
         rows = self._rows("\N{NO-BREAK SPACE}" * 2)
@@ -489,7 +479,7 @@ class SharedExplanation(Printed):
         return [
             (
                 indent * step.depth + step.step,
-                _some(step.queries),
+                _some(step.queries, len(step.queries)),
                 whole(step.candidates),
                 whole(step.survivors),
                 whole(step.removed) if step.removed else "",
@@ -502,10 +492,13 @@ class SharedExplanation(Printed):
 _STEP_HEAD = ("step", "queries", "candidates", "survivors", "removed by NOT", "seconds")
 
 
-def _some(names: Sequence[str], most: int = 4) -> str:
+_MOST_NAMES = 4
+
+
+def _some(names: Sequence[str], number: int) -> str:
     """Return some names, and how many more there are."""
-    text = ", ".join(map(name_text, names[:most]))
-    return text if len(names) <= most else f"{text} and {len(names) - most} more"
+    text = ", ".join(map(name_text, names[:_MOST_NAMES]))
+    return text if number <= _MOST_NAMES else f"{text} and {number - _MOST_NAMES:,} more"
 
 
 def _steps(

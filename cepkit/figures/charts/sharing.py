@@ -6,11 +6,12 @@ arrow into a tree stands for the snapshots that each of its STARTs takes of what
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
 
-from cepkit.aggregation.sharing.plan import Chain, Forest, Node
+from cepkit.aggregation.sharing.plan import Forest, Node
 from cepkit.figures.kit.canvas import LINE_HEIGHT, Canvas, Circle, Item, Line, Text
 from cepkit.figures.kit.plotly_canvas import to_figure
 from cepkit.figures.kit.style import SIZE, SMALL
@@ -48,10 +49,10 @@ def layout(plan: SharingPlan) -> Canvas:
         items.append(Text(8, y, (line,), "left", SIZE, bold=True))
         y += SIZE * LINE_HEIGHT + _GAP
         for tree in dict.fromkeys(node.tree for node in cluster.forest.nodes):
-            pictured, y = _tree(cluster, tree, y)
+            pictured, y = _tree(cluster, plan.names, tree, y)
             items += pictured
     for q, reason in sorted(plan.reasons.items()):
-        text = f"Q{q + 1} by itself: {reason}"
+        text = f"{plan.names[q]} by itself: {reason}"
         items.append(Text(8, y, (fitted(text, SMALL, width - 16),), "left", SMALL, hover=text))
         y += SMALL * LINE_HEIGHT + 4
     return Canvas(width, y + 6, tuple(items), _summary(plan))
@@ -69,11 +70,13 @@ def chain_text(forest: Forest, number_: int) -> str:
     return piece if chain.before is None else f"{chain_text(forest, chain.before)} + {piece}"
 
 
-def _tree(cluster: Cluster, tree: int, top: float) -> tuple[list[Item], float]:
+def _tree(
+    cluster: Cluster, names: Sequence[str], tree: int, top: float
+) -> tuple[list[Item], float]:
     """Return what is drawn of one tree, and where the next one begins."""
     forest = cluster.forest
     before = [chain_text(forest, source) for source, to in forest.links if to == tree]
-    complete = _complete(cluster)
+    complete = _complete(cluster, names)
     items: list[Item] = []
     rows: dict[int, float] = {}
 
@@ -121,23 +124,15 @@ def _edge(x0: float, y0: float, x1: float, y1: float) -> Line:
     return Line(((x0 + RADIUS, y0), (bend, y0), (bend, y1), (x1 - RADIUS, y1)), arrow=True)
 
 
-def _complete(cluster: Cluster) -> dict[int, list[str]]:
+def _complete(cluster: Cluster, names: Sequence[str]) -> dict[int, list[str]]:
     """Return for each node the queries that are complete there."""
     forest = cluster.forest
-    by_chain: dict[int, list[int]] = {}
-    for q, chain in zip(cluster.queries, forest.of, strict=True):
-        by_chain.setdefault(chain, []).append(q + 1)
     texts: dict[int, list[str]] = {}
-    for chain, queries in sorted(by_chain.items()):
-        names = ", ".join(f"Q{q}" for q in queries)
-        texts.setdefault(forest.chains[chain].end, []).append(
-            _with_before(names, forest, forest.chains[chain])
-        )
+    for q, number in sorted(zip(cluster.queries, forest.of, strict=True)):
+        chain = forest.chains[number]
+        after = "" if chain.before is None else f" after {chain_text(forest, chain.before)}"
+        texts.setdefault(chain.end, []).append(f"{names[q]}{after}")
     return texts
-
-
-def _with_before(names: str, forest: Forest, chain: Chain) -> str:
-    return names if chain.before is None else f"{names} after {chain_text(forest, chain.before)}"
 
 
 def _summary(plan: SharingPlan) -> str:

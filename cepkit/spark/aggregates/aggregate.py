@@ -64,11 +64,11 @@ def aggregate(
 
 def aggregate_several(
     stream: Stream,
-    queries: Sequence[Query],
+    patterns: Mapping[str, Query],
     functions: Sequence[Mapping[str, Function]],
     method: str,
     emit: Emit,
-    sharing: Shared,
+    share: Shared,
     *,
     plans: Mapping[int, Plan] | None = None,
     slice_seconds: float | None = None,
@@ -85,11 +85,11 @@ def aggregate_several(
 
     Args:
         stream: Events in a Spark DataFrame.
-        queries: What is asked.
+        patterns: What is asked, by name.
         functions: For each query the columns of aggregates, by name.
         method: As for `cepkit.aggregate`.
         emit: Which rows.
-        sharing: One of `routes.several.SHARINGS`, or for each query the lengths of its pieces.
+        share: One of `routes.several.SHARES`, or a plan.
         plans: How the matches of some queries, by number, are detected.
         slice_seconds: The length of a time slice; None: chosen.
         route: How the events reach the workers; None: chosen.
@@ -101,13 +101,14 @@ def aggregate_several(
     """
     frame = batch_frame(stream)
     plans = plans or {}
+    queries = tuple(patterns.values())
     prepared = {
         q: prepare(stream, query, each, way_of(query, method), emit, plans.get(q))
         for q, (query, each) in enumerate(zip(queries, functions, strict=True))
     }
     sequences, reasons = shareable(queries, functions, method)
-    rates = sampled_rates(stream, frame) if sharing in ("auto", "chop-connect") else unknown_rates
-    plan = plan_sharing(sequences, functions, reasons, rates, sharing)
+    rates = sampled_rates(stream, frame) if share in ("auto", "chop-connect") else unknown_rates
+    plan = plan_sharing(tuple(patterns), sequences, functions, reasons, rates, share)
     passes: list[AggregationPass] = []
     for members in passes_of(prepared, plan):
         known = plans.get(min(members))

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.errors import PatternError
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import PATTERN
 from cepkit.routes.several import Several, SharingPlan
 from cepkit.spark.aggregates.one_pass import AggregationPass
+from cepkit.spark.matches.table import pattern_column
 from cepkit.spark.passes.frame import ResultFrame
-from cepkit.spark.passes.one_table import QUERY
 from cepkit.stream.sessions import check_session
 
-_QUERY = "query"
 _KEPT = StorageLevel.MEMORY_AND_DISK_DESER
 
 
@@ -79,26 +79,25 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
     def together(self) -> ResultFrame:
         """The rows of all queries as one DataFrame, which reads the stream once for each pass.
 
-        The column `query` has the number of the query, counted from 1 as in the plan. Of the other
-        columns those that a query does not have are null in its rows.
+        The column `pattern` has the name of the query. Of the other columns those that a query does
+        not have are null in its rows.
 
         Raises:
             PatternError: Two queries have columns of one name that are of different types, or one
-                groups by a column called `query`; or there is no query.
+                groups by a column called `pattern`.
         """
         for aggregates in self.passes:
             check_session(aggregates.frame)
-        known: dict[str, str] = {_QUERY: "int"}
+        known: dict[str, str] = {PATTERN: "string"}
         for result in self.results:
             for name, kind in result.dtypes:
-                if known.setdefault(name, kind) != kind or name == _QUERY:
+                if known.setdefault(name, kind) != kind or name == PATTERN:
                     raise PatternError(
                         f"the column '{name}' of one query is another one than that of another",
                         hint="take the results one by one",
                     )
-        if not self.passes:
-            raise PatternError("there are no queries whose rows could be taken together")
-        parts = [_named(aggregates) for aggregates in self.passes]
+        pattern = pattern_column(self.names)
+        parts = [_named(aggregates, pattern) for aggregates in self.passes]
         union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
         return ResultFrame(
             union,
@@ -127,7 +126,7 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
             aggregates.frame.unpersist()
 
 
-def _named(aggregates: AggregationPass) -> DataFrame:
+def _named(aggregates: AggregationPass, pattern: Column) -> DataFrame:
     """Return the rows of a pass with the names that users know."""
     names = {
         at: name
@@ -135,4 +134,4 @@ def _named(aggregates: AggregationPass) -> DataFrame:
         for at, name in zip(places, aggregates.columns.of[query].names, strict=True)
     }
     columns = [F.col(f"c{at - 1}").alias(name) for at, name in sorted(names.items())]
-    return aggregates.frame.select((F.col(QUERY) + 1).alias(_QUERY), *columns)
+    return aggregates.frame.select(pattern, *columns)

@@ -10,11 +10,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from cepkit.columnar.results.output import END, START, Writer, output_schema
-from cepkit.columnar.results.several import PATTERN
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.workload import Group
 from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import PATTERN
 from cepkit.spark.cells.schemas import match_columns, quoted
 from cepkit.spark.cells.sending import Sending
 from cepkit.spark.passes.one_table import QUERY, OneTable, one_table

@@ -20,6 +20,7 @@ from cepkit.columnar.workload import Group, grouped
 from cepkit.errors import UnsupportedError, telling
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import called
 from cepkit.plan.nodes import Plan
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.spark.cells.keys import common_key
@@ -198,7 +199,7 @@ def _groups(
     compiled: list[CompiledQuery] = []
     for (name, query), plan in zip(queries.items(), own, strict=True):
         one = compile_query(query, plan, sets)
-        with telling(name):
+        with telling(called(name)):
             check_window(query, one)
             if one.in_turn:
                 raise UnsupportedError(

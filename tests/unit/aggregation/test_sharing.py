@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +52,7 @@ def random_stream(types: str, events: int, seed: int = 5) -> Any:
 def test_figure_10_connects_two_pieces() -> None:
     events = stream("a1@1 b1@2 c1@3 a2@4 b2@5 d1@6 c2@7 a3@8 d2@9 e1@10")
     queries = asked("SEQ(A a, B b, C c, D d, E e)", "SEQ(A a, B b, C c)", "SEQ(D d, E e)")
-    found = ck.aggregate(events, queries, sharing=[(3, 2), (3,), (2,)])
+    found = ck.aggregate(events, queries, share=[(3, 2), (3,), (2,)])
     assert counts(found) == [[1], [1, 4], [2]]
     (cluster,) = found.plan.clusters
     # (A, B, C) and (D, E) are counted once each; one snapshot of the first at each D.
@@ -62,14 +63,14 @@ def test_figure_10_connects_two_pieces() -> None:
 def test_figure_11_connects_three_pieces() -> None:
     text = "a b c d e a b c d e f g f g"
     queries = asked("SEQ(A a, B b, C c, D d, E e, F f, G g)", "SEQ(F f, G g)", rest="WITHIN 20 s")
-    found = ck.aggregate(stream(text), queries, sharing=[(3, 2, 2), (2,)])
-    alone = ck.aggregate(stream(text), queries, sharing="none")
+    found = ck.aggregate(stream(text), queries, share=[(3, 2, 2), (2,)])
+    alone = ck.aggregate(stream(text), queries, share="none")
     assert counts(found) == counts(alone) == [[6, 18], [1, 3]]
 
 
 def test_figure_9_a_prefix_tree_counts_what_queries_begin_with_once() -> None:
     events = stream("vk bk vc bc ve be vl bl vf")
-    found = ck.aggregate(events, asked(*VIEWS[:4]), sharing="prefix")
+    found = ck.aggregate(events, asked(*VIEWS[:4]), share="prefix")
     (cluster,) = found.plan.clusters
     # vk, bk, vc, bc, then ve be, vl bl, and vf after bk: 9 nodes for 19 positions.
     assert len(cluster.forest.nodes) == 9
@@ -80,7 +81,7 @@ def test_chop_connect_finds_what_is_common_elsewhere() -> None:
     frame = pd.DataFrame({"ts": pd.to_datetime([0]), "kind": ["VK"]})
     events = ck.events(frame, time="ts", type="kind")
     with pytest.warns(UserWarning, match="no event has the type"):
-        found = ck.aggregate(events, asked(*VIEWS), sharing="chop-connect")
+        found = ck.aggregate(events, asked(*VIEWS), share="chop-connect")
     (cluster,) = found.plan.clusters
     # The last query shares (VK, BK) with the others although it does not begin with it.
     assert cluster.cuts == ((4,), (3,), (6,), (6,), (2, 2))
@@ -89,7 +90,7 @@ def test_chop_connect_finds_what_is_common_elsewhere() -> None:
 
 
 @pytest.mark.parametrize(
-    "sharing",
+    "share",
     [
         "prefix",
         "chop-connect",
@@ -99,7 +100,7 @@ def test_chop_connect_finds_what_is_common_elsewhere() -> None:
 )
 @pytest.mark.parametrize("rest", ["", "GROUP BY k", "PARTITION BY k"])
 @pytest.mark.parametrize("emit", ["trigger", "changes", "new", "total"])
-def test_hundreds_of_live_starts_change_nothing(sharing: Shared, rest: str, emit: Any) -> None:
+def test_hundreds_of_live_starts_change_nothing(share: Shared, rest: str, emit: Any) -> None:
     events = random_stream("abcx", 2500)
     queries = [
         f"PATTERN SEQ({items}) {where} WITHIN {window} s AGG {functions} {rest}"
@@ -110,7 +111,7 @@ def test_hundreds_of_live_starts_change_nothing(sharing: Shared, rest: str, emit
             ("a p, b q, NOT(x n), a r, c s", "", 100, "MAX(p.w), SUM(s.x), COUNT"),
         )
     ]
-    together = ck.aggregate(events, queries, sharing=sharing, emit=emit)
+    together = ck.aggregate(events, queries, share=share, emit=emit)
     assert {r.method for r in together} == {"shared-counters"}
     for query, found in zip(queries, together, strict=True):
         alone = ck.aggregate(events, query, method="window-product", emit=emit)
@@ -139,7 +140,7 @@ def test_what_cannot_share_is_by_itself_and_the_plan_says_why() -> None:
         "PATTERN SEQ(a p, b q, c r) WITHIN 9 s AGG COUNT(p)",
         "PATTERN SEQ(c p, d q) WITHIN 9 s AGG COUNT",
     ]
-    found = ck.aggregate(events, queries, sharing="prefix")
+    found = ck.aggregate(events, queries, share="prefix")
     assert [c.queries for c in found.plan.clusters] == [(0, 1, 4)]
     assert found.plan.reasons == {
         2: "KL takes sets of events",
@@ -177,7 +178,7 @@ class Whether:
 def test_functions_of_ones_own_are_aggregated_by_themselves() -> None:
     queries = asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)")
     own: Any = {"any": Whether()}
-    found = ck.aggregate(stream("b a b c"), queries, functions=own, sharing="prefix")
+    found = ck.aggregate(stream("b a b c"), queries, functions=own, share="prefix")
     assert found.plan.reasons == dict.fromkeys(range(2), "its functions are not the language's own")
     assert [each.to_pandas()["any"].tolist() for each in found] == [["no", "yes"], ["yes"]]
 
@@ -193,8 +194,8 @@ def test_infinities_are_shared_as_they_are() -> None:
     events = ck.events(frame, time="ts", type="kind")
     texts = ("SEQ(A a, B b, A c)", "SEQ(A a, B b, A c, B d)")
     queries = [f"PATTERN {text} WITHIN 9 s AGG SUM(b.w), MIN(c.w), SUM(a.w)" for text in texts]
-    for sharing in ("prefix", [(1, 2), (2, 2)]):
-        together: Any = ck.aggregate(events, queries, sharing=sharing, emit="new")
+    for share in ("prefix", [(1, 2), (2, 2)]):
+        together: Any = ck.aggregate(events, queries, share=share, emit="new")
         assert len(together.plan.clusters) == 1
         for query, each in zip(queries, together, strict=True):
             alone = ck.aggregate(events, query, emit="new")
@@ -205,51 +206,52 @@ def test_numbers_beyond_64_bits_are_counted_alone() -> None:
     events = stream("a " * 90)
     structure = f"SEQ({', '.join(f'A v{i}' for i in range(40))})"
     queries = asked(structure, structure, rest="WITHIN 1 hour")
-    found = ck.aggregate(events, queries, sharing="prefix", emit="total")
+    found = ck.aggregate(events, queries, share="prefix", emit="total")
     assert not found.plan.clusters
     assert found.plan.reasons[0] == "its numbers may be beyond 64 bits"
     assert counts(found)[0] == counts(ck.aggregate(events, queries, emit="total"))[0]
 
 
 @pytest.mark.parametrize(
-    ("sharing", "error", "found"),
+    ("share", "error", "found"),
     [
-        ("all", StreamError, "sharing='all'"),
-        ([(2,)], PlanError, "a sharing plan for 1 queries"),
-        ([(2,), (1, 1)], PlanError, r"pieces of the lengths \[1, 1\] for query 2"),
-        ([(2,), (0, 3)], PlanError, r"pieces of the lengths \[0, 3\] for query 2"),
-        (3, PlanError, "sharing=3"),
-        ([2, 3], PlanError, r"sharing=\[2, 3\]"),
-        (["ab", None], PlanError, "sharing="),
+        ("all", PlanError, "share='all'"),
+        ("tree", PlanError, r"share='tree': subtrees of aggregates(.|\n)*chop-connect"),
+        ([(2,)], PlanError, "a plan of 1 patterns for 2"),
+        ([(2,), (1, 1)], PlanError, r"pattern 2\npieces of the lengths \[1, 1\]"),
+        ([(2,), (0, 3)], PlanError, r"pattern 2\npieces of the lengths \[0, 3\]"),
+        (3, PlanError, "share=3"),
+        ([2, 3], PlanError, r"share=\[2, 3\]"),
+        (["ab", None], PlanError, "share="),
     ],
 )
-def test_a_plan_that_is_none_is_refused(sharing: Any, error: type[Exception], found: str) -> None:
+def test_a_plan_that_is_none_is_refused(share: Any, error: type[Exception], found: str) -> None:
     with pytest.raises(error, match=found):
-        ck.aggregate(stream("a b c"), asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)"), sharing=sharing)
+        ck.aggregate(stream("a b c"), asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)"), share=share)
 
 
 def test_one_query_may_be_cut_beside_others_that_are_not() -> None:
     events = stream("a b a b c a b c")
     queries = asked("SEQ(A a, B b, A c, B d)", "SEQ(A a, B b, C c)")
-    found = ck.aggregate(events, queries, sharing=[(2, 2), None])
+    found = ck.aggregate(events, queries, share=[(2, 2), None])
     (cluster,) = found.plan.clusters
     assert (len(cluster.forest.nodes), found[0].reason) == (2, "cut into pieces as asked")
     assert found.plan.reasons == {1: "as asked"}
-    assert counts(found) == counts(ck.aggregate(events, queries, sharing="none"))
+    assert counts(found) == counts(ck.aggregate(events, queries, share="none"))
 
 
 def test_pieces_without_a_window_are_refused() -> None:
     queries = asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)", rest="")
     with pytest.raises(PlanError, match="without a window"):
-        ck.aggregate(stream("a b c"), queries, sharing=[(1, 1), (3,)])
-    found = ck.aggregate(stream("a a b c b"), queries, sharing="chop-connect")
+        ck.aggregate(stream("a b c"), queries, share=[(1, 1), (3,)])
+    found = ck.aggregate(stream("a a b c b"), queries, share="chop-connect")
     assert counts(found) == [[2, 4], [2]]
 
 
-@pytest.mark.parametrize("sharing", ["prefix", [(3,), (2, 1)]])
-def test_an_event_can_complete_one_query_and_spoil_another(sharing: Shared) -> None:
+@pytest.mark.parametrize("share", ["prefix", [(3,), (2, 1)]])
+def test_an_event_can_complete_one_query_and_spoil_another(share: Shared) -> None:
     queries = asked("SEQ(A a, A b, C c)", "SEQ(A a, A b, NOT(C n), A c)")
-    found = ck.aggregate(stream("a b c a b c a a"), queries, sharing=sharing)
+    found = ck.aggregate(stream("a b c a b c a a"), queries, share=share)
     assert counts(found) == [[0, 1], [0, 0, 0, 2]]
 
 
@@ -270,11 +272,11 @@ def test_an_error_says_which_query_it_is_about(
     right = "PATTERN SEQ(A a, B b) AGG COUNT"
     with pytest.raises(error) as caught:
         ck.aggregate(stream("a b"), [right, pattern, right], method=method)
-    assert str(caught.value).startswith("query 2 of 3")
+    assert re.match(r"pattern 2[,\n]", str(caught.value))
     assert found in str(caught.value)
     with pytest.raises(error) as caught:
         ck.aggregate(stream("a b"), pattern, method=method)
-    assert "query" not in str(caught.value)
+    assert "pattern 2" not in str(caught.value)
 
 
 def test_what_is_no_stream_is_no_fault_of_a_query() -> None:
@@ -286,7 +288,7 @@ def test_what_is_no_stream_is_no_fault_of_a_query() -> None:
 
 def test_costs_are_explained_where_there_are_any() -> None:
     events = stream("a b c " * 20)
-    shared = ck.aggregate(events, asked("SEQ(A a, B b)", "SEQ(A a, B b)"), sharing="prefix")
+    shared = ck.aggregate(events, asked("SEQ(A a, B b)", "SEQ(A a, B b)"), share="prefix")
     assert "ns/s: nanoseconds of work" in str(shared)
     alone = ck.aggregate(events, asked("SEQ(A a, B b)"))
     assert str(alone).splitlines()[0] == "Aggregates of 1 query"
@@ -295,7 +297,33 @@ def test_costs_are_explained_where_there_are_any() -> None:
 
 def test_patterns_that_are_no_list_are_refused() -> None:
     text = "PATTERN SEQ(A a, B b) AGG COUNT"
-    for patterns in ({"one": text}, {text}, (each for each in [text])):
-        with pytest.raises(PatternError, match=r"patterns in a (dict|set|generator)"):
+    for patterns in ({text}, (each for each in [text])):
+        with pytest.raises(PatternError, match=r"patterns in a (set|generator)"):
             ck.aggregate(stream("a b"), patterns)
     assert len(ck.aggregate(stream("a b"), (text, text))) == 2
+    for none in ([], {}):
+        with pytest.raises(PatternError, match="no pattern"):
+            ck.aggregate(stream("a b"), none)
+
+
+def test_aggregates_have_the_names_of_their_patterns() -> None:
+    first, second = asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)")
+    several = ck.aggregate(stream("a b c"), {"short": first, "long": second}, share="prefix")
+    assert several.names == ("short", "long")
+    assert several["long"] is several[1]
+    assert [line.split()[0] for line in str(several.plan).splitlines()[1:3]] == ["short", "long"]
+    with pytest.raises(PatternError, match=r"no pattern 'lang'(.|\n)*'long'"):
+        several["lang"]
+    with pytest.raises(PatternError, match="pattern 'odd'"):
+        ck.aggregate(stream("a b"), {"odd": "PATTERN SEQ(A a"})
+
+
+def test_the_plan_of_a_result_is_one_for_the_next() -> None:
+    events = stream("a b a b c a b c")
+    queries = asked("SEQ(A a, B b, A c, B d)", "SEQ(A a, B b, C c)", "SEQ(C c, A a)")
+    first = ck.aggregate(events, queries, share=[(2, 2), (2, 1), None])
+    again = ck.aggregate(events, queries, share=first.plan)
+    assert again.plan.pieces == first.plan.pieces == ((2, 2), (2, 1), None)
+    assert counts(again) == counts(first)
+    with pytest.raises(PlanError, match="a plan of 3 patterns for 2"):
+        ck.aggregate(events, queries[:2], share=first.plan)

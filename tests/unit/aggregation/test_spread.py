@@ -74,7 +74,7 @@ def test_several_queries_have_what_they_have_alone() -> None:
         "PATTERN SEQ(A a, C c, B b) WITHIN 5 s AGG STDDEV(a.w), AVG(a.w)",
         "PATTERN SEQ(A p, C q, B r, D s) WITHIN 6 s AGG VARIANCE(p.w), SUM(p.w), MIN(q.w)",
     ]
-    together = ck.aggregate(events, texts, sharing="prefix")
+    together = ck.aggregate(events, texts, share="prefix")
     for text, found in zip(texts, together, strict=True):
         alone = ck.aggregate(events, text, method="detect").to_pandas()
         pd.testing.assert_frame_equal(found.to_pandas(), alone)

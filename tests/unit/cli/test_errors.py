@@ -283,7 +283,7 @@ def test_wrong_command_lines(cepkit, arguments):
         ("--pattern", "~nosuchuser/p.cep", "name of a user"),
         ("--pattern", "a\0b", "without NUL"),
         ("--pattern", "/dev/zero", "larger than 400,000 bytes"),
-        ("--pattern", ".", "'.' is a folder"),
+        ("--statistics", ".", "'.' is a folder"),
         ("--pattern", "", "an empty path"),
         ("--statistics", "gone.json", "there is no file 'gone.json'"),
         ("--statistics", "/dev/zero", "larger than 100,000,000 bytes"),

@@ -112,9 +112,9 @@ def test_queries_come_and_go_and_the_plans_of_the_others_stay(stream):
     assert more.plans[:2] == several.plans
     assert more.remove("p").counts().to_dict() == {"q": 3, "r": 2}
     assert several.names == ("p", "q")
-    with pytest.raises(PlanError, match="'p'"):
+    with pytest.raises(PatternError, match="'p'"):
         several.add(OTHER, "p")
-    with pytest.raises(PlanError, match="only"):
+    with pytest.raises(PatternError, match="only"):
         several.remove("p").remove("q")
     with pytest.raises(UnsupportedError, match="AGG"):
         several.add(f"{OTHER} AGG COUNT")
@@ -134,8 +134,8 @@ def test_a_shared_plan_is_of_the_patterns_that_are_detected(stream):
 @pytest.mark.parametrize(
     ("patterns", "kind", "text"),
     [
-        ([], PatternError, "no query"),
-        ({}, PatternError, "no query"),
+        ([], PatternError, "no pattern"),
+        ({}, PatternError, "no pattern"),
         ([PREFIX, "PATTERN SEQ(A a,"], PatternError, "pattern 2"),
         ([PREFIX, f"{PREFIX} AGG COUNT"], UnsupportedError, "pattern 2"),
         ({"p": PREFIX, 3: PREFIX}, PatternError, "called 3"),

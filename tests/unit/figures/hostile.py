@@ -263,7 +263,7 @@ def several() -> SeveralAggregates:
     longer = f"PATTERN {structure('a', 'b', 'c', 'n')} WITHIN 30 s AGG COUNT"
     repeated = f"PATTERN {structure('a', 'bb', 'c')} WHERE {RISING} WITHIN 30 s AGG COUNT"
     queries = [f"{SIMPLE} AGG COUNT", longer, repeated]
-    return ck.aggregate(stream(), queries, sharing=[[3], [3, 1], None])
+    return ck.aggregate(stream(), queries, share=[[3], [3, 1], None])
 
 
 TRACES = ("player", "diagram", "counters")

@@ -11,11 +11,11 @@ from tests.unit.figures.cases import NASTY, quoted
 from tests.unit.figures.overlaps import assert_nothing_overlaps
 
 
-def shared(queries, sharing):
+def shared(queries, share):
     frame = pd.DataFrame({"ts": pd.to_datetime([0]), "kind": ["VK"]})
     events = ck.events(frame, time="ts", type="kind")
     with pytest.warns(UserWarning, match="no event has the type"):
-        return ck.aggregate(events, queries, sharing=sharing)
+        return ck.aggregate(events, queries, share=share)
 
 
 def texts(canvas):
@@ -28,7 +28,7 @@ def test_a_prefix_tree_has_a_node_for_what_queries_begin_with():
     assert_nothing_overlaps(canvas)
     assert sum(isinstance(item, Circle) for item in canvas.items) == 9
     assert texts(canvas).count("VK") == 1
-    assert {"Q1", "Q2", "Q3", "Q4"} <= set(texts(canvas))
+    assert {f"pattern {i}" for i in range(1, 5)} <= set(texts(canvas))
     assert canvas.summary == "4 queries of 19 positions share 9 counters and 0 snapshots"
 
 
@@ -37,7 +37,7 @@ def test_what_comes_before_a_piece_stands_at_its_tree():
     canvas = layout(found.plan)
     assert_nothing_overlaps(canvas)
     assert "after (VI, VF)" in texts(canvas)
-    assert any(line.startswith("Q5 after") for line in texts(canvas))
+    assert any(line.startswith("pattern 5 after") for line in texts(canvas))
 
 
 def test_odd_names_and_queries_by_themselves():
@@ -46,7 +46,7 @@ def test_odd_names_and_queries_by_themselves():
     found = shared(queries, [(3,), (3, 1), (1, 3), None])
     canvas = layout(found.plan)
     assert_nothing_overlaps(canvas)
-    assert "Q4 by itself: AND is no sequence" in texts(canvas)
+    assert "pattern 4 by itself: AND is no sequence" in texts(canvas)
     figure = ck.draw(found)
     assert "<b>x</b>" not in figure.to_json()
     assert figure.to_json() == draw_several(found).to_json()

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepkit as ck
-from cepkit.errors import PatternError, PlanError
+from cepkit.errors import PatternError
 from cepkit.sharing import pattern_graph
 from cepkit.sharing.common import maximal_common
 from cepkit.sharing.workload import Workload
@@ -149,9 +149,9 @@ def test_patterns_can_be_added_and_removed():
         assert less.edges == {
             pair: whole.edges[pair] for pair in combinations(left, 2) if pair in whole.edges
         }
-    with pytest.raises(PlanError, match=r"no pattern 'pattern 5'(.|\n)*did you mean"):
+    with pytest.raises(PatternError, match=r"no pattern 'pattern 5'(.|\n)*did you mean"):
         whole.remove("pattern 5")
-    with pytest.raises(PlanError, match="there is a pattern 'pattern 1'"):
+    with pytest.raises(PatternError, match="there is a pattern 'pattern 1'"):
         whole.add(TEXTS[0], "pattern 1")
     with pytest.raises(PatternError):
         pattern_graph([])

@@ -308,11 +308,11 @@ def test_a_thousand_patterns_get_plans():
 
 
 def test_errors_say_which_pattern_and_what_is_expected():
-    with pytest.raises(PatternError, match="no pattern to plan"):
+    with pytest.raises(PatternError, match="no pattern"):
         ck.share_plans([], STATISTICS)
-    with pytest.raises(PatternError, match="pattern 2 of 2"):
+    with pytest.raises(PatternError, match="pattern 2"):
         ck.share_plans([TEXTS["p"], "PATTERN SEQ(A a,"], STATISTICS)
-    with pytest.raises(StatisticsError, match=r"pattern 2 of 2(.|\n)*the rate of Z"):
+    with pytest.raises(StatisticsError, match=r"pattern 2(.|\n)*the rate of Z"):
         ck.share_plans([TEXTS["p"], "PATTERN SEQ(A a, Z z)"], STATISTICS)
     with pytest.raises(StatisticsError, match="where statistics belong"):
         ck.share_plans([TEXTS["p"]], "statistics")
@@ -323,13 +323,13 @@ def test_errors_say_which_pattern_and_what_is_expected():
     with pytest.raises(PlanError, match="cost of work alone"):
         ck.share_plans([TEXTS["p"]], STATISTICS, cost=LATENCY)
     shared = ck.share_plans(TEXTS, STATISTICS)
-    with pytest.raises(PlanError, match="there is a pattern 'p'"):
+    with pytest.raises(PatternError, match="there is a pattern 'p'"):
         shared.add(TEXTS["q"], "p")
-    with pytest.raises(PlanError, match="no pattern 's'"):
+    with pytest.raises(PatternError, match="no pattern 's'"):
         shared.remove("s")
     with pytest.raises(StatisticsError, match="the rate of Z"):
         shared.add("PATTERN SEQ(A a, Z z)")
-    with pytest.raises(PlanError, match="the only pattern"):
+    with pytest.raises(PatternError, match="the only pattern"):
         ck.share_plans({"p": TEXTS["p"]}, STATISTICS).remove("p")
 
 

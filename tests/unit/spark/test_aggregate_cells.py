@@ -88,8 +88,8 @@ def test_slices_in_the_order_of_arrival_have_the_total_of_the_whole(structure, c
     check(table, f"{pattern}, SUM(q.x)", [Cut(2)], emits=["total"])
 
 
-@pytest.mark.parametrize("sharing", ["prefix", [(1, 1), (2,), (1, 2), (1, 1), None]])
-def test_queries_in_one_pass_have_the_rows_that_each_has_alone(sharing):
+@pytest.mark.parametrize("share", ["prefix", [(1, 1), (2,), (1, 2), (1, 1), None]])
+def test_queries_in_one_pass_have_the_rows_that_each_has_alone(share):
     table = side_by_side(small_streams("ABC", 4))
     patterns = [
         f"PATTERN {structure} AGG COUNT, SUM(q.x) GROUP BY g"
@@ -105,5 +105,5 @@ def test_queries_in_one_pass_have_the_rows_that_each_has_alone(sharing):
     for emit in EMITS:
         expected = [aggregate_whole(table, pattern, emit) for pattern in patterns]
         for cut in BY_TIME:
-            found = aggregate_in_cells(table, SCHEMA, queries, emit, cut, sharing=sharing)
+            found = aggregate_in_cells(table, SCHEMA, queries, emit, cut, share=share)
             assert found == expected, (emit, cut)

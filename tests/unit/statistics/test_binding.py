@@ -186,11 +186,11 @@ def test_damaged_files(stream: Stream, changes: dict[str, Any], message: str) ->
 
 def test_lists_are_checked(stream: Stream) -> None:
     """An error says in which pattern it is."""
-    with pytest.raises(PatternError, match="pattern 2 of 2"):
+    with pytest.raises(PatternError, match="pattern 2, line 1"):
         ck.profile(stream, [SHARES, "PATTERN SEQ(A a) WHERE a.nothing > 1"])
-    with pytest.raises(PatternError, match="no query"):
+    with pytest.raises(PatternError, match="no pattern"):
         ck.profile(stream, [])
-    with pytest.raises(PatternError, match="query second"):
+    with pytest.raises(PatternError, match="pattern 'second'"):
         ck.profile(stream, {"first": SHARES, "second": "PATTERN SEQ(A a) WHERE a.nothing > 1"})
 
 

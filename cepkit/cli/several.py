@@ -1,0 +1,101 @@
+"""`cepkit detect` and `plan` of several patterns: in one pass, under plans that share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+import cepkit as ck
+from cepkit.cli.inputs import open_stream, profiled, saved_statistics
+from cepkit.cli.output import check_targets, number_as_data, plan_as_data, write, write_json
+from cepkit.cli.terminal import run_with_progress, say, seconds, working
+from cepkit.costs import COSTS
+from cepkit.pattern.query import Query
+from cepkit.plan.printer import one_line
+from cepkit.statistics.tables import count_text, text_table, whole
+
+
+def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) -> None:
+    """Find the matches of several patterns: into a file, or their numbers onto the terminal."""
+    _refuse(arguments, queries, {"stream": "--stream", "plan": "--plan", "planner": "--planner"})
+    target = check_targets(arguments)
+    stream = open_stream(arguments)
+    plan = None
+    if arguments.statistics:
+        statistics = saved_statistics(arguments.statistics)
+        plan = ck.share_plans(dict(queries), statistics, arguments.share)
+    begin = perf_counter()
+    matches: Any = ck.detect(
+        stream, dict(queries), plan, share=arguments.share, limit=arguments.limit,
+        sets=arguments.sets,
+    )  # fmt: skip
+
+    def work() -> dict[str, int]:
+        if target:
+            write(matches.together, target, overwrite=arguments.overwrite)
+        counts: dict[str, int] = matches.counts().to_dict()
+        return counts
+
+    numbers = run_with_progress(work, "detecting", on_spark=arguments.spark)
+    elapsed = perf_counter() - begin
+    plans = dict(zip(matches.names, matches.plans, strict=True))
+    if arguments.json != "-":
+        rows = [(name, one_line(plans[name]), whole(number)) for name, number in numbers.items()]
+        where = f", written to {target}" if target else "; --out FILE writes them"
+        all_of_them = count_text(sum(numbers.values()), "match", "matches")
+        patterns = count_text(len(numbers), "pattern")
+        say(text_table(("pattern", "plan", "matches"), rows, left=2))
+        say(f"\n{all_of_them} of {patterns} in {seconds(elapsed)}{where}")
+    explanation = None
+    if arguments.explain:
+        explanation = run_with_progress(matches.explain, "explaining", on_spark=arguments.spark)
+        if arguments.json != "-":
+            say(f"\n{explanation}")
+    if arguments.json:
+        data: dict[str, Any] = {
+            "matches": {name: number_as_data(number) for name, number in numbers.items()},
+            "out": str(target) if target else None,
+            "seconds": elapsed,
+            "plans": {name: plan_as_data(one) for name, one in plans.items()},
+        }
+        if explanation is not None:
+            data["steps"] = explanation.to_pandas().to_dict("records")
+        write_json(arguments, data)
+
+
+def plan_several(arguments: argparse.Namespace, queries: Mapping[str, Query], cost: str) -> None:
+    """Print plans of several patterns that share what they have in common."""
+    _refuse(arguments, queries, {"planner": "--planner", "run_events": "--run"})
+    COSTS.pick(cost)  # refuses a wrong name before minutes of profiling
+    if arguments.statistics:
+        statistics = saved_statistics(arguments.statistics)
+    else:
+        statistics = profiled(open_stream(arguments), dict(queries))
+    with working("planning"):
+        plan = ck.share_plans(dict(queries), statistics, cost=cost)
+    if arguments.json != "-":
+        say(str(plan))
+    if arguments.json:
+        data = {
+            "cost_model": plan.cost_model.name,
+            "cost": number_as_data(plan.cost),
+            "alone": number_as_data(plan.alone),
+            "plans": {
+                name: plan_as_data(one) for name, one in zip(plan.names, plan.plans, strict=True)
+            },
+            "shared": [
+                {"sub_pattern": node.pattern, "patterns": list(node.names)} for node in plan.shared
+            ],
+        }
+        write_json(arguments, data)
+
+
+def _refuse(
+    arguments: argparse.Namespace, queries: Mapping[str, Query], options: Mapping[str, str]
+) -> None:
+    """Refuse a command line with options that are about one pattern."""
+    for name, option in options.items():
+        if getattr(arguments, name):
+            arguments.refuse(f"{option} is for one pattern, and there are {len(queries):,}")

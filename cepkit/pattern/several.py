@@ -1,0 +1,155 @@
+"""Several patterns at once, for detection and for aggregation: their names, and what has a name.
+
+Patterns come as a list or as a dict by name; those of a list are "pattern 1", "pattern 2" and so
+on. Errors begin with the name of the pattern that they are about.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any, TypeVar, overload
+
+from cepkit.errors import PatternError, PlanError, shown, telling
+from cepkit.pattern.builder import as_query
+from cepkit.pattern.query import Query
+
+PATTERN = "pattern"
+"""The column that names the pattern of a match, or of an aggregate."""
+
+_T = TypeVar("_T")
+
+
+def named(patterns: Iterable[_T] | Mapping[str, _T]) -> dict[str, _T]:
+    """Return several patterns by their names.
+
+    Raises:
+        PatternError: There is none, a name is no text, or they are a set, a generator or the like.
+    """
+    if isinstance(patterns, Mapping):
+        by_name = dict(patterns)
+    elif isinstance(patterns, list | tuple):
+        by_name = {f"pattern {number}": one for number, one in enumerate(patterns, 1)}
+    else:
+        raise PatternError(
+            f"patterns in a {type(patterns).__name__}",
+            expected="a query, a list of queries, or a dict of queries by name",
+            hint="list(...) makes a list",
+        )
+    for name in by_name:
+        if not isinstance(name, str) or not name:
+            raise PatternError(f"a pattern is called {shown(name)}", expected="a text as its name")
+    if not by_name:
+        raise PatternError("no pattern", expected="one or more")
+    return by_name
+
+
+def queries_of(patterns: Any, read: Callable[[Any], Query] = as_query) -> dict[str, Query]:
+    """Return several patterns as queries by name; an error says which one it is about.
+
+    Args:
+        patterns: The patterns.
+        read: Makes a query of one, and checks it.
+    """
+    queries = {}
+    for name, pattern in named(patterns).items():
+        with telling(called(name)):
+            queries[name] = read(pattern)
+    return queries
+
+
+def called(name: str) -> str:
+    """Return how an error calls a pattern: "pattern 3", or "pattern 'name'"."""
+    return name if _NUMBERED.fullmatch(name) else f"pattern '{name}'"
+
+
+_NUMBERED = re.compile(r"pattern \d+")
+
+
+_ELSEWHERE = {
+    "tree": (
+        "subtrees of aggregates: a counter goes along a sequence, there is nothing to join",
+        "share='chop-connect' counts once what sequences have in common behind their beginning",
+    ),
+    "chop-connect": (
+        "connected counters of matches, which have to be found one by one",
+        "share='tree' finds once what patterns have in common behind their beginning",
+    ),
+}
+"""What can be shared by aggregates or by matches alone: why not by the others, and what instead."""
+
+
+def check_share(share: object, names: Sequence[str]) -> None:
+    """Check that what several patterns share is among what such patterns can.
+
+    Args:
+        share: What was given.
+        names: What can be.
+
+    Raises:
+        PlanError: It is not.
+    """
+    if share in names:
+        return
+    if isinstance(share, str) and share in _ELSEWHERE:
+        found, hint = _ELSEWHERE[share]
+        raise PlanError(
+            f"share='{share}': {found}", expected=f"one of {', '.join(names)}", hint=hint
+        )
+    raise PlanError.unknown(f"share={shown(share)}", share, names)
+
+
+def free_name(taken: Collection[str], name: str | None) -> str:
+    """Return a name that is not taken: the one that is given, or a number.
+
+    Raises:
+        PatternError: There is a pattern of that name.
+    """
+    if name is None:
+        numbers = (f"pattern {i}" for i in count(len(taken) + 1))
+        return next(each for each in numbers if each not in taken)
+    if name in taken:
+        raise PatternError(f"there is a pattern '{name}'", hint="give it another name=")
+    return name
+
+
+def number_of(name: str, names: Sequence[str]) -> int:
+    """Return which of several patterns has a name.
+
+    Raises:
+        PatternError: None has.
+    """
+    if name not in names:
+        raise PatternError.unknown(f"there is no pattern '{name}'", name, names)
+    return names.index(name)
+
+
+class ByName(Sequence[_T]):
+    """What several patterns gave, in their order: each under its name or number."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The names of the patterns."""
+
+    @abstractmethod
+    def _at(self, number: int) -> _T:
+        """Return what one pattern gave."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, index: int | str) -> _T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[_T]: ...
+
+    def __getitem__(self, index: int | str | slice) -> Any:
+        if isinstance(index, slice):
+            return [self._at(number) for number in range(len(self))[index]]
+        if isinstance(index, str):
+            return self._at(number_of(index, self.names))
+        return self._at(range(len(self))[index])
