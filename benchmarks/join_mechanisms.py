@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from benchmarks.join_patterns import Kind, Market
 from benchmarks.join_runs import Row, Subject, candidates_of, costs, key_of, plans, subjects
 from cepkit.automata.mechanisms import MECHANISMS
-from cepkit.automata.simulation import attributes_read, follow, machine_for
+from cepkit.automata.simulation import follow, machine_for
+from cepkit.automata.subject import attributes_read
 from cepkit.costs import Blend
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import OrderPlan, Plan

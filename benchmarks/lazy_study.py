@@ -33,7 +33,8 @@ from cepkit.api import events, parse
 from cepkit.automata.events import Event
 from cepkit.automata.machine import Machine
 from cepkit.automata.mechanisms import MECHANISMS
-from cepkit.automata.simulation import attributes_read, machine_for
+from cepkit.automata.simulation import machine_for
+from cepkit.automata.subject import attributes_read
 from cepkit.figures.kit.style import colour_of, figure
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 from cepkit.adaptation.loop import Adaptation
 from cepkit.automata.machine import Machine
 from cepkit.automata.mechanisms.contract import Mechanism
-from cepkit.automata.simulation import MOST_STEPS, Recording, follow, machine_for, new_machine
+from cepkit.automata.recording import MOST_STEPS, Recording
+from cepkit.automata.simulation import follow, machine_for, new_machine, recording_of
 from cepkit.errors import LimitError, PlanError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import TimeWindow
@@ -259,7 +260,7 @@ class _Run:
         plan = follow(self._mechanism, self._in_force.plan, self._query)
         machine = new_machine(self._mechanism, self._columns, self._query, plan)
         begin = self.events[number].ts if number else None
-        recording = Recording(machine, len(self.events), MOST_STEPS + 1)
+        recording = recording_of(machine, self._query, len(self.events), MOST_STEPS + 1)
         life = _Life(begin, plan, why, machine, recording)
         self._lives.append(life)
         fed_since = number
@@ -284,7 +285,9 @@ class _Run:
             since = "" if life.begin is None else f" from {time_text(life.begin)}"
             until = "" if life.end is None else f" until {time_text(life.end)}"
             shown = f"{text}, owns what begins{since}{until}"
-        trace = life.recording.trace(self._mechanism, self._columns, self._query, shown)
+        trace = life.recording.trace(
+            self._mechanism.name, self._mechanism.diagram, self._columns, shown
+        )
         return Generation(life.begin, life.end, text, life.why, trace, tuple(own))
 
 

@@ -93,6 +93,15 @@ def _plans(
     """
     if plan is None:
         return plans_to_run(queries, measured_together(stream, [*queries.values()]), share)
+    return plans_given(queries, plan)
+
+
+def plans_given(queries: Mapping[str, Query], plan: Any) -> SharedPlan | list[Plan]:
+    """Return what was given as plans of several queries, one for each.
+
+    Raises:
+        PlanError: It is not.
+    """
     if isinstance(plan, SharedPlan):
         if plan.queries != tuple(queries.values()):
             raise PlanError(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
-from cepkit.api.arguments import Pattern, checked, measured
+from cepkit.api.arguments import Pattern, checked, detectable, measured, measured_together
+from cepkit.api.several import plans_given
 from cepkit.arguments import typed
-from cepkit.errors import LimitError, PlanError, UnsupportedError
+from cepkit.errors import LimitError, PlanError, UnsupportedError, telling
+from cepkit.pattern.several import called, queries_of
 from cepkit.planners import choose as choosing
 from cepkit.stream.stream import Stream
 
@@ -15,16 +18,19 @@ if TYPE_CHECKING:
     from cepkit.adaptation.decisions import Decision
     from cepkit.adaptation.generations import AdaptedTrace
     from cepkit.adaptation.loop import Adaptation
+    from cepkit.automata.mechanisms import Mechanism
+    from cepkit.pattern.query import Query
     from cepkit.plan.nodes import OrderPlan, Plan
+    from cepkit.sharing.shared_plan import SharedPlan
     from cepkit.tracing import CounterTrace, MechanismTrace
 
 
 @overload
 def simulate(
     stream: Stream,
-    pattern: Pattern,
+    pattern: Pattern | Sequence[Pattern] | Mapping[str, Pattern],
     mechanism: str = "chain-nfa",
-    plan: Plan | OrderPlan | Sequence[Any] | None = None,
+    plan: Plan | OrderPlan | SharedPlan | Sequence[Any] | Mapping[str, Any] | None = None,
     *,
     limit: int | None = None,
     max_steps: int = 2_000,
@@ -48,9 +54,9 @@ def simulate(
 @typed
 def simulate(
     stream: Stream,
-    pattern: Pattern,
+    pattern: Pattern | Sequence[Pattern] | Mapping[str, Pattern],
     mechanism: str = "chain-nfa",
-    plan: Plan | OrderPlan | Sequence[Any] | None = None,
+    plan: Plan | OrderPlan | SharedPlan | Sequence[Any] | Mapping[str, Any] | None = None,
     *,
     limit: int | None = None,
     max_steps: int = 2_000,
@@ -60,15 +66,21 @@ def simulate(
 
     It finds what `detect` finds, far more slowly: it is for seeing how, and for counting.
 
+    Several patterns run as one automaton: "chain-nfa" makes of them the multi-pattern NFA, in which
+    orders that begin alike are one up to where they part, "evaluation-tree" the multitree, in which
+    equal subtrees are one. The counters say what sharing saves against one run for each.
+
     Args:
         stream: From `events`; from Spark the first `limit` events are fetched.
-        pattern: The query, or its text.
+        pattern: The query, or its text; a list of several, or several by their names.
         mechanism: "eager-nfa" takes events in the order in which they come, "chain-nfa" in the
             order of a plan, "tree-nfa" in an order chosen anew at each step, "evaluation-tree"
             joins partial matches along a tree.
         plan: From `choose_plan`; or an order, as ["c", "b", "a"]; or a tree, as
             ("a", ("b", "c")). None: rare events first, as measured in the stream; an order is a
-            tree that leans left. Only for mechanisms that follow a plan.
+            tree that leans left. Only for mechanisms that follow a plan. Of several patterns: from
+            `share_plans`; or a plan for each, of which all that is equal is shared; None: the plan
+            of `share_plans`, by prefixes or by subtrees.
         limit: How many events to take, from the beginning of the stream; None for all.
         max_steps: How many steps to keep, 20,000 at most. Longer streams run to their end all
             the same: the totals are those of all.
@@ -77,24 +89,34 @@ def simulate(
 
     Returns:
         A trace: `steps`, `counters` after each, `matches`, `totals`; with `adapt` an
-        `AdaptedTrace` with a trace for each plan, which `draw` plays side by side.
+        `AdaptedTrace` with a trace for each plan, which `draw` plays side by side. Of several
+        patterns each match says which it is of, and `totals.by_pattern` counts them.
 
     Raises:
         PatternError: The pattern reads a column that the stream does not have.
-        PlanError: There is no such mechanism, or it does not follow such a plan.
-        UnsupportedError: AGG, a strategy other than skip-till-any-match, or events in Spark
-            without a `limit`.
+        PlanError: There is no such mechanism, it does not follow such a plan, or the plan is not
+            one of these patterns.
+        UnsupportedError: Several patterns and a mechanism that takes one, or `adapt`; AGG, a
+            strategy other than skip-till-any-match, or events in Spark without a `limit`.
         LimitError: More steps than a trace can hold, more events or partial matches than memory
             can, or more sets than could ever be made.
     """
     from cepkit.automata.mechanisms import MECHANISMS
-    from cepkit.automata.simulation import MOST_STEPS, attributes_read, follow, refuse_unsupported
+    from cepkit.automata.recording import MOST_STEPS
+    from cepkit.automata.simulation import follow, refuse_unsupported
     from cepkit.automata.simulation import simulate as run
+    from cepkit.automata.subject import attributes_read
     from cepkit.stream.warnings import warn_of_dropped
 
-    query = checked(stream, pattern)
-    refuse_unsupported(query)
     chosen = MECHANISMS.pick(mechanism)
+    several = isinstance(pattern, list | tuple | dict)
+    given: Any = pattern
+    queries = (
+        queries_of(given, partial(detectable, stream)) if several else {"": checked(stream, given)}
+    )
+    for name, query in queries.items():
+        with telling(called(name) if several else None):
+            refuse_unsupported(query)
     if not 1 <= max_steps <= MOST_STEPS:
         raise LimitError(
             f"a trace of {max_steps:,} steps",
@@ -106,6 +128,9 @@ def simulate(
         "mechanisms run event by event in this process",
         hint="limit=1000 takes the first thousand; detect runs on Spark",
     )
+    if several:
+        return _run_several(chosen, stream, queries, plan, max_steps, adapt)
+    (query,) = queries.values()
     if chosen.follows == "nothing" and plan is not None:
         raise PlanError(f"'{mechanism}' follows no plan", expected="no plan")
     if adapt is not None:
@@ -124,7 +149,55 @@ def simulate(
         plan = choosing.choose_plan(query, measured(stream, query, seed=0), "by-frequency")
     columns = stream.columns(attributes_read(query))
     warn_of_dropped(columns.dropped, query)
-    return run(chosen, columns, query, follow(chosen, plan, query), max_steps)
+    own: Any = plan
+    return run(chosen, columns, query, follow(chosen, own, query), max_steps)
+
+
+def _run_several(
+    mechanism: Mechanism,
+    stream: Stream,
+    queries: Mapping[str, Query],
+    plan: Any,
+    max_steps: int,
+    adapt: Any,
+) -> MechanismTrace:
+    from cepkit.automata.mechanisms import MECHANISMS
+    from cepkit.automata.mechanisms.contract import Joint
+    from cepkit.automata.simulation import follow, simulate_several
+    from cepkit.automata.subject import attributes_read
+    from cepkit.sharing.choose import share_plans
+    from cepkit.sharing.shared_plan import SharedPlan
+    from cepkit.stream.warnings import warn_of_dropped
+
+    if not isinstance(mechanism, Joint):
+        able = [name for name, one in MECHANISMS.items() if isinstance(one, Joint)]
+        raise UnsupportedError(
+            f"'{mechanism.name}' takes one pattern, and there are {len(queries)}",
+            expected=f"one of {', '.join(able)}",
+            hint="or one run for each pattern",
+        )
+    if adapt is not None:
+        raise UnsupportedError(
+            "plans that follow the stream, of several patterns", hint="leave adapt= out"
+        )
+    if plan is None:
+        known = measured_together(stream, [*queries.values()])
+        plan = share_plans(queries, known, "prefix" if mechanism.follows == "an order" else "tree")
+    plans = plans_given(queries, plan)
+    if isinstance(plans, SharedPlan):
+        queries = dict(zip(plans.names, queries.values(), strict=True))
+    pools = plans.pools if isinstance(plans, SharedPlan) else None
+    listed = plans.plans if isinstance(plans, SharedPlan) else plans
+    followed = []
+    for (name, query), each in zip(queries.items(), listed, strict=True):
+        with telling(name):
+            followed.append(follow(mechanism, each, query))
+    columns = stream.columns(
+        sorted({name for query in queries.values() for name in attributes_read(query)})
+    )
+    for query in queries.values():
+        warn_of_dropped(columns.dropped, query)
+    return simulate_several(mechanism, columns, queries, followed, pools, max_steps)
 
 
 @typed

@@ -1,14 +1,15 @@
 """The nodes and edges of a mechanism: numbered as they come to be, then placed in a unit grid.
 
 Branches stand one below the other. Automata run from left to right, a column for each number of
-bound variables; evaluation trees have their leaves below. O(nodes + edges).
+bound variables; evaluation trees have their leaves below. What several patterns make is one branch
+of the picture where they share something. O(nodes + edges).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never
 
 from cepkit.tracing.diagram import Diagram, DiagramKind, Edge, EdgeKind, Node, NodeKind, PlacedNode
@@ -19,10 +20,19 @@ Places: TypeAlias = dict[int, tuple[float, float]]
 
 @dataclass(slots=True)
 class Chart:
-    """Nodes and edges, each made once."""
+    """Nodes and edges, each made once.
+
+    Attributes:
+        nodes: The nodes.
+        edges: The edges.
+        parts: For each branch the part of the picture that it is in; by itself where it has none.
+        names: Of several patterns for each branch which it belongs to.
+    """
 
     nodes: list[Node] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
+    parts: Mapping[int, int] = field(default_factory=dict)
+    names: Mapping[int, str] = field(default_factory=dict)
     _known_nodes: dict[Hashable, int] = field(default_factory=dict)
     _known_edges: dict[Hashable, int] = field(default_factory=dict)
 
@@ -33,8 +43,32 @@ class Chart:
         number = self._known_nodes.get((branch, key))
         if number is None:
             number = self._known_nodes[branch, key] = len(self.nodes)
-            self.nodes.append(Node(number, branch, label, kind, variables))
+            part = self.parts.get(branch, branch)
+            patterns = (self.names[branch],) if branch in self.names else ()
+            self.nodes.append(Node(number, part, label, kind, variables, patterns))
         return number
+
+    def tell(
+        self, number: int, patterns: tuple[str, ...], ends: tuple[str, ...], window: str
+    ) -> None:
+        """Have a node say which patterns use it, which end there, and how long it keeps.
+
+        A node where a pattern ends is called by the pattern.
+        """
+        node = self.nodes[number]
+        label = ", ".join(ends) or node.label
+        kind: NodeKind = "final" if ends else node.kind
+        self.nodes[number] = replace(
+            node, label=label, kind=kind, patterns=patterns, ends=ends, window=window
+        )
+
+    def number_states(self) -> None:
+        """Call the states of each part q0, q1 and so on, in the order in which they were made."""
+        counts: Counter[int] = Counter()
+        for number, node in enumerate(self.nodes):
+            if node.kind in ("start", "state"):
+                self.nodes[number] = replace(node, label=f"q{counts[node.branch]}")
+                counts[node.branch] += 1
 
     def known(self, branch: int, key: Hashable) -> int | None:
         """Return the number of a node, or None where there is no such node yet."""
@@ -80,10 +114,14 @@ def _places(kind: DiagramKind, nodes: Sequence[Node], edges: Sequence[Edge]) -> 
     match kind:
         case "chain":
             return _layers(nodes)
+        case "forest":
+            return _forest(nodes, edges)
         case "tree-nfa":
             return _orders(nodes, edges)
         case "evaluation-tree":
             return _tree(nodes, edges)
+        case "multitree":
+            return _multitree(nodes, edges)
         case _:
             assert_never(kind)
 
@@ -98,6 +136,66 @@ def _layers(nodes: Sequence[Node]) -> Places:
         ordered = sorted(layer, key=lambda node: node.id)
         for i, node in enumerate(ordered):
             places[node.id] = (float(depth), i - (len(ordered) - 1) / 2)
+    return places
+
+
+def _forest(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
+    """Return places in a tree that branches to the right and down, first parts straight on."""
+    own = {node.id for node in nodes}
+    parts: defaultdict[int, list[int]] = defaultdict(list)
+    for edge in edges:
+        if edge.kind == "take" and edge.begin in own - {edge.end}:
+            parts[edge.begin].append(edge.end)
+    (root,) = (node.id for node in nodes if node.kind == "start")
+    places: Places = {}
+
+    def place(node: int, depth: int, row: int) -> int:
+        """Place a subtree from a row on, and return the first row below it."""
+        places[node] = (float(depth), float(row))
+        for part in parts[node]:
+            row = place(part, depth + 1, row)
+        return row if parts[node] else row + 1
+
+    place(root, 0, 0)
+    return places
+
+
+def _multitree(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
+    """Return places in rows by height; nodes above their parts, each row pushed apart."""
+    own = {node.id for node in nodes}
+    parts: defaultdict[int, list[int]] = defaultdict(list)
+    for edge in edges:
+        if edge.kind == "join" and edge.begin in own:
+            parts[edge.end].append(edge.begin)
+    heights: dict[int, int] = {}
+    leaves: dict[int, float] = {}
+
+    def climb(node: int) -> None:
+        """Find heights, and let leaves stand in the order in which they are come to."""
+        if node not in heights:
+            for part in parts[node]:
+                climb(part)
+            if not parts[node]:
+                leaves[node] = float(len(leaves))
+            heights[node] = max((heights[part] + 1 for part in parts[node]), default=0)
+
+    inner = {part for below in parts.values() for part in below}
+    for node in sorted(own - inner):
+        climb(node)
+    places: Places = {}
+    for height in range(max(heights.values(), default=0) + 1):
+        row = [node for node in heights if heights[node] == height]
+        middle = {
+            node: leaves[node]
+            if node in leaves
+            else sum(places[part][0] for part in parts[node]) / len(parts[node])
+            for node in row
+        }
+        row.sort(key=middle.__getitem__)
+        at = -1.0
+        for node in row:
+            at = max(at + 1, middle[node])
+            places[node] = (at, float(-height))
     return places
 
 

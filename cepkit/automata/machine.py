@@ -1,7 +1,8 @@
-"""A mechanism at work on a query: events go in one at a time, operations and matches come out.
+"""A mechanism at work on queries: events go in one at a time, operations and matches come out.
 
-Branches of an OR run side by side, and each partition has lanes of its own. Time passes for all of
-them before an event is handed on, so that nothing lives longer than its window.
+Branches run side by side, and each partition has lanes of its own. Time passes for all of them
+before an event is handed on, so that nothing lives longer than its window. Queries that are run
+together have one clock and one partition; a machine for each of the others shares its journal.
 """
 
 from __future__ import annotations
@@ -10,15 +11,14 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from cepkit.automata.chart import Chart
 from cepkit.automata.compile.rules import Rules
-from cepkit.automata.events import Binding, Event
+from cepkit.automata.events import Event
+from cepkit.automata.joint import Member, Taken
 from cepkit.automata.lanes.buffers import Clock
 from cepkit.automata.lanes.journal import Journal
 from cepkit.automata.lanes.lane import Lane, Setting
-from cepkit.automata.mechanisms.contract import Mechanism
-from cepkit.pattern.normal_form import normal_form
+from cepkit.automata.lanes.shared import Handed, SharedLane
+from cepkit.automata.mechanisms.contract import Joint, Mechanism, Program
 from cepkit.pattern.policies import CountWindow
-from cepkit.pattern.query import Query
-from cepkit.plan.nodes import Plan
 from cepkit.stream.columns import Kind
 from cepkit.tracing.clauses import Clauses
 from cepkit.tracing.operations import Operation
@@ -30,55 +30,87 @@ class Machine:
     Attributes:
         journal: The counters, and what happened in the step under way.
         chart: The nodes and edges.
-        rules: What each branch demands.
+        rules: What each branch demands, by its number.
+        programs: The branches prepared, by their numbers.
+        members: The branches.
 
     Args:
         mechanism: Which.
-        query: What is looked for.
-        plan: A plan for each branch.
+        members: The branches, with what they follow; those that others follow before these.
+        clauses: The clauses of each query, by its number.
         names: The attributes that events carry.
         kinds: What the values of each are.
         ascending: Whether the clock of the window never goes back in stream order.
+        journal: One that is shared with other machines.
+        chart: The same.
     """
 
     def __init__(
         self,
         mechanism: Mechanism,
-        query: Query,
-        plan: Plan,
+        members: Sequence[Member],
+        clauses: Sequence[Clauses],
         names: Sequence[str],
         kinds: Mapping[str, Kind],
         *,
         ascending: bool = True,
+        journal: Journal | None = None,
+        chart: Chart | None = None,
     ) -> None:
-        self.journal = Journal()
-        self.chart = Chart()
-        clauses = Clauses.of(query)
-        branches = normal_form(query)
-        self.rules = tuple(
-            Rules(branch, clauses, names, kinds, ascending=ascending) for branch in branches
-        )
-        self._limit = self.rules[0].limit if ascending else None
-        self._programs = tuple(
-            mechanism.prepare(rules, number, self.chart, branch_plan)
-            for number, (rules, branch_plan) in enumerate(
-                zip(self.rules, plan.branches, strict=True)
+        self.journal = Journal() if journal is None else journal
+        self.chart = Chart() if chart is None else chart
+        self.rules: dict[int, Rules] = {}
+        self.programs: dict[int, Program] = {}
+        self._handed: dict[int, tuple[Handed, ...]] = {}
+        self._mechanism, self.members = mechanism, tuple(members)
+        for member in members:
+            self.rules[member.number] = Rules(
+                member.branch,
+                clauses[member.query],
+                names,
+                kinds,
+                ascending=ascending,
+                called=member.called,
+                taken=[[here for here, _ in taken.variables] for taken in member.taken],
             )
-        )
+            self.programs[member.number] = self._program(member)
         # Branches that bind the same differ in absences alone, and may find the same match.
-        bound = [branch.variables for branch in branches]
-        seen_by_variables: dict[tuple[str, ...], set[Hashable]] = {v: set() for v in bound}
+        bound = [(member.query, member.branch.variables) for member in members]
+        seen_by_variables: dict[Hashable, set[Hashable]] = {v: set() for v in bound}
         self._seen = tuple(seen_by_variables[v] if bound.count(v) > 1 else None for v in bound)
-        limit = self.rules[0].limit
+        limits = [self.rules[member.number].limit for member in members]
         self._possible = tuple(
-            rules.possible and (limit is None or limit >= 0) for rules in self.rules
+            rules.possible and (limit is None or limit >= 0)
+            for rules, limit in zip(self.rules.values(), limits, strict=True)
         )
+        self._limits = tuple(limit if ascending else None for limit in limits)
         # Numbers inside a partition say nothing about other partitions.
-        self._clock_each = isinstance(query.window, CountWindow) and bool(query.partition_by)
-        self._clocks: dict[Hashable, Clock] = {}
+        first = members[0].branch
+        self._clock_each = isinstance(first.window, CountWindow) and bool(first.partition_by)
+        self._clocks: dict[Hashable, dict[int | None, Clock]] = {}
         self._lanes: dict[Hashable, tuple[Lane, ...]] = {}
-        if not query.partition_by:
+        if not first.partition_by:
             self._lanes_of(())
+
+    def _program(self, member: Member) -> Program:
+        """Return the program of a branch, where it follows others after theirs."""
+        mechanism, rules, number = self._mechanism, self.rules[member.number], member.number
+        self._handed[number] = tuple(self._handing(rules, taken) for taken in member.taken)
+        if not member.taken:
+            return mechanism.prepare(rules, number, self.chart, member.plan)
+        assert isinstance(mechanism, Joint)
+        followed = [(self.programs[one.owner], one) for one in self._handed[number]]
+        return mechanism.prepare_following(rules, number, self.chart, member.plan, followed)
+
+    def _handing(self, rules: Rules, taken: Taken) -> Handed:
+        other = self.rules[taken.owner]
+        return Handed(
+            taken.owner,
+            rules.mask(here for here, _ in taken.variables),
+            other.mask(there for _, there in taken.variables),
+            tuple((rules.slot[here], other.slot[there]) for here, there in taken.variables),
+            tuple(map(rules.test_of, taken.conditions)),
+        )
 
     def feed(self, event: Event) -> list[Operation]:
         """Take in the next event in stream order.
@@ -86,9 +118,9 @@ class Machine:
         Returns:
             What it caused, in the order in which it happened; nothing unless `journal` records.
         """
-        clock = self._clock_of(event.key)
         lanes = self._lanes_of(event.key)
-        clock.advance(event.clock)
+        for clock in self._clocks_of(event.key).values():
+            clock.advance(event.clock)
         for lane, possible in zip(lanes, self._possible, strict=True):
             if possible:
                 lane.feed(event)
@@ -98,39 +130,42 @@ class Machine:
         """Return what the end of the stream causes: absences are certain, the rest is dropped."""
         for lanes in self._lanes.values():
             for lane in lanes:
+                lane.mature()
+            for lane in lanes:
                 lane.finish()
-        for clock in self._clocks.values():
-            clock.end()
+        for clocks in self._clocks.values():
+            for clock in clocks.values():
+                clock.end()
         return self._end()
-
-    def take_matches(self) -> list[tuple[int, int, Binding]]:
-        """Return the matches since this was last asked: instance, branch and binding of each.
-
-        None are kept unless `journal` records.
-        """
-        matches, self.journal.new_matches = self.journal.new_matches, []
-        return matches
 
     def _end(self) -> list[Operation]:
         # What came to be before the first event, initial instances, belongs to the first step.
         operations, self.journal.operations = self.journal.operations, []
         return operations
 
-    def _clock_of(self, key: Hashable) -> Clock:
+    def _clocks_of(self, key: Hashable) -> dict[int | None, Clock]:
+        """Return the clocks of a partition, one for each window, small ones first."""
         clock_key = key if self._clock_each else None
-        clock = self._clocks.get(clock_key)
-        if clock is None:
-            clock = self._clocks[clock_key] = Clock(self._limit, self.journal)
-        return clock
+        clocks = self._clocks.get(clock_key)
+        if clocks is None:
+            limits = sorted({*self._limits}, key=lambda limit: (limit is None, limit or 0))
+            clocks = {limit: Clock(limit, self.journal) for limit in limits}
+            self._clocks[clock_key] = clocks
+        return clocks
 
     def _lanes_of(self, key: Hashable) -> tuple[Lane, ...]:
         lanes = self._lanes.get(key)
         if lanes is None:
-            clock = self._clock_of(key)
-            lanes = self._lanes[key] = tuple(
-                program.lane(Setting(rules, number, self.journal, clock, seen))
-                for number, (program, rules, seen) in enumerate(
-                    zip(self._programs, self.rules, self._seen, strict=True)
-                )
-            )
+            clocks = self._clocks_of(key)
+            made: dict[int, Lane] = {}
+            for member, limit, seen in zip(self.members, self._limits, self._seen, strict=True):
+                number = member.number
+                setting = Setting(self.rules[number], number, self.journal, clocks[limit], seen)
+                lane = made[number] = self.programs[number].lane(setting)
+                for handed in self._handed[number]:
+                    other = made[handed.owner]
+                    assert isinstance(lane, SharedLane)
+                    assert isinstance(other, SharedLane)
+                    lane.follow(other, handed)
+            lanes = self._lanes[key] = tuple(made.values())
         return lanes

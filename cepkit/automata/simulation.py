@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
 
-import numpy as np
-
-from cepkit.automata.chart import diagram
+from cepkit.automata.chart import Chart
 from cepkit.automata.events import Event, events_of
+from cepkit.automata.joint import Member, joint, single
+from cepkit.automata.lanes.journal import Journal
 from cepkit.automata.machine import Machine
-from cepkit.automata.mechanisms.contract import Mechanism
+from cepkit.automata.mechanisms.contract import Joint, JointProgram, Mechanism
+from cepkit.automata.recording import Recording
+from cepkit.automata.subject import Subject, attributes_read
 from cepkit.errors import PlanError, UnsupportedError
 from cepkit.memory import Expected, Room
-from cepkit.pattern.conditions import attributes_of
+from cepkit.pattern.durations import window_text
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
@@ -22,14 +23,6 @@ from cepkit.plan.nodes import Plan, TreePlan
 from cepkit.plan.printer import one_line
 from cepkit.stream.columns import EventColumns
 from cepkit.tracing import MechanismTrace
-from cepkit.tracing.clauses import Clauses
-from cepkit.tracing.events import EventTable, shown_attributes
-from cepkit.tracing.operations import Operation
-from cepkit.tracing.records import Counts, Totals, TracedMatch, Truncated
-
-MOST_STEPS = 20_000
-MOST_OPERATIONS = 100_000
-"""Of a trace: what a browser can still hold."""
 
 _EVENT, _VALUE, _ARRAY = 240, 70, 500
 """Bytes of an event as an object, and of each of its attributes; an array's numbers come on top."""
@@ -70,12 +63,6 @@ def follow(mechanism: Mechanism, plan: PlanLike, query: Query) -> Plan:
     return query_plan
 
 
-def attributes_read(query: Query) -> tuple[str, ...]:
-    """Return the attributes that a query reads, PARTITION BY included."""
-    read = {name for _, name in attributes_of(query.where)} if query.where else set()
-    return tuple(sorted(read | set(query.partition_by)))
-
-
 def machine_for(
     mechanism: Mechanism, columns: EventColumns, query: Query, plan: Plan
 ) -> tuple[Machine, list[Event]]:
@@ -98,11 +85,33 @@ def machine_for(
 
 def new_machine(mechanism: Mechanism, columns: EventColumns, query: Query, plan: Plan) -> Machine:
     """Return a mechanism ready to run over a stream (see `machine_for`)."""
-    names = attributes_read(query)
-    check_kinds(query, columns.kinds)
-    kinds = {name: columns.attributes[name].kind for name in names}
-    ascending = not isinstance(query.window, CountWindow) or columns.in_order()
-    return Machine(mechanism, query, plan, names, kinds, ascending=ascending)
+    return _machine(mechanism, columns, Subject.of(query), single(query, plan))
+
+
+def _machine(
+    mechanism: Mechanism,
+    columns: EventColumns,
+    subject: Subject,
+    members: Sequence[Member],
+    journal: Journal | None = None,
+    chart: Chart | None = None,
+) -> Machine:
+    """Return a machine for branches of one clock and partition."""
+    queries = {member.query: subject.queries[member.query] for member in members}
+    for query in queries.values():
+        check_kinds(query, columns.kinds)
+    kinds = {name: columns.attributes[name].kind for name in subject.attributes}
+    counted = isinstance(members[0].branch.window, CountWindow)
+    return Machine(
+        mechanism,
+        members,
+        subject.clauses,
+        subject.attributes,
+        kinds,
+        ascending=not counted or columns.in_order(),
+        journal=journal,
+        chart=chart,
+    )
 
 
 def _check_memory(columns: EventColumns, names: Sequence[str]) -> None:
@@ -128,93 +137,94 @@ def simulate(
         max_steps: How many steps to keep; the run goes on without.
     """
     machine, events = machine_for(mechanism, columns, query, plan)
-    recording = Recording(machine, len(events), max_steps)
+    recording = recording_of(machine, query, len(events), max_steps)
     for event in events:
         recording.keep(machine.feed(event))
     recording.keep(machine.finish())
     shown = one_line(plan) if mechanism.follows != "nothing" else ""
-    return recording.trace(mechanism, columns, query, shown)
+    return recording.trace(mechanism.name, mechanism.diagram, columns, shown)
 
 
-class Recording:
-    """What a machine does, written down step by step.
+def recording_of(machine: Machine, query: Query, events: int, max_steps: int) -> Recording:
+    """Return what writes down what a machine does with a query (see `Recording`)."""
+    subject = Subject.of(query)
+    return Recording(machine.journal, machine.chart, subject, machine.members, events, max_steps)
+
+
+def simulate_several(
+    mechanism: Joint,
+    columns: EventColumns,
+    queries: Mapping[str, Query],
+    plans: Sequence[Plan],
+    pools: Sequence[Sequence[int]] | None,
+    max_steps: int,
+) -> MechanismTrace:
+    """Run a mechanism over a stream for several queries at once, and return what it did.
 
     Args:
-        machine: The machine.
-        events: How many the stream has; after them comes a step for its end.
-        max_steps: How many steps to keep.
+        mechanism: Which.
+        columns: The stream, with all that the queries read.
+        queries: What is looked for, by name.
+        plans: A plan for each, of the kind that the mechanism follows.
+        pools: With whom each branch shares, as a shared plan has it; None: with all.
+        max_steps: How many steps to keep; the run goes on without.
     """
-
-    def __init__(self, machine: Machine, events: int, max_steps: int) -> None:
-        self.matches: list[TracedMatch] = []
-        self._machine, self._events, self._max_steps = machine, events, max_steps
-        self._steps: list[tuple[Operation, ...]] = []
-        self._counters: list[Counts] = []
-        self._operations = 0
-
-    @property
-    def whole(self) -> bool:
-        """Whether all that was done so far is kept."""
-        return self._machine.journal.recording
-
-    def keep(self, step: Sequence[Operation]) -> None:
-        """Write a step down: what the machine has just done."""
-        journal = self._machine.journal
-        new_matches = self._machine.take_matches()
-        if not journal.recording:
-            return
-        for instance, branch, binding in new_matches:
-            names = self._machine.rules[branch].variables
-            bound = {v: _number(place) for v, place in zip(names, binding, strict=True)}
-            self.matches.append(TracedMatch(len(self._steps), instance, bound))
-        self._steps.append(tuple(step))
-        self._counters.append(journal.counts())
-        self._operations += len(step)
-        # The end of the stream is a step as well, but no event.
-        journal.recording = self._operations < MOST_OPERATIONS and (
-            len(self._steps) < self._max_steps or len(self._steps) == self._events
-        )
-
-    def trace(
-        self, mechanism: Mechanism, columns: EventColumns, query: Query, plan: str
-    ) -> MechanismTrace:
-        """Return the trace, when all steps are kept.
-
-        Args:
-            mechanism: What has run.
-            columns: The stream.
-            query: What was looked for.
-            plan: What it followed, as a text.
-        """
-        journal, rules = self._machine.journal, self._machine.rules
-        total = self._events + 1
-        clauses = Clauses.of(query)
-        rows = np.arange(min(len(self._steps), self._events))
-        return MechanismTrace(
-            pattern=clauses.text,
-            clauses=clauses.rows,
-            variables=tuple(dict.fromkeys(v for one in rules for v in one.variables)),
-            events=EventTable(
-                tuple(columns.arrival()[rows].tolist()),
-                tuple(columns.ts[rows].tolist()),
-                tuple(columns.type_names[code] for code in columns.types[rows].tolist()),
-                shown_attributes(columns, attributes_read(query), rows),
-            ),
-            mechanism=mechanism.name,
-            plan=plan,
-            diagram=diagram(mechanism.diagram, self._machine.chart),
-            operations=tuple(self._steps),
-            counters=tuple(self._counters),
-            matches=tuple(self.matches),
-            totals=Totals(
-                journal.counts(), journal.peak_instances, journal.peak_stored, self._events
-            ),
-            truncated=None if len(self._steps) == total else Truncated(len(self._steps), total),
-        )
+    subject = Subject.several(queries)
+    members = joint(
+        subject.queries, plans, pools, "order" if mechanism.follows == "an order" else "tree"
+    )
+    journal = Journal()
+    chart = Chart(
+        parts={m.number: m.component for m in members},
+        names={m.number: subject.names[m.query] for m in members},
+    )
+    _check_memory(columns, subject.attributes)
+    machines: list[Machine] = []
+    streams: list[list[Event]] = []
+    for family in _families(members):
+        machines.append(_machine(mechanism, columns, subject, family, journal, chart))
+        query = subject.queries[family[0].query]
+        streams.append(list(events_of(columns, query, subject.attributes)))
+    for machine in machines:
+        _tell_users(chart, machine, subject)
+    chart.number_states()
+    recording = Recording(journal, chart, subject, members, len(columns), max_steps)
+    for events in zip(*streams, strict=True):
+        fed = zip(machines, events, strict=True)
+        recording.keep([done for machine, event in fed for done in machine.feed(event)])
+    recording.keep([done for machine in machines for done in machine.finish()])
+    shown = zip(queries, plans, strict=True)
+    plan = "; ".join(f"{name}: {one_line(plan)}" for name, plan in shown)
+    return recording.trace(mechanism.together, mechanism.joint_diagram, columns, plan)
 
 
-def _number(place: Any) -> int | tuple[int, ...]:
-    if isinstance(place, tuple):
-        return tuple(event.number for event in place)
-    number: int = place.number
-    return number
+def _families(members: Sequence[Member]) -> list[list[Member]]:
+    """Return the branches by what their windows count in and how they are partitioned."""
+    families: dict[Hashable, list[Member]] = {}
+    for member in members:
+        branch = member.branch
+        key = isinstance(branch.window, CountWindow), frozenset(branch.partition_by)
+        families.setdefault(key, []).append(member)
+    return list(families.values())
+
+
+def _tell_users(chart: Chart, machine: Machine, subject: Subject) -> None:
+    """Have the nodes of a machine say which patterns use them, and which end there."""
+    by_number = {member.number: member for member in machine.members}
+    for member in machine.members:
+        program, rules = machine.programs[member.number], machine.rules[member.number]
+        assert isinstance(program, JointProgram)
+        window = member.branch.window
+        for variables, users in member.users:
+            names = tuple(dict.fromkeys(subject.names[by_number[n].query] for n in sorted(users)))
+            ends = (
+                subject.names[by_number[n].query]
+                for n in users
+                if len(by_number[n].branch.variables) == len(variables)
+            )
+            chart.tell(
+                program.node_of(rules.mask(variables)),
+                names,
+                tuple(dict.fromkeys(ends)),
+                "" if window is None else window_text(window),
+            )

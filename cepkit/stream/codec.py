@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -29,6 +29,10 @@ INLINE: Mapping[str, Any] = {"inline": True}
 """Metadata of a field whose own fields stand beside it in the object."""
 
 _Function: TypeAlias = Callable[[Any], Any]
+
+
+SPARSE: Mapping[str, Any] = {"sparse": True}
+"""Metadata of a field that an object leaves out where it is what the field has by default."""
 
 
 def keyed(name: str) -> Mapping[str, Any]:
@@ -64,12 +68,16 @@ class _Form:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A field: its name, its key, its form, and whether its parts stand beside it."""
+    """A field: its name, its key, its form, and whether its parts stand beside it.
+
+    Of a field that may be left out, `absent` is a tuple of the value that it has then.
+    """
 
     name: str
     key: str
     form: _Form
     inline: bool = False
+    absent: tuple[Any, ...] = ()
 
     def read(self, data: Any) -> Any:
         """Return the value of the field, as `data` has it."""
@@ -83,6 +91,8 @@ class _Part:
         if self.inline:
             return self.form.read(record)
         if self.key not in record:
+            if self.absent:
+                return self.absent[0]
             raise ShapeError("missing", "it to be there", self.key)
         return self.read(record[self.key])
 
@@ -132,10 +142,15 @@ def _parts(kind: Any, *, in_row: bool = False) -> tuple[_Part, ...]:
             f.metadata.get("key", f.name),
             _form(hints[f.name], in_row=in_row),
             f.metadata.get("inline", False),
+            _absent(f) if f.metadata.get("sparse") else (),
         )
         for f in fields(kind)
         if f.init
     )
+
+
+def _absent(of: Field[Any]) -> tuple[Any, ...]:
+    return (of.default if of.default_factory is MISSING else of.default_factory(),)
 
 
 def _record(kind: Any) -> _Form:
@@ -148,7 +163,10 @@ def _record(kind: Any) -> _Form:
     def write(value: Any) -> dict[str, Any]:
         data: dict[str, Any] = {}
         for part in parts:
-            written = part.form.write(getattr(value, part.name))
+            own = getattr(value, part.name)
+            if part.absent == (own,):
+                continue
+            written = part.form.write(own)
             data.update(written if part.inline else {part.key: written})
         return data
 

@@ -5,7 +5,7 @@ The text is read again, and the nodes that come of it know their places.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from cepkit.errors import Span
@@ -36,12 +36,31 @@ class Clauses:
         rows: The clauses, in the order of the text.
         events: For each variable, absent ones too, the number of its clause.
         conditions: For each conjunct of WHERE the number of its clause.
+        begin: Where the query begins, in a text of several.
+        first: The number of the first row there.
     """
 
     text: str
     rows: tuple[Clause, ...]
     events: dict[str, int]
     conditions: dict[Expression, int]
+    begin: int = 0
+    first: int = 0
+
+    def text_of(self, number: int) -> str:
+        """Return the text of a clause."""
+        return self.rows[number - self.first].text
+
+    def moved(self, begin: int, rows: int) -> Clauses:
+        """Return them as part of a longer text: where it begins there, after so many rows."""
+        return Clauses(
+            self.text,
+            tuple(replace(r, begin=r.begin + begin, end=r.end + begin) for r in self.rows),
+            {variable: number + rows for variable, number in self.events.items()},
+            {condition: number + rows for condition, number in self.conditions.items()},
+            begin,
+            rows,
+        )
 
     @classmethod
     def of(cls, query: Query) -> Clauses:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from cepkit.pattern.limits import MAX_EVENTS
-from cepkit.stream.codec import INLINE, keyed
+from cepkit.stream.codec import INLINE, SPARSE, keyed
 from cepkit.stream.shapes import ShapeError
 
-DiagramKind: TypeAlias = Literal["chain", "tree-nfa", "evaluation-tree"]
+DiagramKind: TypeAlias = Literal["chain", "forest", "tree-nfa", "evaluation-tree", "multitree"]
 NodeKind: TypeAlias = Literal["start", "state", "final", "leaf", "join"]
 EdgeKind: TypeAlias = Literal["take", "store", "ignore", "join"]
 
@@ -25,6 +25,9 @@ class Node:
         label: Its name.
         kind: What it is.
         variables: What its instances bind; for a tree NFA in the order in which it was taken.
+        patterns: Of several patterns those that use it.
+        ends: Of several patterns those whose matches are there.
+        window: Of several patterns the largest window of those that use it.
     """
 
     id: int
@@ -32,6 +35,9 @@ class Node:
     label: str
     kind: NodeKind
     variables: tuple[str, ...]
+    patterns: tuple[str, ...] = field(default=(), metadata=SPARSE)
+    ends: tuple[str, ...] = field(default=(), metadata=SPARSE)
+    window: str = field(default="", metadata=SPARSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +90,20 @@ class Diagram:
 def check_trees(diagram: Diagram) -> None:
     """Check that nodes and the edges that join them are trees: leaves, and joins of two.
 
+    In a multitree a node may be a part of several.
+
     Raises:
         ShapeError: They are not.
     """
+    several = diagram.kind == "multitree"
     parents: dict[int, int] = {}
     parts: Counter[int] = Counter()
     for edge in diagram.edges:
         if edge.kind == "join":
-            if edge.begin in parents:
+            if several and edge.begin >= edge.end:
+                place = f"diagram.edges[{edge.id}]"
+                raise ShapeError("a way down", "from a node to a later one", place)
+            if edge.begin in parents and not several:
                 place = f"diagram.edges[{edge.id}]"
                 raise ShapeError("a second way up", "one from each node", place)
             parents[edge.begin] = edge.end

@@ -16,16 +16,19 @@ import pandas as pd
 from cepkit.arguments import typed
 from cepkit.errors import TraceError
 from cepkit.printing import WithPrinter
-from cepkit.stream.codec import keyed
+from cepkit.stream.codec import SPARSE, keyed
 from cepkit.stream.shapes import ShapeError, check_below, shown
 from cepkit.tracing import search
 from cepkit.tracing.clauses import Clause
 from cepkit.tracing.comparison import TraceComparison, compare
 from cepkit.tracing.diagram import Diagram, check_trees
 from cepkit.tracing.operations import Create, Operation, OperationName, Reason, checked_in
-from cepkit.tracing.records import Counts, Step, Totals, TracedMatch, Truncated
+from cepkit.tracing.records import Counts, Step, Totals, TracedMatch, TracedPattern, Truncated
 from cepkit.tracing.trace import Place, Trace
 from cepkit.tracing.words import Words
+
+_MOST_NAMED = 4
+"""Patterns whose plans are a part of a trace's name."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,6 +58,8 @@ class MechanismTrace(Trace):
         matches: The matches of the steps that are kept.
         totals: Counters of the whole run.
         truncated: What is left out, if anything.
+        patterns: Where several patterns were run together, each of them; else empty.
+        alike: The clauses of several patterns that say the same of what they have in common.
     """
 
     schema: ClassVar[str] = "cepkit.trace/1"
@@ -86,10 +91,16 @@ class MechanismTrace(Trace):
     matches: tuple[TracedMatch, ...]
     totals: Totals
     truncated: Truncated | None
+    patterns: tuple[TracedPattern, ...] = field(default=(), metadata=SPARSE)
+    alike: tuple[tuple[int, ...], ...] = field(default=(), metadata=SPARSE)
 
     @property
     def name(self) -> str:
         """The mechanism and its plan: ``chain-nfa c → b → a``."""
+        if len(self.patterns) > _MOST_NAMED:
+            shared = sum(len(placed.node.patterns) > 1 for placed in self.diagram.nodes)
+            nodes = len(self.diagram.nodes)
+            return f"{self.mechanism} of {len(self.patterns)}: {shared} of {nodes} nodes shared"
         return f"{self.mechanism} {self.plan}".rstrip()
 
     @cached_property
@@ -211,6 +222,8 @@ class MechanismTrace(Trace):
     def matches_frame(self) -> pd.DataFrame:
         """Return the matches as `detect` gives them: a column of events for each variable.
 
+        Of several patterns the first column, `pattern`, says of which a match is.
+
         Returns:
             For each variable dictionaries of id, time, type and attributes (lists of them for
             Kleene variables, None where a branch of an OR does not bind it), `match_start`,
@@ -233,10 +246,15 @@ class MechanismTrace(Trace):
                 return None
             return [row(event) for event in bound] if isinstance(bound, tuple) else row(bound)
 
+        several = [variable for pattern in self.patterns for variable in pattern.variables]
+        bound = {variable for match in self.matches for variable in match.events}
+        variables = [v for v in dict.fromkeys(several) if v in bound] or self.variables
         columns: dict[str, Any] = {
             variable: pd.Series([place(m.events.get(variable)) for m in self.matches], dtype=object)
-            for variable in self.variables
+            for variable in variables
         }
+        if self.patterns:
+            columns = {"pattern": [match.pattern for match in self.matches], **columns}
         # Events are numbered in the order of time.
         columns["match_start"] = times[[min(match.members) for match in self.matches]]
         columns["match_end"] = times[[max(match.members) for match in self.matches]]
@@ -275,13 +293,19 @@ class MechanismTrace(Trace):
         for number, clause in enumerate(self.clauses):
             if not clause.begin <= clause.end <= len(self.pattern):
                 raise ShapeError("outside of the pattern", "a part of it", f"clauses[{number}]")
+        for number, pattern in enumerate(self.patterns):
+            if not pattern.begin <= pattern.end <= len(self.pattern):
+                raise ShapeError("outside of the text", "a part of it", f"patterns[{number}]")
+        for number, alike in enumerate(self.alike):
+            for one in alike:
+                check_below(one, len(self.clauses), "clauses", f"alike[{number}]")
         for i, placed in enumerate(self.diagram.nodes):
             _check_number(placed.node.id, i, "nodes")
         for i, edge in enumerate(self.diagram.edges):
             _check_number(edge.id, i, "edges")
             for end, node in (("from", edge.begin), ("to", edge.end)):
                 check_below(node, len(self.diagram.nodes), "nodes", f"diagram.edges[{i}].{end}")
-        if self.diagram.kind == "evaluation-tree":
+        if self.diagram.kind in ("evaluation-tree", "multitree"):
             check_trees(self.diagram)
         for i, match in enumerate(self.matches):
             self._check_match(match, f"matches[{i}]")
@@ -297,6 +321,9 @@ class MechanismTrace(Trace):
         check_below(match.step, len(self), "steps", f"{place}.step")
         if not match.events:
             raise ShapeError("empty", "a variable or more", f"{place}.events")
+        if match.pattern not in ({p.name for p in self.patterns} or {""}):
+            expected = "one of the trace's patterns"
+            raise ShapeError(shown(match.pattern), expected, f"{place}.pattern")
         for variable, bound in match.events.items():
             if variable not in self.variables or bound == ():
                 expected = "one of the trace's variables, and an event or more"

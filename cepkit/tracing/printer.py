@@ -23,14 +23,14 @@ def _(trace: MechanismTrace) -> str:
     """Return the totals of a trace and its first matches."""
     places = range(min(_MATCHES, len(trace.matches)))
     lines = [trace.pattern, "", *_notes(trace), "", text_table(_HEAD, _totals(trace))]
-    return "\n".join([*lines, *(f"match {i}: {trace.words.bound(i)}" for i in places)])
+    return "\n".join([*lines, *(f"{_match(trace, i)}: {trace.words.bound(i)}" for i in places)])
 
 
 @html_of.register
 def _(trace: MechanismTrace) -> str:
     """Return the same as HTML, names escaped."""
     matches = [
-        (str(i), str(match.step), trace.words.bound(i))
+        (_match(trace, i).removeprefix("match "), str(match.step), trace.words.bound(i))
         for i, match in enumerate(trace.matches[:_MATCHES])
     ]
     parts = [html_lines(trace.pattern), *(f"<p>{html_text(note)}</p>" for note in _notes(trace))]
@@ -63,7 +63,13 @@ def _totals(trace: MechanismTrace) -> list[tuple[str, str, str]]:
         ("instances that expired", whole(counts.expired), ""),
         ("events stored", whole(counts.stored + counts.forgotten), whole(totals.peak_stored)),
         ("matches", whole(counts.matches), ""),
+        *((f"  of {name}", whole(count), "") for name, count in totals.by_pattern.items()),
     ]
+
+
+def _match(trace: MechanismTrace, number: int) -> str:
+    pattern = trace.matches[number].pattern
+    return f"match {number} of {pattern}" if pattern else f"match {number}"
 
 
 def _notes(trace: MechanismTrace) -> list[str]:

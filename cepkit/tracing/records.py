@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cepkit.stream.codec import INLINE
+from cepkit.stream.codec import INLINE, SPARSE
 from cepkit.tracing.operations import Operation
 
 
@@ -49,6 +49,24 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class TracedPattern:
+    """One of several patterns that were run together.
+
+    Attributes:
+        name: What it is called.
+        begin: Where it begins in the text of the trace.
+        end: Where it ends there.
+        variables: For each of its variables what the steps call it: what several patterns have
+            in common has one name. Branches of an OR may call it differently.
+    """
+
+    name: str
+    begin: int
+    end: int
+    variables: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class TracedMatch:
     """A match in a trace.
 
@@ -56,11 +74,13 @@ class TracedMatch:
         step: The step at which it was certain.
         instance: The instance that became it.
         events: For each variable its event, or the members of its set in stream order.
+        pattern: Of several patterns the name of the one that it is a match of.
     """
 
     step: int
     instance: int
     events: Mapping[str, int | tuple[int, ...]]
+    pattern: str = field(default="", metadata=SPARSE)
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -71,12 +91,21 @@ class TracedMatch:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The counters at the end of the whole run, and the most at any moment of it."""
+    """The counters at the end of the whole run, and the most at any moment of it.
+
+    Attributes:
+        counts: The counters at the end.
+        peak_instances: The most instances alive at once.
+        peak_stored: The most events stored at once.
+        events: How many the stream has.
+        by_pattern: Of several patterns the matches of each.
+    """
 
     counts: Counts = field(metadata=INLINE)
     peak_instances: int
     peak_stored: int
     events: int
+    by_pattern: Mapping[str, int] = field(default_factory=dict, metadata=SPARSE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,8 @@ class Words:
             case ops.Forget(event, variable):
                 return f"{name[event]} is forgotten for {variable}"
             case ops.Match(instance, number):
-                return f"MATCH {number}: instance {instance} binds {self.bound(number)}"
+                of = f" of {pattern}" if (pattern := self.matches[number].pattern) else ""
+                return f"MATCH {number}{of}: instance {instance} binds {self.bound(number)}"
             case ops.Visit(node):
                 return f"the state {self._label(node)} is instantiated"
             case ops.Leave(node):

@@ -61,6 +61,18 @@ def rich() -> list[MechanismTrace]:
     return [simulate(stream, pattern, mechanism=mechanism) for mechanism in MECHANISMS]
 
 
+def shared() -> list[MechanismTrace]:
+    """Two patterns that begin alike, of which one calls it otherwise: as orders, and as trees."""
+    rows = [("A", 1), ("B", 2), ("C", 3), ("A", 2), ("B", 5), ("D", 9), ("C", 1), ("D", 2)]
+    patterns = {
+        "then C": "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price WITHIN 10 seconds",
+        "then D": "PATTERN SEQ(A x, B y, D z) WHERE x.price < y.price WITHIN 20 seconds",
+    }
+    plan = [["a", "b", "c"], ["x", "y", "z"]]
+    stream = stream_of(rows)
+    return [simulate(stream, patterns, name, plan) for name in ("chain-nfa", "evaluation-tree")]
+
+
 def empty() -> MechanismTrace:
     """A stream without events."""
     frame = pd.DataFrame({"ts": [0], "type": ["A"], "price": [1]})[:0]

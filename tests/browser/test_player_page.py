@@ -67,6 +67,32 @@ def test_every_mechanism_is_played_as_it_counts(opened):
         assert len({player.counter("matches", card) for card in range(len(traces))}) == 1
 
 
+def test_patterns_that_begin_alike_share_states_and_have_matches_of_their_own(opened):
+    traces = cases.shared()
+    player = opened(traces)
+    assert player.host.locator(".card").count() == 2
+    states = player.host.locator(".card").first.locator(".node")
+    assert player.host.locator(".card").first.locator(".node.shared").count() == 3
+    assert states.locator("> text").all_text_contents() == [
+        "q0 ×2", "q1 ×2", "q2 ×2", "then D", "then C",
+    ]  # fmt: skip
+    player.press("ArrowRight")
+    # What is taken once is an event of both patterns.
+    assert player.host.locator(".pattern .held").all_inner_texts() == ["A a", "A x"]
+    player.press("ArrowRight")
+    held = player.host.locator(".pattern .held").all_inner_texts()
+    assert held == ["B b", "a.price < b.price", "B y", "x.price < y.price"]
+    player.press("n")
+    matched = player.host.locator(".card").first.locator(".node.matched > text")
+    assert matched.all_text_contents() == ["then C"]
+    assert "MATCH of then C: A 0 → B 1 → C 2" in player.sentence
+    for step in range(9):
+        player.host.locator("input[type=range]").fill(str(step + 1))
+        for card, trace in enumerate(traces):
+            assert player.alive(card) == trace.counters[step].instances
+            assert player.kept(card) == trace.counters[step].stored
+
+
 def test_going_back_shows_what_going_on_showed(opened):
     player = opened(cases.long(150))
     seen = []

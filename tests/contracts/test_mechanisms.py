@@ -6,7 +6,8 @@ import pytest
 
 import cepkit as ck
 from cepkit.automata.mechanisms import MECHANISMS
-from cepkit.automata.simulation import attributes_read, follow, machine_for
+from cepkit.automata.simulation import follow, machine_for
+from cepkit.automata.subject import attributes_read
 from cepkit.tracing.operations import Match
 
 MECHANISM = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=list(MECHANISMS))

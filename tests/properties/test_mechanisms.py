@@ -14,7 +14,8 @@ from cepkit.adaptation import loop
 from cepkit.adaptation.generations import simulate_adapted
 from cepkit.adaptation.loop import Adaptation
 from cepkit.automata.mechanisms import MECHANISMS
-from cepkit.automata.simulation import attributes_read, simulate
+from cepkit.automata.simulation import simulate
+from cepkit.automata.subject import attributes_read
 from cepkit.pattern.limits import count_branches
 from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.plan.checks import as_plan

@@ -8,18 +8,31 @@ taken in the order of the pattern.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 
 from cepkit.automata.compile.demands import Absence, Stage, Test
 from cepkit.automata.compile.shown import shown
 from cepkit.automata.scalars import Layout, truth
-from cepkit.pattern.conditions import Aggregate, Expression, is_filter, variables_of, walk
+from cepkit.pattern.conditions import (
+    Aggregate,
+    Attribute,
+    Expression,
+    is_filter,
+    variables_of,
+    walk,
+)
 from cepkit.pattern.nodes import Event as EventNode
+from cepkit.pattern.nodes import Kleene
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow
-from cepkit.pattern.printer import expression_text
+from cepkit.pattern.printer import expression_text, structure_text
+from cepkit.pattern.rewrite import replaced
 from cepkit.stream.columns import Kind
 from cepkit.tracing.clauses import Clauses
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Rules:
@@ -31,6 +44,12 @@ class Rules:
         names: The attributes that events carry, in the order of their values.
         kinds: What the values of each attribute are.
         ascending: Whether the clock of the window never goes back in stream order.
+        called: What traces call a variable, where that is not its name.
+        taken: Sets of variables that are bound by another branch, which this one follows.
+
+    Attributes:
+        called: What traces call each variable.
+        decided: For each absent variable whether it is this branch that decides it.
     """
 
     def __init__(
@@ -41,9 +60,12 @@ class Rules:
         kinds: Mapping[str, Kind],
         *,
         ascending: bool,
+        called: Mapping[str, str] = NOTHING,
+        taken: Iterable[Collection[str]] = (),
     ) -> None:
         self.branch = branch
         self.clauses = clauses
+        self._called = called
         self.ascending = ascending
         self.variables = branch.variables
         self.slot = {variable: i for i, variable in enumerate(branch.variables)}
@@ -71,6 +93,14 @@ class Rules:
             if not is_filter(condition)
         )
         self.absences = tuple(self._absence(i) for i in range(len(branch.negated)))
+        self.called = tuple(map(self.name_of, self.variables))
+        masks = [self.mask(variables) for variables in taken]
+        self._own = self.everything & ~sum(masks)
+        self.decided = tuple(all(a.needs & ~mask for mask in masks) for a in self.absences)
+
+    def name_of(self, variable: str) -> str:
+        """Return what traces call a variable, which may be an absent one."""
+        return self._called.get(variable, variable)
 
     @property
     def possible(self) -> bool:
@@ -79,21 +109,29 @@ class Rules:
         return all(self._test(condition).holds(()) for condition in constant)
 
     def roles(self, kind: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the variables, and the absent ones, that events of a type may stand for."""
+        """Return the variables, and the absent ones, that events of a type may stand for.
+
+        What another branch binds and decides is left to that one.
+        """
         if kind not in self._roles:
+            positive = _of_type(kind, self.branch.positive)
             self._roles[kind] = (
-                _of_type(kind, self.branch.positive),
-                _of_type(kind, self.branch.negated),
+                tuple(slot for slot in positive if self._own >> slot & 1),
+                tuple(
+                    i
+                    for i in _of_type(kind, self.branch.negated)
+                    if self.decided[i] or self.absences[i].awaited
+                ),
             )
         return self._roles[kind]
 
     def earlier(self, slot: int) -> int:
         """Return the variables that are strictly before the one at `slot`."""
-        return self._mask(self.branch.before(self.variables[slot]))
+        return self.mask(self.branch.before(self.variables[slot]))
 
     def later(self, slot: int) -> int:
         """Return the variables that are strictly after the one at `slot`."""
-        return self._mask(self.branch.after(self.variables[slot]))
+        return self.mask(self.branch.after(self.variables[slot]))
 
     def stage(self, bound: int, slot: int) -> Stage:
         """Return what taking the variable at `slot` demands; sets among `bound` have ended.
@@ -141,25 +179,34 @@ class Rules:
         """Return ``after a, before c``."""
         parts = ((word, slots) for word, slots in (("after", after), ("before", before)) if slots)
         return ", ".join(
-            f"{word} {' and '.join(self.variables[slot] for slot in slots)}"
-            for word, slots in parts
+            f"{word} {' and '.join(self.called[slot] for slot in slots)}" for word, slots in parts
         )
 
     def label(self, slot: int) -> str:
         """Return a variable as it stands in the pattern: ``A a``, ``KL(B b)``."""
-        return self.clauses.rows[self.clauses.events[self.variables[slot]]].text
+        variable, called = self.variables[slot], self.called[slot]
+        if called != variable:
+            event = replace(self.branch.event(variable), variable=called)
+            bounds = self.bounds.get(slot)
+            return structure_text(event if bounds is None else Kleene(event, *bounds))
+        return self.clauses.text_of(self.clauses.events[variable])
 
     def conditions(self, stage: Stage) -> tuple[str, ...]:
         """Return what taking a variable checks: conditions, and what must not be there."""
         filters = self.filters[stage.slot]
-        absent = (self.clauses.rows[absence.clause].text for absence in stage.absences)
+        absent = (self.clauses.text_of(absence.clause) for absence in stage.absences)
         return (*(t.text for t in (*filters, *stage.tests, *stage.closing)), *absent)
 
     def named(self, mask: int) -> tuple[str, ...]:
-        """Return the names of the variables in a mask, in pattern order."""
-        return tuple(self.variables[slot] for slot in places(mask))
+        """Return what traces call the variables in a mask, in pattern order."""
+        return tuple(self.called[slot] for slot in places(mask))
 
-    def _mask(self, variables: Iterable[str]) -> int:
+    def test_of(self, condition: Expression) -> Test:
+        """Return one of the branch's conditions about several variables, ready to be evaluated."""
+        return self._test(condition)
+
+    def mask(self, variables: Iterable[str]) -> int:
+        """Return those of some variables that a match binds, as a mask."""
         return sum(1 << self.slot[v] for v in variables if v in self.slot)
 
     def _filters(self, variable: str) -> tuple[Test, ...]:
@@ -179,12 +226,18 @@ class Rules:
             if isinstance(node, Aggregate) and node.variable is not None
         }
         return Test(
-            expression_text(condition),
+            expression_text(replaced(condition, self._renamed)),
             self.clauses.conditions[condition],
             truth(condition, layout),
             shown(condition, layout),
-            self._mask(variables_of(condition)),
-            self._mask(set_slots),
+            self.mask(variables_of(condition)),
+            self.mask(set_slots),
+        )
+
+    def _renamed(self, node: Attribute | Aggregate) -> Expression:
+        """Return what a condition reads by the name that traces give its variable."""
+        return (
+            node if node.variable is None else replace(node, variable=self.name_of(node.variable))
         )
 
     def _absence(self, index: int) -> Absence:
@@ -198,8 +251,8 @@ class Rules:
             if name in variables_of(c) and not (variables_of(c) == {name} and is_filter(c))
         ]
         tests = tuple(self._test(c, layout) for c in about)
-        earlier = self._mask(self.branch.before(name))
-        later = self._mask(self.branch.after(name))
+        earlier = self.mask(self.branch.before(name))
+        later = self.mask(self.branch.after(name))
         after, before = self.nearest_before(earlier), self.nearest_after(later)
         windowed = not (after and before and (self.timed or self.ascending))
         needs = self.everything

@@ -57,7 +57,8 @@ class Clock:
     def __init__(self, limit: int | None, journal: Journal) -> None:
         self._limit = limit
         self._journal = journal
-        self._deadlines: list[tuple[int, int, Instance, Callable[[Instance], None]]] = []
+        self._deadlines: list[tuple[int, int, int, Instance, Callable[[Instance], None]]] = []
+        self._views = 0
         self._stored: deque[tuple[int, Buffer]] = deque()
 
     def keep(self, event: Event, buffer: Buffer) -> None:
@@ -70,14 +71,19 @@ class Clock:
         """Have `expire` called once the window of an instance has closed, if it lives then."""
         if self._limit is not None:
             deadline = instance.low + self._limit
-            heapq.heappush(self._deadlines, (deadline, instance.number, instance, expire))
+            # A view, which has the number of its instance, goes before it: it would end with it.
+            rank = 1
+            if instance.base is not None:
+                self._views -= 1
+                rank = self._views
+            heapq.heappush(self._deadlines, (deadline, instance.number, rank, instance, expire))
 
     def advance(self, now: int) -> None:
         """Drop what can be in no match with an event at `now`, or later."""
         if self._limit is None:
             return
         while self._deadlines and self._deadlines[0][0] < now:
-            _, _, instance, expire = heapq.heappop(self._deadlines)
+            *_, instance, expire = heapq.heappop(self._deadlines)
             if instance.alive:
                 expire(instance)
         while self._stored and self._stored[0][0] < now - self._limit:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cepkit.automata.compile.demands import Test
@@ -36,7 +38,10 @@ class Instance:
         alive: Whether it still exists.
         outcome: What it has become, while its set may still grow; None: nothing yet.
         timed: Whether it is known when its window closes.
-        homes: The tables that it stands in, to be taken out of when it ends.
+        homes: The tables that it stands in, to be taken out of when it ends; of an instance that is
+            no view the first is that of the living.
+        base: Of a view the instance that it is a view of; they have one number.
+        views: The same partial match by the variables of other branches, while these want it.
     """
 
     number: int
@@ -49,6 +54,8 @@ class Instance:
     outcome: Reason | None = None
     timed: bool = False
     homes: list[dict[int, Instance]] = field(default_factory=list)
+    base: Instance | None = None
+    views: Sequence[Instance] = ()
 
 
 @dataclass(slots=True)
@@ -75,6 +82,7 @@ class Journal:
     matches: int = 0
     peak_instances: int = 0
     peak_stored: int = 0
+    matches_by_branch: Counter[int] = field(default_factory=Counter)
     room: Room = field(default_factory=lambda: Room("partial matches", "instances", _INSTEAD))
 
     def counts(self) -> Counts:
@@ -148,6 +156,7 @@ class Journal:
             self.new_matches.append((instance.number, branch, instance.binding))
             self._write(ops.Match(instance.number, self.matches))
         self.matches += 1
+        self.matches_by_branch[branch] += 1
 
     def evaluate(
         self,

@@ -33,7 +33,7 @@ class Setting:
 
     Attributes:
         rules: What its branch demands.
-        branch: The number of the branch, from 0.
+        branch: Its number, from 0.
         journal: Where it says what it does.
         clock: When instances and events expire.
         seen: The matches of branches that can find the same ones; None where none can.
@@ -57,7 +57,8 @@ class Lane(ABC):
         self._seen = setting.seen
         self.alive: dict[int, Instance] = {}
         self.pending: dict[int, Instance] = {}
-        self._absent = tuple(Buffer(e.variable) for e in self.rules.branch.negated)
+        names = (self.rules.name_of(e.variable) for e in self.rules.branch.negated)
+        self._absent = tuple(map(Buffer, names))
         self._awaited = tuple(a for a in self.rules.absences if a.awaited)
         self.scopes = Scopes(self.rules.limit, timed=self.rules.timed)
 
@@ -70,20 +71,28 @@ class Lane(ABC):
         positive, negative = self.rules.roles(event.type)
         for index in negative:
             if self._passes(event, self._absent[index].variable, self.rules.absent_filters[index]):
-                self.clock.keep(event, self._absent[index])
+                if self.rules.decided[index]:
+                    self.clock.keep(event, self._absent[index])
                 self._break(self.rules.absences[index], event)
         slots = [
             slot
             for slot in positive
-            if self._passes(event, self.rules.variables[slot], self.rules.filters[slot])
+            if self._passes(event, self.rules.called[slot], self.rules.filters[slot])
         ]
         if slots:
             self.arrive(event, slots)
 
-    def finish(self) -> None:
-        """The stream has ended: what waited only for that is a match, the rest ends."""
+    def mature(self) -> None:
+        """The stream has ended: what waited only for that is a match."""
         for instance in list(self.pending.values()):
-            self._mature(instance)
+            if instance.views:
+                self._report(instance)
+                self.move_out(instance, self.pending)
+            else:
+                self._mature(instance)
+
+    def finish(self) -> None:
+        """The stream has ended, and all that waited only for that is a match: the rest ends."""
         for instance in list(self.alive.values()):
             self.discard(instance, instance.outcome or "ended")
 
@@ -120,7 +129,7 @@ class Lane(ABC):
             with_place(parent.binding, slot, place),
             low,
             high,
-            self.rules.variables[slot],
+            self.rules.called[slot],
             event,
         )
 
@@ -139,11 +148,19 @@ class Lane(ABC):
         instance.homes = [other for other in instance.homes if other is not home]
 
     def discard(self, instance: Instance, reason: Reason, event: Event | None = None) -> None:
-        """End an instance."""
-        instance.alive = False
-        for home in instance.homes:
-            home.pop(instance.number, None)
-        self.journal.discard(instance.number, reason, event)
+        """End an instance, and its views; where the last view ends, what nobody wants as well."""
+        number = instance.number
+        for one in (instance, *instance.views) if instance.views else (instance,):
+            one.alive = False
+            for home in one.homes:
+                home.pop(number, None)
+        base = instance.base
+        if base is None:
+            self.journal.discard(instance.number, reason, event)
+            return
+        base.views = [view for view in base.views if view is not instance]
+        if len(base.homes) == 1 and not base.views:
+            self.discard(base, base.outcome or reason, event)
 
     def complete(self, instance: Instance) -> None:
         """Make a match of an instance that binds everything, or let it wait until that is safe."""
@@ -238,7 +255,7 @@ class Lane(ABC):
             late = all(end_of(instance.binding[slot]) < event.ts for slot in absence.after)
             if late and self._breaks(absence, instance, event):
                 # A set that may grow still has other matches before it.
-                if len(instance.homes) > 2:
+                if len(instance.homes) > 2 or instance.views:
                     self.move_out(instance, self.pending)
                     if self.journal.recording:
                         self.journal.close(instance.number, (), instance.binding, event)
@@ -261,11 +278,15 @@ class Lane(ABC):
             identity = tuple(_numbers(place) for place in instance.binding)
             if identity in self._seen:
                 instance.outcome = "duplicate"
+                if instance.base is not None:
+                    instance.base.outcome = instance.base.outcome or "duplicate"
                 return
             self._seen.add(identity)
             if not len(self._seen) % _EVERY:
                 self.journal.room.take(_EVERY, _EVERY * _IDENTITY)
         instance.outcome = "matched"
+        if instance.base is not None:
+            instance.base.outcome = "matched"
         self.journal.match(instance, self.branch)
 
     def _passes(self, event: Event, variable: str, filters: tuple[Test, ...]) -> bool:

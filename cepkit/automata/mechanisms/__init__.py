@@ -12,9 +12,15 @@ __all__ = ["MECHANISMS", "ChainNFA", "EagerNFA", "EvaluationTree", "Mechanism", 
 MECHANISMS: Shelf[Mechanism] = Shelf(
     "mechanism",
     (EagerNFA(), "events are taken in the order in which they come; nothing is stored"),
-    (ChainNFA(), "lazy: variables are taken in the order of the plan; events wait in buffers"),
+    (
+        ChainNFA(),
+        "lazy: variables are taken in the plan's order; of several patterns the multi-pattern NFA",
+    ),
     (TreeNFA(), "lazy, without a plan: each instance takes what is rarest in its buffers"),
-    (EvaluationTree(), "partial matches meet at the nodes of the plan's tree as they come to be"),
+    (
+        EvaluationTree(),
+        "partial matches meet at the nodes of the plan's tree; of several patterns the multitree",
+    ),
     method="prepare",
 )
 """Every mechanism by name."""

@@ -7,6 +7,9 @@ each match is found once. O(instances in a state) for an event, O(log buffer + c
 new instance. Sets grow by a loop on the state that took them, members in stream order.
 Source: LAZY, sections 4 and 5, with scopes in the order of the pattern. It cannot change its
 order while it runs.
+
+Of several patterns, the multi-pattern NFA: chains that begin alike are one up to where they part,
+and have one initial state. Source: MULTI.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ from cepkit.automata.compile.rules import Rules
 from cepkit.automata.events import Event
 from cepkit.automata.lanes.buffers import Buffer
 from cepkit.automata.lanes.journal import Instance
-from cepkit.automata.lanes.lane import Lane, Setting, with_place
+from cepkit.automata.lanes.lane import Setting, with_place
+from cepkit.automata.lanes.shared import Handed, SharedLane
 from cepkit.automata.mechanisms.contract import Follows
 from cepkit.plan.nodes import BranchPlan
 from cepkit.tracing.diagram import DiagramKind, NodeKind
@@ -34,16 +38,45 @@ class ChainNFA:
     name: str = "chain-nfa"
     follows: Follows = "an order"
     diagram: DiagramKind = "chain"
+    together: str = "multi-pattern-nfa"
+    joint_diagram: DiagramKind = "forest"
 
     def prepare(self, rules: Rules, number: int, chart: Chart, plan: BranchPlan) -> ChainProgram:
         """Return the states of the order of a plan."""
         return ChainProgram(rules, number, chart, plan.variables)
+
+    def prepare_following(
+        self,
+        rules: Rules,
+        number: int,
+        chart: Chart,
+        plan: BranchPlan,
+        followed: Sequence[tuple[ChainProgram, Handed]],
+    ) -> ChainProgram:
+        """Return the states after those that another branch has (see `contract.Joint`)."""
+        ((other, handed),) = followed
+        first = other.first(handed.theirs)
+        return ChainProgram(rules, number, chart, plan.variables, first)
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The states of a chain that another one begins with, and the edges between them."""
+
+    nodes: tuple[int, ...] = ()
+    takes: tuple[int, ...] = ()
+
+
+NO_FIRST = First()
+"""All states are the chain's own."""
 
 
 class ChainProgram:
     """The states and edges of a chain, and what each take edge demands.
 
     Attributes:
+        begin: How many variables another chain takes for it.
+        rooted: Whether the initial state is its own.
         stages: For each position of the order what taking its variable demands.
         position: For each variable its position.
         stored: For each position whether its events are stored.
@@ -52,14 +85,27 @@ class ChainProgram:
         loops: For each position of a set the edge on which it grows.
     """
 
-    def __init__(self, rules: Rules, number: int, chart: Chart, order: Sequence[str]) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        number: int,
+        chart: Chart,
+        order: Sequence[str],
+        first: First = NO_FIRST,
+    ) -> None:
+        begin = self.begin = len(first.takes)
+        self.rooted = not first.nodes
         slots = [rules.slot[variable] for variable in order]
         bound = [sum(1 << slot for slot in slots[:i]) for i in range(len(slots) + 1)]
         self.stages = tuple(rules.stage(bound[i], slot) for i, slot in enumerate(slots))
         self.position = {slot: i for i, slot in enumerate(slots)}
-        self.stored = tuple(_stored(rules, bound[i], slot) for i, slot in enumerate(slots))
-        self.nodes = tuple(_node(chart, number, order, i) for i in range(len(order) + 1))
-        self.takes = tuple(
+        self.stored = tuple(
+            i >= begin and _stored(rules, bound[i], slot) for i, slot in enumerate(slots)
+        )
+        self.nodes = first.nodes + tuple(
+            _node(chart, number, rules, slots, i) for i in range(len(first.nodes), len(order) + 1)
+        )
+        self.takes = first.takes + tuple(
             chart.edge(
                 self.nodes[i],
                 self.nodes[i + 1],
@@ -69,11 +115,12 @@ class ChainProgram:
                 stage.scope,
             )
             for i, (slot, stage) in enumerate(zip(slots, self.stages, strict=True))
+            if i >= begin
         )
         self.loops = {
             i: chart.edge(self.nodes[i + 1], self.nodes[i + 1], "take", rules.label(slot))
             for i, slot in enumerate(slots)
-            if slot in rules.bounds
+            if slot in rules.bounds and i >= begin
         }
         for i, node in enumerate(self.nodes[:-1]):
             stored = [slot for j, slot in enumerate(slots) if j >= i and self.stored[j]]
@@ -81,18 +128,28 @@ class ChainProgram:
             ignored = [s for j, s in enumerate(slots[:i]) if j < i - 1 or s not in rules.bounds]
             if stored:
                 chart.edge(node, node, "store", ", ".join(map(rules.label, stored)))
-            if ignored:
+            if ignored and i >= len(first.nodes):
                 chart.edge(node, node, "ignore", ", ".join(map(rules.label, ignored)))
 
     def lane(self, setting: Setting) -> ChainLane:
-        """Return a lane with its initial instance."""
+        """Return a lane, with its initial instance where that is its own."""
         return ChainLane(setting, self)
 
+    def node_of(self, bound: int) -> int:
+        """Return the state whose instances bind some variables."""
+        return self.nodes[bound.bit_count()]
 
-def _node(chart: Chart, number: int, order: Sequence[str], i: int) -> int:
-    final = i == len(order)
+    def first(self, bound: int) -> First:
+        """Return the states up to the one whose instances bind some variables."""
+        length = bound.bit_count()
+        return First(self.nodes[: length + 1], self.takes[:length])
+
+
+def _node(chart: Chart, number: int, rules: Rules, slots: Sequence[int], i: int) -> int:
+    final = i == len(slots)
     kind: NodeKind = "final" if final else "state" if i else "start"
-    return chart.node(number, i, "F" if final else f"q{i}", kind, tuple(order[:i]))
+    names = tuple(rules.called[slot] for slot in slots[:i])
+    return chart.node(number, i, "F" if final else f"q{i}", kind, names)
 
 
 def _stored(rules: Rules, bound: int, slot: int) -> bool:
@@ -105,23 +162,28 @@ def _stored(rules: Rules, bound: int, slot: int) -> bool:
     return bool(bound) and not all(rules.earlier(slot) >> x & 1 for x in last)
 
 
-class ChainLane(Lane):
+class ChainLane(SharedLane):
     """The instances of a chain in one partition."""
 
     def __init__(self, setting: Setting, program: ChainProgram) -> None:
         super().__init__(setting)
         self._program = program
         count = len(program.stages)
-        names = self.rules.variables
+        names = self.rules.called
         self._buffers = tuple(
             Buffer(names[stage.slot]) if stored else None
             for stage, stored in zip(program.stages, program.stored, strict=True)
         )
         self._waiting: tuple[dict[int, Instance], ...] = tuple({} for _ in range(count))
         self._growing: tuple[dict[int, Instance], ...] = tuple({} for _ in range(count))
-        empty = (None,) * count
-        root = self.create((), program.nodes[0], 0, empty, 0, 0)
-        self.stay(root, self._waiting[0])
+        if program.rooted:
+            empty = (None,) * count
+            root = self.create((), program.nodes[0], 0, empty, 0, 0)
+            self.stay(root, self._waiting[0])
+
+    def point(self, bound: int) -> int:
+        """Return how many variables are bound (see `SharedLane`)."""
+        return bound.bit_count()
 
     def arrive(self, event: Event, slots: Sequence[int]) -> None:
         """Store the event where it may be wanted later, and offer it to all who wait for it."""
@@ -169,7 +231,7 @@ class ChainLane(Lane):
         reason: Reason = "exhausted"
         if slot in self.rules.bounds:
             if self.may_end(instance, slot, stage.closing, stage.absences):
-                self._go_on(instance, i + 1)
+                self.go_on(instance, i + 1)
             else:
                 reason = "unfinished"
             self._grow_from_buffer(instance, i, stage)
@@ -178,21 +240,23 @@ class ChainLane(Lane):
             if by is not None:
                 self.discard(instance, "absence", by)
                 return
-            self._go_on(instance, i + 1)
-        if len(instance.homes) == 1:
+            self.go_on(instance, i + 1)
+        if len(instance.homes) == 1 and not instance.views:
             self.discard(instance, instance.outcome or reason)
 
-    def _go_on(self, instance: Instance, i: int) -> None:
-        """Take the variable at position `i`, or make a match where there is none left."""
-        if i == len(self._program.stages):
+    def go_on(self, instance: Instance, point: int) -> None:
+        """Take the variable at position `point`, or make a match where there is none left."""
+        if point == len(self._program.stages):
             self.complete(instance)
-            return
-        stage, buffer = self._program.stages[i], self._buffers[i]
-        if buffer is not None:
-            for event in self.scopes.candidates(buffer, stage, instance):
-                self._take(instance, i, event)
-        if not stage.before:
-            self.stay(instance, self._waiting[i])
+        else:
+            stage, buffer = self._program.stages[point], self._buffers[point]
+            if buffer is not None:
+                for event in self.scopes.candidates(buffer, stage, instance):
+                    self._take(instance, point, event)
+            if not stage.before:
+                self.stay(instance, self._waiting[point])
+        if self.followers:
+            self.hand_on(instance, point)
 
     def _grow_from_buffer(self, instance: Instance, i: int, stage: Stage) -> None:
         if not self.may_grow(instance, stage.slot):

@@ -145,7 +145,7 @@ class EagerProgram:
         begin, end = self.node(state), self.node(after)
         conditions = (
             *(t.text for t in (*rules.filters[slot], *tests)),
-            *(rules.clauses.rows[a.clause].text for a in absences),
+            *(rules.clauses.text_of(a.clause) for a in absences),
         )
         edge = self._chart.edge(begin, end, "take", rules.label(slot), conditions, stage.scope)
         ends = tuple(places(self.open_sets(state) & rules.earlier(slot)))

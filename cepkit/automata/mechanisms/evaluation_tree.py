@@ -5,12 +5,16 @@ kept at the other child of its parent, then kept itself, so each pair is combine
 of it goes on from the parent in the same way, up to the root. At the leaf of a Kleene variable an
 event extends every set that is kept there. O(instances kept at the sibling) for each new instance.
 Source: JOIN, section 2.3. It stores all that may still be needed, and cannot wait with work.
+
+Of several patterns, the multitree: subtrees that are alike are one, with several nodes above them.
+Source: MULTI.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import assert_never
 
 from cepkit.automata.chart import Chart
@@ -18,11 +22,15 @@ from cepkit.automata.compile.demands import Absence, Test
 from cepkit.automata.compile.rules import Rules, places
 from cepkit.automata.events import Binding, Event, Place
 from cepkit.automata.lanes.journal import Instance
-from cepkit.automata.lanes.lane import Lane, Setting, with_place
+from cepkit.automata.lanes.lane import Setting, with_place
 from cepkit.automata.lanes.scopes import begin_of, end_of
+from cepkit.automata.lanes.shared import Handed, SharedLane
 from cepkit.automata.mechanisms.contract import Follows
 from cepkit.plan.nodes import BranchPlan, Pair, Tree, as_tree, leaves, tree_text
 from cepkit.tracing.diagram import DiagramKind, NodeKind
+
+NO_OTHERS: Mapping[int, int] = MappingProxyType({})
+"""No set of variables is at a node of another branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +40,24 @@ class EvaluationTree:
     name: str = "evaluation-tree"
     follows: Follows = "a tree"
     diagram: DiagramKind = "evaluation-tree"
+    together: str = "multitree"
+    joint_diagram: DiagramKind = "multitree"
 
     def prepare(self, rules: Rules, number: int, chart: Chart, plan: BranchPlan) -> JoinProgram:
         """Return the nodes of the tree of a plan."""
         return JoinProgram(rules, number, chart, as_tree(plan).root)
+
+    def prepare_following(
+        self,
+        rules: Rules,
+        number: int,
+        chart: Chart,
+        plan: BranchPlan,
+        followed: Sequence[tuple[JoinProgram, Handed]],
+    ) -> JoinProgram:
+        """Return the nodes above those that other branches have (see `contract.Joint`)."""
+        known = {handed.bound: other.node_of(handed.theirs) for other, handed in followed}
+        return JoinProgram(rules, number, chart, as_tree(plan).root, known)
 
 
 @dataclass(slots=True, eq=False)
@@ -78,23 +100,38 @@ class JoinProgram:
 
     Attributes:
         stations: The nodes, those of a subtree before what joins them.
-        leaves: For each variable its leaf.
+        leaves: For each variable its leaf, but for those below a node of another branch.
+        places: For each set of variables at a node its place among the stations.
     """
 
-    def __init__(self, rules: Rules, number: int, chart: Chart, tree: Tree) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        number: int,
+        chart: Chart,
+        tree: Tree,
+        others: Mapping[int, int] = NO_OTHERS,
+    ) -> None:
         self.stations: list[Station] = []
         self.leaves: dict[int, Station] = {}
-        self._rules, self._number, self._chart = rules, number, chart
+        self.places: dict[int, int] = {}
+        self._rules, self._number, self._chart, self._others = rules, number, chart, others
         self._station(tree, top=True)
 
     def lane(self, setting: Setting) -> JoinLane:
         """Return a lane; there is no instance before the first event."""
         return JoinLane(setting, self)
 
+    def node_of(self, bound: int) -> int:
+        """Return the node whose instances bind some variables."""
+        return self.stations[self.places[bound]].node
+
     def _station(self, tree: Tree, *, top: bool = False) -> Station:
         rules = self._rules
         names = leaves(tree)
-        bound = sum(1 << rules.slot[name] for name in names)
+        bound = rules.mask(names)
+        if bound in self._others:
+            return self._added(Station(len(self.stations), self._others[bound], bound, (), ()))
         parts: tuple[Station, ...] = ()
         kind: NodeKind
         match tree:
@@ -102,7 +139,7 @@ class JoinProgram:
                 label, kind = rules.label(rules.slot[tree]), "leaf"
             case Pair(left, right):
                 parts = self._station(left), self._station(right)
-                label, kind = tree_text(tree), "final" if top else "join"
+                label, kind = tree_text(_called(tree, rules)), "final" if top else "join"
             case _:
                 assert_never(tree)
         known = [part.bound for part in parts]
@@ -114,9 +151,9 @@ class JoinProgram:
             for a in rules.absences
             if not a.needs & ~bound and all(a.needs & ~part for part in known)
         )
-        node = self._chart.node(self._number, names, label, kind, names)
-        station = Station(len(self.stations), node, bound, tests, absences)
-        self.stations.append(station)
+        called = tuple(map(rules.name_of, names))
+        node = self._chart.node(self._number, names, label, kind, called)
+        station = self._added(Station(len(self.stations), node, bound, tests, absences))
         if not parts:
             station.slot = rules.slot[names[0]]
             self.leaves[station.slot] = station
@@ -124,6 +161,11 @@ class JoinProgram:
                 station.loop = self._chart.edge(node, node, "take", label)
         for here, there in (parts, parts[::-1]) if parts else ():
             self._connect(here, there, station)
+        return station
+
+    def _added(self, station: Station) -> Station:
+        self.stations.append(station)
+        self.places[station.bound] = station.index
         return station
 
     def _connect(self, here: Station, there: Station, parent: Station) -> None:
@@ -139,13 +181,13 @@ class JoinProgram:
         )
         conditions = (
             *(t.text for t in parent.tests),
-            *(rules.clauses.rows[a.clause].text for a in parent.absences),
+            *(rules.clauses.text_of(a.clause) for a in parent.absences),
         )
         label = ", ".join(rules.named(here.bound))
         here.edge = self._chart.edge(here.node, parent.node, "join", label, conditions)
 
 
-class JoinLane(Lane):
+class JoinLane(SharedLane):
     """The instances at the nodes of the tree in one partition."""
 
     def __init__(self, setting: Setting, program: JoinProgram) -> None:
@@ -155,6 +197,10 @@ class JoinLane(Lane):
         self._growing: dict[int, dict[int, Instance]] = {slot: {} for slot in self.rules.bounds}
         self._empty: Binding = (None,) * len(self.rules.variables)
 
+    def point(self, bound: int) -> int:
+        """Return the number of the station (see `SharedLane`)."""
+        return self._program.places[bound]
+
     def arrive(self, event: Event, slots: Sequence[int]) -> None:
         """Make an instance at each leaf that the event can stand at."""
         for slot in slots:
@@ -162,7 +208,7 @@ class JoinLane(Lane):
             growing = list(self._growing[slot].values()) if slot in bounds else []
             place = (event,) if slot in bounds else event
             binding = with_place(self._empty, slot, place)
-            clock, variable = event.clock, self.rules.variables[slot]
+            clock, variable = event.clock, self.rules.called[slot]
             new = self.create((), leaf.node, leaf.bound, binding, clock, clock, variable, event)
             self._settle(new, leaf)
             for instance in growing:
@@ -180,23 +226,29 @@ class JoinLane(Lane):
             if self.may_grow(instance, slot):
                 self.stay(instance, self._growing[slot])
             if self.may_end(instance, slot, station.tests, station.absences):
-                self._go_on(instance, station)
-            if len(instance.homes) == 1:
+                self.go_on(instance, station.index)
+            if len(instance.homes) == 1 and not instance.views:
                 self.discard(instance, instance.outcome or "unfinished")
             return
         by = self.breaker(station.absences, instance)
         if by is not None:
             self.discard(instance, "absence", by)
             return
-        self._go_on(instance, station)
-        if len(instance.homes) == 1:
+        self.go_on(instance, station.index)
+        if len(instance.homes) == 1 and not instance.views:
             self.discard(instance, instance.outcome or "exhausted")
 
-    def _go_on(self, instance: Instance, station: Station) -> None:
+    def go_on(self, instance: Instance, point: int) -> None:
         """Combine an instance with those at the sibling, or make a match of it at the root."""
+        station = self._program.stations[point]
         if station.parent is None:
             self.complete(instance)
-            return
+        else:
+            self._meet(instance, station)
+        if self.followers:
+            self.hand_on(instance, point)
+
+    def _meet(self, instance: Instance, station: Station) -> None:
         assert station.sibling is not None
         for other in list(self._kept[station.sibling.index].values()):
             if other.alive and self._meets(station, instance, other):
@@ -235,6 +287,13 @@ class JoinLane(Lane):
             max(instance.high, other.high),
         )
         self._settle(child, parent)
+
+
+def _called(tree: Tree, rules: Rules) -> Tree:
+    """Return a tree over what traces call its variables."""
+    if isinstance(tree, str):
+        return rules.name_of(tree)
+    return Pair(_called(tree.left, rules), _called(tree.right, rules))
 
 
 def _share(one: Place, two: Place) -> bool:

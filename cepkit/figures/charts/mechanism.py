@@ -1,14 +1,15 @@
 """The figure of a mechanism at work: its states or nodes, and what a trace did with them.
 
 Chains and evaluation trees are drawn as plans are, and each node of a tree says how much it stored.
-Of a tree NFA the states that were visited stand out.
+Of a tree NFA the states that were visited stand out. What several patterns are is drawn as their
+shared plan is: rows of cards, of which those that several use have a colour.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -17,11 +18,14 @@ import plotly.graph_objects as go
 from cepkit.figures.diagrams import plan_canvas
 from cepkit.figures.diagrams.automaton import PER_ROW
 from cepkit.figures.diagrams.chain import Chain, State, Take
+from cepkit.figures.diagrams.layered import MOST, ROOM, Vertex, folded
+from cepkit.figures.diagrams.layered import layout as layered
 from cepkit.figures.diagrams.tree import Join, JoinTree, Leaf, TreeNode
 from cepkit.figures.kit.canvas import BOLD, LINE_HEIGHT, Anchor, Canvas, Circle, Item, Line, Text
 from cepkit.figures.kit.plotly_canvas import to_figure
 from cepkit.figures.kit.style import SIZE, SMALL
 from cepkit.figures.kit.texts import fitted
+from cepkit.statistics.tables import count_text
 from cepkit.tracing import MechanismTrace
 from cepkit.tracing.diagram import Diagram, Edge, Node
 from cepkit.tracing.operations import Create, Discard
@@ -31,6 +35,11 @@ _ACROSS, _DOWN = 160, 96
 _MARGIN = 48
 _FLAT = 0.05
 _MOST_NAMED = 6
+_KEY = (
+    "On the left: how many variables are bound. On a card: how many patterns have the node (x2), "
+    "what it binds, how many instances came, and the patterns whose matches it finds (= p). Blue "
+    "lines begin at shared nodes."
+)
 _VISITED, _FINAL = "rgba(86,180,233,0.30)", "rgba(0,158,115,0.30)"
 
 
@@ -87,8 +96,63 @@ def layout(trace: MechanismTrace) -> Canvas:
             return plan_canvas.layout(_trees(diagram, traffic(trace)))
         case "tree-nfa":
             return _grid(diagram, traffic(trace))
+        case "forest" | "multitree":
+            return _shared(trace)
         case _:
             assert_never(diagram.kind)
+
+
+def _shared(trace: MechanismTrace) -> Canvas:
+    """Return the nodes of several patterns as cards: who uses them, and what came to them."""
+    nodes, counts = [placed.node for placed in trace.diagram.nodes], traffic(trace)
+    sizes = [len(node.variables) for node in nodes]
+    ranked = sorted(
+        range(len(nodes)), key=lambda i: (-len(nodes[i].patterns), -counts[i].created, i)
+    )
+    groups = folded(ranked, sizes, MOST, ROOM)
+    group_of = {node: i for i, group in enumerate(groups) for node in group}
+    ways = (edge for edge in trace.diagram.edges if edge.begin != edge.end)
+    edges = dict.fromkeys((group_of[way.begin], group_of[way.end]) for way in ways)
+    several = sum(len(node.patterns) > 1 for node in nodes)
+    of = f"{trace.mechanism} of {count_text(len(trace.patterns), 'pattern')}"
+    notes = (f"{of}: {several} of {count_text(len(nodes), 'node')} shared", _KEY)
+    events = _events(trace.diagram)
+    vertices = [
+        _card([nodes[i] for i in group], [counts[i] for i in group], events) for group in groups
+    ]
+    return layered(vertices, [*edges], notes, [str(size) for size in sorted({*sizes})], ROOM)
+
+
+def _events(diagram: Diagram) -> dict[str, str]:
+    """Return for each variable its event, as in the pattern's text."""
+    nodes = [placed.node for placed in diagram.nodes]
+    leaves = {node.variables[0]: node.label for node in nodes if len(node.variables) == 1}
+    takes = (edge for edge in diagram.edges if edge.kind == "take")
+    return {**leaves, **{nodes[edge.end].variables[-1]: edge.label for edge in takes}}
+
+
+def _card(nodes: Sequence[Node], counts: Sequence[Traffic], events: Mapping[str, str]) -> Vertex:
+    """Return the card of a node, or of several that are drawn as one."""
+    one = nodes[0]
+    users = dict.fromkeys(name for node in nodes for name in node.patterns)
+    ends = dict.fromkeys(name for node in nodes for name in node.ends)
+    came = f"{sum(count.created for count in counts):,} came"
+    lines = (
+        *(" ".join((node.label, *node.variables)) for node in nodes[:10]),
+        f"{came}, at most {max(count.peak for count in counts):,} at once",
+        f"used by {', '.join(users)}",
+        f"finds the matches of {', '.join(ends)}" if ends else "",
+        f"keeps for {one.window}" if one.window else "",
+    )
+    hover = "\n".join(filter(None, lines))
+    level, sharers = len(one.variables), max(len(node.patterns) for node in nodes)
+    if len(nodes) > 1:
+        foot = (came, f"= {count_text(len(ends), 'pattern')}") if ends else (came,)
+        head = f"≤ x{sharers}" if sharers > 1 else "x1"
+        return Vertex(level, head, f"{len(nodes)} more", foot, hover, 1, group=True)
+    foot = (came, f"= {', '.join(ends)}") if ends else (came,)
+    text = ", ".join(events.get(variable, variable) for variable in one.variables) or "start"
+    return Vertex(level, f"x{sharers}", text, foot, hover, sharers)
 
 
 def _trees(diagram: Diagram, counts: Sequence[Traffic]) -> tuple[JoinTree, ...]:

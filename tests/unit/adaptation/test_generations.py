@@ -8,7 +8,7 @@ import cepkit as ck
 from cepkit.adaptation import Adaptation
 from cepkit.adaptation.generations import simulate_adapted
 from cepkit.automata.mechanisms import MECHANISMS
-from cepkit.automata.simulation import attributes_read
+from cepkit.automata.subject import attributes_read
 from cepkit.errors import LimitError, PlanError, UnsupportedError
 from cepkit.figures import Player
 from cepkit.plan.nodes import OrderPlan

@@ -6,6 +6,22 @@ const PITCH = 11.5;
 const LOOP = 34;
 const MOST_LINES = 5;
 const MOST_STATES = 24;
+const MOST_NAME = 18;
+const PARTING = 46;
+
+/** What stands in a node; one that several patterns use says how many. */
+function nodeName(node) {
+  const shared = (node.patterns?.length ?? 0) > 1 && node.kind !== "leaf" ? ` ×${node.patterns.length}` : "";
+  return `${cut(node.label, MOST_NAME)}${shared}`;
+}
+
+/** What is told of a node. */
+function nodeTold(node) {
+  const used = node.patterns?.length ? `used by ${node.patterns.join(", ")}` : "";
+  const ends = node.ends?.length ? `finds ${node.ends.join(", ")}` : "";
+  const kept = node.window ? `keeps for ${node.window}` : "";
+  return [[node.label, ...(node.variables ?? [])].join(" "), ends, used, kept].filter(Boolean).join("\n");
+}
 
 /**
  * What of a diagram is drawn: everything, or of a tree NFA with very many states those that the
@@ -13,7 +29,7 @@ const MOST_STATES = 24;
  */
 function drawn(track) {
   const { nodes, edges } = track;
-  if (track.trace.diagram.kind !== "tree-nfa" || nodes.length <= MOST_STATES) return { nodes, edges };
+  if (track.kind !== "tree-nfa" || nodes.length <= MOST_STATES) return { nodes, edges };
   const kept = nodes.filter((node, i) => track.visited[i] < NEVER || node.kind === "final");
   const key = (node, length) => JSON.stringify([node.branch, node.variables.slice(0, length)]);
   const inner = kept.filter((node) => node.kind !== "final");
@@ -42,11 +58,13 @@ class Diagram {
   constructor(track, choose) {
     Object.assign(this, { track, choose, width: 0 });
     this.element = h("div", { class: "diagram" });
-    this.chain = track.trace.diagram.kind === "chain";
+    this.chain = track.kind === "chain";
+    // Of several patterns: edges part from one state.
+    this.forest = track.trace.diagram.kind === "forest";
     // In a tree edges come up from below, so that tokens stand above their node.
-    this.side = track.trace.diagram.kind === "evaluation-tree" ? -1 : 1;
+    this.side = track.kind === "tree" ? -1 : 1;
     // A tree NFA has many states and needs few words: what a state stores is what it has not taken.
-    this.dense = track.trace.diagram.kind === "tree-nfa";
+    this.dense = track.kind === "tree-nfa";
     this.radius = this.dense ? 15 : RADIUS;
     this.rows = this.dense ? 1 : 2;
     const { nodes, edges } = drawn(track);
@@ -61,11 +79,11 @@ class Diagram {
     const down = nodes.map((node) => node.y);
     const [left, right] = [Math.min(0, ...across), Math.max(0, ...across)];
     const [top, bottom] = [Math.min(0, ...down), Math.max(0, ...down)];
-    const step = nearest(nodes, this.dense);
+    const step = nearest(nodes, this.dense || this.forest);
     const widest = Math.max(...nodes.map((node) => this.half(node)), 36);
     const margin = Math.max(42, widest + 6);
     const least = 76 / step.x;
-    const most = (this.chain ? 210 : 130) / step.x;
+    const most = (this.forest ? 270 : this.chain ? 210 : 130) / step.x;
     const dx = Math.max(least, Math.min(most, (width - 2 * margin - (this.dense ? 48 : 0)) / Math.max(1e-9, right - left)));
     if (this.dx === dx) return;
     this.dx = dx;
@@ -81,7 +99,7 @@ class Diagram {
   }
 
   half(node) {
-    return Math.max(this.radius, (node.label.length * 7.6 + (this.dense ? 8 : 14)) / 2);
+    return Math.max(this.radius, (nodeName(node).length * 7.6 + (this.dense ? 8 : 14)) / 2);
   }
 
   draw(size) {
@@ -107,16 +125,19 @@ class Diagram {
   edge(edge, lines, texts) {
     const from = this.place.get(edge.from);
     const to = this.place.get(edge.to);
-    const tree = this.track.trace.diagram.kind === "evaluation-tree";
+    const tree = this.track.kind === "tree";
     const [a, b] = [this.node_(edge.from), this.node_(edge.to)];
-    const [x1, y1] = border(from, to, this.half(a), this.radius);
-    const [x2, y2] = border(to, from, this.half(b), this.radius);
-    const line = arrow(x1, y1, x2, y2, `edge ${edge.kind}`);
+    const [x1, y1] = this.forest ? [from.x + this.half(a) + 1, from.y] : border(from, to, this.half(a), this.radius);
+    const [x2, y2] = this.forest ? [to.x - this.half(b) - 1, to.y] : border(to, from, this.half(b), this.radius);
+    const line = y1 === y2 || !this.forest ? arrow(x1, y1, x2, y2, `edge ${edge.kind}`) : branching(x1, y1, x2, y2, `edge ${edge.kind}`);
     const told = [`${edge.kind} ${edge.label}`, edge.scope, ...(edge.conditions ?? [])].filter(Boolean).join("\n");
     line.append(s("title", {}, told));
     lines.append(line);
-    const middle = { x: (x1 + x2) / 2, y: (y1 + y2) / 2 };
-    const room = Math.max(40, Math.hypot(x2 - x1, y2 - y1) - 8);
+    // Where edges part, what they say stands behind the place where they do.
+    const parting = this.forest && this.edges.some((other) => other !== edge && other.from === edge.from && other.to !== other.from);
+    const begin = x1 + (parting ? PARTING : 0);
+    const middle = this.forest ? { x: (begin + x2) / 2, y: y2 } : { x: (x1 + x2) / 2, y: (y1 + y2) / 2 };
+    const room = Math.max(40, this.forest ? x2 - begin - 8 : Math.hypot(x2 - x1, y2 - y1) - 8);
     const group = s("g", { class: "edge-text" });
 
     if (this.chain) {
@@ -187,10 +208,11 @@ class Diagram {
       x: x - half - grow, y: y - high - grow, width: 2 * (half + grow), height: 2 * (high + grow), rx: high + grow,
     });
     const tokens = s("g", { class: "tokens" });
-    const group = s("g", { class: `node ${node.kind}` }, shape(0),
+    const shared = (node.patterns?.length ?? 0) > 1 ? " shared" : "";
+    const group = s("g", { class: `node ${node.kind}${shared}` }, shape(0),
       node.kind === "final" ? shape(-4) : null,
-      s("text", { x, y: y + 4.5 }, node.label),
-      s("title", {}, [node.label, ...(node.variables ?? [])].join(" ")), tokens);
+      s("text", { x, y: y + 4.5 }, nodeName(node)),
+      s("title", {}, nodeTold(node)), tokens);
     return { group, tokens };
   }
 
@@ -210,13 +232,13 @@ class Diagram {
       line.classList.toggle("fired", fire === "fired");
       line.classList.toggle("refused", fire === "refused");
     }
-    const matched = (track.matchesAt.get(p) ?? []).length;
+    const matches = track.matchesAt.get(p) ?? [];
     for (const node of this.nodes) {
       const { group, tokens } = this.nodeViews.get(node.id);
       const i = track.nodeAt.get(node.id);
       group.classList.toggle("unvisited", track.visited[i] > p);
       group.classList.toggle("chosen", path.has(node.id));
-      group.classList.toggle("matched", node.kind === "final" && matched > 0);
+      group.classList.toggle("matched", node.kind === "final" && matches.some((match) => endsAt(node, match)));
       tokens.replaceChildren(...this.tokens(node, alive[i], p, chosen, track), ...this.joined(node, fired));
     }
   }
@@ -234,7 +256,7 @@ class Diagram {
     const { x, y } = this.place.get(node.id);
     let text = "";
     if (node.kind === "final") {
-      const n = track.counter("matches", p);
+      const n = node.ends ? track.matchesOf(node, p) : track.counter("matches", p);
       text = n ? counted(n, "match", "matches") : "";
       if (!instances.length || this.dense) {
         if (!text) return [];
@@ -346,6 +368,13 @@ function headPath(x0, y0, x1, y1) {
 function arrow(x1, y1, x2, y2, kind) {
   return s("g", { class: kind }, s("path", { class: "line", d: `M${x1},${y1} L${x2},${y2}` }),
     s("path", { class: "head", d: headPath(x1, y1, x2, y2) }));
+}
+
+/** An edge that parts from others at its beginning and runs straight at its end. */
+function branching(x1, y1, x2, y2, kind) {
+  return s("g", { class: kind },
+    s("path", { class: "line", d: `M${x1},${y1} C${x1 + 34},${y1} ${x1 + 10},${y2} ${x1 + PARTING},${y2} L${x2},${y2}` }),
+    s("path", { class: "head", d: headPath(x1 + PARTING, y2, x2, y2) }));
 }
 
 /** Lines of at most so many characters, broken at spaces. */

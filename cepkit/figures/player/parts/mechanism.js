@@ -8,13 +8,16 @@ class Track extends Recording {
     super(trace, number, tape);
     Object.assign(this, { reasons: doc.reasons ?? {}, clauses: doc.clauses ?? [] });
     this.nodes = trace.diagram.nodes;
+    this.kind = SHAPES[trace.diagram.kind] ?? trace.diagram.kind;
+    this.alike = new Map((trace.alike ?? []).flatMap((group) => group.map((clause) => [clause, group])));
+    this.clausesOf = clausesByVariable(trace.patterns ?? [], this.clauses);
     this.edges = trace.diagram.edges;
     this.nodeAt = new Map(this.nodes.map((node, i) => [node.id, i]));
     this.edgeAt = new Map(this.edges.map((edge, i) => [edge.id, i]));
     this.instances = [];
     this.index = new Map();
     this.stored = [];
-    this.visited = this.nodes.map((node) => (trace.diagram.kind === "tree-nfa" && node.kind !== "start" ? NEVER : 0));
+    this.visited = this.nodes.map((node) => (this.kind === "tree-nfa" && node.kind !== "start" ? NEVER : 0));
     this.read(trace.steps);
     this.born = Int32Array.from(this.instances, (one) => one.born);
     this.died = Int32Array.from(this.instances, (one) => one.died);
@@ -117,7 +120,7 @@ class Track extends Recording {
     }
     // What was taken first stands first; a join takes nothing, there time decides.
     const found = [...by];
-    if (this.trace.diagram.kind === "evaluation-tree") found.sort((a, b) => a[1][0] - b[1][0]);
+    if (this.kind === "tree") found.sort((a, b) => a[1][0] - b[1][0]);
     return found;
   }
 
@@ -143,18 +146,40 @@ class Track extends Recording {
   }
 
   matchTexts(p) {
-    return (this.matchesAt.get(p) ?? []).map((match) => this.matchText(match));
+    return (this.matchesAt.get(p) ?? []).map((match) => (match.pattern ? `of ${match.pattern}: ` : "") + this.matchText(match));
+  }
+
+  /** How many matches of the patterns that end at a node have come by a position. */
+  matchesOf(node, p) {
+    return this.trace.matches.filter((match) => match.step < p && endsAt(node, match)).length;
   }
 
   /** What a step makes of clauses: [number, variable or kind, which of these it is, how it went]. */
   *marks(p) {
     for (const op of this.ops(p)) {
       const checked = op[0] === "evaluate" ? op[4] : op[0] === "refuse" ? op[3] : op[0] === "close" ? op[2] : [];
-      for (const [clause, , outcome] of checked) yield [clause, "number", outcome ? "held" : "failed"];
-      if (op[0] === "create") yield [op[4], "variable", "held"];
-      else if (op[0] === "store") yield [op[2], "variable", "held"];
-      else if (op[0] === "discard" && op[2] === "expired") yield ["window", "kind", "failed"];
+      for (const [clause, , outcome] of checked) {
+        for (const one of this.checkedAs(clause, op)) yield [one, "number", outcome ? "held" : "failed"];
+      }
+      const variable = op[0] === "create" ? op[4] : op[0] === "store" ? op[2] : null;
+      const clauses = this.clausesOf.get(variable);
+      if (clauses) for (const clause of clauses) yield [clause, "number", "held"];
+      else if (variable !== null) yield [variable, "variable", "held"];
+      if (op[0] === "discard" && op[2] === "expired") yield ["window", "kind", "failed"];
       else if (op[0] === "discard" && op[2] === "absence") yield ["absence", "kind", "failed"];
+    }
+  }
+
+  /** The clauses that are checked in one: those of all patterns that use the edge. */
+  *checkedAs(clause, op) {
+    yield clause;
+    const edge = op[0] === "evaluate" ? this.edges[this.edgeAt.get(op[2])] : null;
+    const users = edge ? this.nodes[this.nodeAt.get(edge.to)].patterns ?? [] : null;
+    for (const { name, begin, end } of this.trace.patterns ?? []) {
+      if (users && !users.includes(name)) continue;
+      for (const other of this.alike.get(clause) ?? []) {
+        if (this.clauses[other].begin >= begin && this.clauses[other].end <= end) yield other;
+      }
     }
   }
 
@@ -165,6 +190,26 @@ class Track extends Recording {
   reason(word) {
     return this.reasons[word] ?? word;
   }
+}
+
+const SHAPES = { forest: "chain", "evaluation-tree": "tree", multitree: "tree" };
+
+/** Whether a match is of a pattern that ends at a node; of one pattern all are. */
+const endsAt = (node, match) => !node.ends || node.ends.includes(match.pattern);
+
+/** Of several patterns the clauses of what steps call by one name: a shared event has one in each. */
+function clausesByVariable(patterns, clauses) {
+  const by = new Map();
+  for (const { begin, end, variables } of patterns) {
+    clauses.forEach((clause, n) => {
+      if ((clause.kind !== "event" && clause.kind !== "absence") || clause.begin < begin || clause.end > end) return;
+      for (const name of variables[variableOf(clause.text)] ?? []) {
+        if (!by.has(name)) by.set(name, []);
+        by.get(name).push(n);
+      }
+    });
+  }
+  return by;
 }
 
 const setText = (names) => (names.length > 1 ? `{${names.join(", ")}}` : names[0]);

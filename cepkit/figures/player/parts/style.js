@@ -64,6 +64,7 @@ h3, h4, p, pre, dl, dd, dt, figure, ol { margin: 0; padding: 0; }
 .node > text { text-anchor: middle; font-size: 12.5px; font-weight: 600; fill: var(--ink); }
 .node.final > rect { fill: #F0E442; stroke: #111; } .node.final > text { fill: #111; }
 
+.node.shared:not(.final) > rect { fill: #CDE7F7; stroke: #0072B2; stroke-width: 2.4; } .node.shared:not(.final) > text { fill: #111; }
 .node.unvisited { opacity: .3; } .node.unvisited > rect { stroke-dasharray: 3 3; }
 .node.chosen > rect:first-child { stroke: var(--fire); stroke-width: 3; }
 .node.matched > rect:first-child { stroke: var(--fire); stroke-width: 4; animation: flash .5s ease-out; }

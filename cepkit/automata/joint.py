@@ -1,0 +1,237 @@
+"""Several patterns as one mechanism: which branch has which node, and who goes on from it.
+
+Plans of several patterns are put together as prefix-shared orders, or shared trees: equal nodes are
+one. A node belongs to the user with the largest window (of equal ones to the first), so that it
+keeps whatever any of them needs; the largest user of what is made of a node has a window that is no
+larger, so that each branch takes some nodes from others and has all above them to itself.
+Constant conditions may make a branch impossible: such a branch is by itself. O(users of all nodes).
+Source: MULTI, the multi-pattern NFA and the multitree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cepkit.costs.work import WORK
+from cepkit.pattern.canonical import canonical_conditions
+from cepkit.pattern.conditions import Expression, variables_of
+from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import BranchPlan, Plan, as_tree
+from cepkit.sharing.parts import places_of
+from cepkit.sharing.plan_graph import COMMON, Choice, Mode, Prepared
+from cepkit.sharing.start import alone
+from cepkit.sharing.workload import Sharer, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A node that a branch takes from another one.
+
+    Attributes:
+        owner: The number of the other branch.
+        variables: Those of the branch, each with that of the other.
+        conditions: What the branch says of these, and the other one does not in so many words.
+    """
+
+    owner: int
+    variables: tuple[tuple[str, str], ...] = ()
+    conditions: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A branch of one of several queries.
+
+    Attributes:
+        number: Among all branches.
+        query: The number of its query.
+        branch: What it says.
+        plan: What it follows.
+        called: What traces call its variables; equal for what is bound once for several.
+        taken: What it takes from others.
+        users: For each node that is its own, by its variables, the numbers of those who use it.
+        component: The number of the automaton, or multitree, that it is a part of.
+    """
+
+    number: int
+    query: int
+    branch: Branch
+    plan: BranchPlan
+    called: Mapping[str, str]
+    taken: tuple[Taken, ...] = ()
+    users: tuple[tuple[frozenset[str], tuple[int, ...]], ...] = ()
+    component: int = 0
+
+
+def single(query: Query, plan: Plan) -> tuple[Member, ...]:
+    """Return the branches of one query, each by itself."""
+    return tuple(
+        Member(number, 0, branch, branch_plan, {}, component=number)
+        for number, (branch, branch_plan) in enumerate(
+            zip(normal_form(query), plan.branches, strict=True)
+        )
+    )
+
+
+def joint(
+    queries: Sequence[Query],
+    plans: Sequence[Plan],
+    pools: Sequence[Sequence[int]] | None,
+    mode: Mode,
+) -> tuple[Member, ...]:
+    """Return the branches of several queries with what they take from each other, owners first.
+
+    Args:
+        queries: The queries.
+        plans: A plan for each.
+        pools: For each branch of each with whom it shares, as a shared plan has it; None: all.
+        mode: Whether orders that begin alike are shared, or subtrees.
+    """
+    return tuple(_Joining(queries, plans, pools, mode).members())
+
+
+class _Joining:
+    def __init__(
+        self,
+        queries: Sequence[Query],
+        plans: Sequence[Plan],
+        pools: Sequence[Sequence[int]] | None,
+        mode: Mode,
+    ) -> None:
+        self._mode = mode
+        self._branches = [branch for query in queries for branch in normal_form(query)]
+        self._plans = [as_tree(p) if mode == "tree" else p for plan in plans for p in plan.branches]
+        workload = Workload.of(queries)
+        self._sharers = workload.sharers
+        given = (
+            [COMMON] * len(self._sharers) if pools is None else [p for each in pools for p in each]
+        )
+        prepared = Prepared(workload, WORK, mode)
+        self._paths: list[list[tuple[object, tuple[str, ...]]]] = []
+        self._users: dict[object, dict[int, tuple[str, ...]]] = {}
+        for sharer, pool in zip(self._sharers, given, strict=True):
+            branch = self._branches[sharer.number]
+            constant = not all(map(variables_of, branch.conditions))
+            whom = alone(sharer) if pool < 0 or constant else pool
+            choice = Choice(places_of(self._plans[sharer.number], sharer), whom)
+            self._paths.append([*self._nodes(prepared, sharer, choice)])
+            for node, variables in self._paths[-1]:
+                self._users.setdefault(node, {}).setdefault(sharer.number, variables)
+        self._owners = {node: min(users, key=self._rank) for node, users in self._users.items()}
+        self._names: dict[str, int] = {}
+
+    def _nodes(
+        self, prepared: Prepared, sharer: Sharer, choice: Choice
+    ) -> Iterator[tuple[object, tuple[str, ...]]]:
+        """Yield the nodes of a plan with their variables; what one is made of comes before it."""
+        if self._mode == "order":
+            yield (sharer.family, choice.pool), ()  # all have one initial state
+        path, arrangements = prepared.path(sharer, choice), prepared.arrangements(sharer, choice)
+        for made, places in zip(path, arrangements, strict=True):
+            yield made.node, tuple(sharer.said.variables[place] for place in places)
+
+    def _rank(self, number: int) -> tuple[int, int]:
+        return -self._sharers[number].window, number
+
+    def members(self) -> Iterator[Member]:
+        taken = {s.number: self._taken(s.number) for s in self._sharers}
+        components = self._components(taken)
+        called: dict[int, Mapping[str, str]] = {}
+        for number in sorted(taken, key=self._rank):
+            called[number] = self._called(number, taken[number], called)
+            own = dict.fromkeys(node for node, _ in self._paths[number])
+            yield Member(
+                number,
+                self._sharers[number].query,
+                self._branches[number],
+                self._plans[number],
+                called[number],
+                taken[number],
+                tuple(
+                    (frozenset(self._users[node][number]), tuple(sorted(self._users[node])))
+                    for node in own
+                    if self._owners[node] == number
+                ),
+                components[number],
+            )
+
+    def _taken(self, number: int) -> tuple[Taken, ...]:
+        """Return the largest nodes of a branch that belong to others.
+
+        A node that the branch has twice is taken once.
+        """
+        taken: list[Taken] = []
+        covered: set[str] = set()
+        theirs: set[tuple[int, str]] = set()
+        for node, variables in reversed(self._paths[number]):
+            owner = self._owners[node]
+            pairs = tuple(zip(variables, self._users[node][owner], strict=True))
+            there = {(owner, variable) for _, variable in pairs}
+            free = not covered & {*variables} and not theirs & there
+            if owner != number and free and (variables or not taken):
+                covered |= {*variables}
+                theirs |= there
+                taken.append(Taken(owner, pairs, tuple(self._unsaid(number, owner, pairs))))
+        return tuple(taken)
+
+    def _unsaid(
+        self, number: int, owner: int, pairs: Sequence[tuple[str, str]]
+    ) -> Iterator[Expression]:
+        """Yield what a branch says of some variables and their owner only implies.
+
+        Of `a.k = b.k AND b.k = c.k` and `a.k = c.k` the pair a, c is the same.
+        """
+        ours = {here: f"_{i}" for i, (here, _) in enumerate(pairs)}
+        theirs = {there: f"_{i}" for i, (_, there) in enumerate(pairs)}
+        said = {
+            part
+            for condition in self._branches[owner].conditions
+            if variables_of(condition) <= theirs.keys()
+            for part in canonical_conditions([condition], theirs)
+        }
+        for condition in self._branches[number].conditions:
+            about = variables_of(condition)
+            known = about and about <= ours.keys()
+            if known and not {*canonical_conditions([condition], ours)} <= said:
+                yield condition
+
+    def _called(
+        self, number: int, taken: Sequence[Taken], called: Mapping[int, Mapping[str, str]]
+    ) -> Mapping[str, str]:
+        """Return what traces call the variables of a branch.
+
+        What several share is called as the first of them calls it; where another query has called
+        something else so before, the name gets a number.
+        """
+        branch = self._branches[number]
+        names = {
+            here: called[node.owner][there] for node in taken for here, there in node.variables
+        }
+        by_first: dict[str, tuple[str, int]] = {}
+        for node, variables in self._paths[number]:
+            users = self._users[node]
+            if users[number] == variables:
+                first = min(users)
+                for here, name in zip(variables, users[first], strict=True):
+                    by_first[here] = by_first.get(here, (name, first))
+        for event in (*branch.positive, *branch.negated):
+            if event.variable not in names:
+                wanted, first = by_first.get(event.variable, (event.variable, number))
+                query = self._sharers[first].query
+                name, more = wanted, query + 1
+                while name in names.values() or self._names.setdefault(name, query) != query:
+                    name, more = f"{wanted}_{more}", more + 1
+                names[event.variable] = name
+        return names
+
+    def _components(self, taken: Mapping[int, Sequence[Taken]]) -> dict[int, int]:
+        """Return for each branch the number of what it is a part of, in the order of the list."""
+        part = {number: {number} for number in taken}
+        for number, nodes in taken.items():
+            for node in nodes:
+                both = part[number] | part[node.owner]
+                part.update(dict.fromkeys(both, both))
+        order = {first: i for i, first in enumerate(sorted({min(each) for each in part.values()}))}
+        return {number: order[min(each)] for number, each in part.items()}

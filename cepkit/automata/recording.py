@@ -1,0 +1,133 @@
+"""What a run does, written down step by step, and the trace that comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cepkit.automata.chart import Chart, diagram
+from cepkit.automata.joint import Member
+from cepkit.automata.lanes.journal import Journal
+from cepkit.automata.subject import Subject
+from cepkit.stream.columns import EventColumns
+from cepkit.tracing import MechanismTrace
+from cepkit.tracing.diagram import DiagramKind
+from cepkit.tracing.events import EventTable, shown_attributes
+from cepkit.tracing.operations import Operation
+from cepkit.tracing.records import Counts, Totals, TracedMatch, Truncated
+
+MOST_STEPS = 20_000
+MOST_OPERATIONS = 100_000
+"""Of a trace: what a browser can still hold."""
+
+
+class Recording:
+    """What a run does, written down step by step.
+
+    Args:
+        journal: Where the run says what it does.
+        chart: Its nodes and edges.
+        subject: What it is about.
+        members: The branches.
+        events: How many the stream has; after them comes a step for its end.
+        max_steps: How many steps to keep.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        chart: Chart,
+        subject: Subject,
+        members: Sequence[Member],
+        events: int,
+        max_steps: int,
+    ) -> None:
+        self.matches: list[TracedMatch] = []
+        self._journal, self._chart, self._subject = journal, chart, subject
+        self._members: Mapping[int, Member] = {member.number: member for member in members}
+        self._events, self._max_steps = events, max_steps
+        self._steps: list[tuple[Operation, ...]] = []
+        self._counters: list[Counts] = []
+        self._operations = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that was done so far is kept."""
+        return self._journal.recording
+
+    def keep(self, step: Sequence[Operation]) -> None:
+        """Write a step down: what the run has just done."""
+        journal = self._journal
+        new_matches, journal.new_matches = journal.new_matches, []
+        if not journal.recording:
+            return
+        names = self._subject.names
+        for instance, branch, binding in new_matches:
+            member = self._members[branch]
+            variables = member.branch.variables
+            bound = {v: _number(place) for v, place in zip(variables, binding, strict=True)}
+            pattern = names[member.query] if names else ""
+            self.matches.append(TracedMatch(len(self._steps), instance, bound, pattern))
+        self._steps.append(tuple(step))
+        self._counters.append(journal.counts())
+        self._operations += len(step)
+        # The end of the stream is a step as well, but no event.
+        journal.recording = self._operations < MOST_OPERATIONS and (
+            len(self._steps) < self._max_steps or len(self._steps) == self._events
+        )
+
+    def trace(
+        self, mechanism: str, kind: DiagramKind, columns: EventColumns, plan: str
+    ) -> MechanismTrace:
+        """Return the trace, when all steps are kept.
+
+        Args:
+            mechanism: The name of what has run.
+            kind: How it is drawn.
+            columns: The stream.
+            plan: What it followed, as a text.
+        """
+        subject, total = self._subject, self._events + 1
+        members = [self._members[number] for number in sorted(self._members)]
+        rows = np.arange(min(len(self._steps), self._events))
+        names = (v for m in members for v in m.branch.variables)
+        called = (m.called.get(v, v) for m in members for v in m.branch.variables)
+        return MechanismTrace(
+            pattern=subject.text,
+            patterns=subject.patterns(members),
+            alike=subject.alike(members),
+            clauses=tuple(row for clauses in subject.clauses for row in clauses.rows),
+            variables=tuple(dict.fromkeys((*names, *called))),
+            events=EventTable(
+                tuple(columns.arrival()[rows].tolist()),
+                tuple(columns.ts[rows].tolist()),
+                tuple(columns.type_names[code] for code in columns.types[rows].tolist()),
+                shown_attributes(columns, subject.attributes, rows),
+            ),
+            mechanism=mechanism,
+            plan=plan,
+            diagram=diagram(kind, self._chart),
+            operations=tuple(self._steps),
+            counters=tuple(self._counters),
+            matches=tuple(self.matches),
+            totals=self._totals(),
+            truncated=None if len(self._steps) == total else Truncated(len(self._steps), total),
+        )
+
+    def _totals(self) -> Totals:
+        journal = self._journal
+        by_pattern = dict.fromkeys(self._subject.names, 0)
+        if by_pattern:
+            for branch, count in journal.matches_by_branch.items():
+                by_pattern[self._subject.names[self._members[branch].query]] += count
+        counts = journal.counts()
+        return Totals(counts, journal.peak_instances, journal.peak_stored, self._events, by_pattern)
+
+
+def _number(place: Any) -> int | tuple[int, ...]:
+    if isinstance(place, tuple):
+        return tuple(event.number for event in place)
+    number: int = place.number
+    return number

@@ -1,0 +1,94 @@
+"""What a run is about: a query, or several by their names, as one text with its clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cepkit.automata.joint import Member
+from cepkit.pattern.canonical import canonical_conditions
+from cepkit.pattern.conditions import attributes_of
+from cepkit.pattern.printer import expression_text
+from cepkit.pattern.query import Query
+from cepkit.tracing.clauses import Clauses
+from cepkit.tracing.records import TracedPattern
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A query, or several by their names.
+
+    Attributes:
+        queries: The queries.
+        names: What each is called; empty where there is only one.
+        clauses: The clauses of each, with their places in `text`.
+        text: All of them, printed.
+        attributes: What they read.
+    """
+
+    queries: tuple[Query, ...]
+    names: tuple[str, ...]
+    clauses: tuple[Clauses, ...]
+    text: str
+    attributes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, query: Query) -> Subject:
+        """Return one query."""
+        clauses = Clauses.of(query)
+        return cls((query,), (), (clauses,), clauses.text, attributes_read(query))
+
+    @classmethod
+    def several(cls, queries: Mapping[str, Query]) -> Subject:
+        """Return several queries; in the text each stands under its name."""
+        text, rows = "", 0
+        clauses: list[Clauses] = []
+        for name, query in queries.items():
+            own = Clauses.of(query)
+            text += f"{name}:\n"
+            clauses.append(own.moved(len(text), rows))
+            text, rows = f"{text}{own.text}\n\n", rows + len(own.rows)
+        read = {name for query in queries.values() for name in attributes_read(query)}
+        return cls(
+            tuple(queries.values()),
+            tuple(queries),
+            tuple(clauses),
+            text.rstrip(),
+            tuple(sorted(read)),
+        )
+
+    def patterns(self, members: Sequence[Member]) -> tuple[TracedPattern, ...]:
+        """Return what a trace says of each query; nothing where there is only one."""
+        if not self.names:
+            return ()
+        called: dict[int, dict[str, dict[str, None]]] = {}
+        for member in sorted(members, key=lambda member: member.number):
+            names = called.setdefault(member.query, {})
+            for variable in (*member.branch.variables, *member.called):
+                names.setdefault(variable, {})[member.called[variable]] = None
+        return tuple(
+            TracedPattern(
+                name,
+                self.clauses[number].begin,
+                self.clauses[number].begin + len(self.clauses[number].text),
+                {variable: tuple(shown) for variable, shown in called[number].items()},
+            )
+            for number, name in enumerate(self.names)
+        )
+
+    def alike(self, members: Sequence[Member]) -> tuple[tuple[int, ...], ...]:
+        """Return the clauses of different queries that say the same of what is bound once."""
+        groups: dict[tuple[str, ...], set[int]] = {}
+        for member in members if self.names else ():
+            numbers = self.clauses[member.query].conditions
+            for condition in member.branch.conditions:
+                parts = canonical_conditions([condition], member.called)
+                key = tuple(map(expression_text, parts))
+                groups.setdefault(key, set()).add(numbers[condition])
+        return tuple(tuple(sorted(each)) for each in groups.values() if len(each) > 1)
+
+
+def attributes_read(query: Query) -> tuple[str, ...]:
+    """Return the attributes that a query reads, PARTITION BY included."""
+    read = {name for _, name in attributes_of(query.where)} if query.where else set()
+    return tuple(sorted(read | set(query.partition_by)))
