@@ -25,6 +25,7 @@ NAMES = (
     "adaptation",
     "adapt_study",
     "several",
+    "multi_study",
 )
 
 

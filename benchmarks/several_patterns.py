@@ -14,6 +14,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -66,15 +67,16 @@ def minute_bars() -> Source:
     return source("nasdaq-minute", table)
 
 
-def generated(n: int, pool: Sequence[str] | None = None) -> Source:
+def generated(n: int, pool: Sequence[str] | None = None, gap_ms: float = 5.0) -> Source:
     """Return a stream of `n` events of 50 types.
 
     Args:
         n: How many.
         pool: The types that patterns are drawn of; None for eleven of them.
+        gap_ms: Milliseconds from an event to the next, on average.
     """
     chosen = [f"T{rank:02d}" for rank in range(3, 44, 4)] if pool is None else pool
-    return source(f"generated, {n:,} events", zipf_events(n), chosen)
+    return source(f"generated, {n:,} events", zipf_events(n, mean_gap_ms=gap_ms), chosen)
 
 
 def source(name: str, table: pa.Table, pool: Sequence[str] | None = None) -> Source:
@@ -120,6 +122,7 @@ def drawn(
     size: int = 5,
     most: float = 1e7,
     seed: int = 0,
+    operators: float = 0.0,
 ) -> list[Query]:
     """Return patterns over a stream, all of one window.
 
@@ -130,6 +133,8 @@ def drawn(
         size: About how many events each has: one less, as many, or one more.
         most: The partial matches that its best order may keep, in the whole stream.
         seed: Of the draw.
+        operators: The share of patterns of which one event, neither the first nor the last, is
+            under NOT or under KL with one or two events.
     """
     rng = random.Random(seed)
     names = sorted(given.rates)
@@ -143,7 +148,11 @@ def drawn(
             types.sort()
         linked = rng.sample(list(combinations(types, 2)), max(1, count // 2))
         conditions = [pairs[frozenset(pair)] for pair in linked]
-        text = pattern_text(operator, types, {p: given.offsets[p] for p in conditions}, window)
+        around: dict[str, str] = {}
+        if operators and rng.random() < operators and len(types) > 2:
+            around = {rng.choice(types[1:-1]): rng.choice(["NOT({})", "KL({}){{1,2}}"])}
+        offsets = {p: given.offsets[p] for p in conditions}
+        text = pattern_text(operator, types, offsets, window, around)
         if text in texts:
             continue
         query = parse(text)
@@ -188,9 +197,18 @@ def pattern_text(
     types: Sequence[str],
     offsets: Mapping[tuple[str, str], float],
     window: float,
+    around: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return the text of a pattern whose variables are its types in small letters."""
-    body = ", ".join(f"{kind} {kind.lower()}" for kind in types)
+    """Return the text of a pattern whose variables are its types in small letters.
+
+    Args:
+        operator: SEQ or AND.
+        types: Of the events.
+        offsets: The constant of the condition between two types.
+        window: In seconds.
+        around: What stands around the event of a type, as "NOT({})".
+    """
+    body = ", ".join(around.get(kind, "{}").format(f"{kind} {kind.lower()}") for kind in types)
     where = " AND ".join(
         f"{x.lower()}.diff + {k!r} < {y.lower()}.diff" for (x, y), k in offsets.items()
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,10 +12,9 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.several import called, queries_of
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
-from cepkit.sharing.choose import share_plans as shared
+from cepkit.sharing.choose import plans_to_run
 from cepkit.sharing.parts import Share
 from cepkit.sharing.shared_plan import SharedPlan
-from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
@@ -94,7 +92,7 @@ def _plans(
         PlanError: What is given is not one for each.
     """
     if plan is None:
-        return _planned(queries, measured_together(stream, [*queries.values()]), share)
+        return plans_to_run(queries, measured_together(stream, [*queries.values()]), share)
     return plans_given(queries, plan)
 
 
@@ -122,16 +120,3 @@ def plans_given(queries: Mapping[str, Query], plan: Any) -> SharedPlan | list[Pl
         with telling(called(name)):
             plans.append(as_plan(one, query))
     return plans
-
-
-_SEARCH_NS = 2_000_000.0
-"""A search for shared plans takes at least this long per pattern; a unit of work takes about 1."""
-
-
-def _planned(queries: Mapping[str, Query], known: Statistics, share: Share) -> SharedPlan:
-    """Return a shared plan; it is not searched for where that takes longer than all the work."""
-    if share == "auto":
-        own = shared(queries, known, "prefix", "own-plans")
-        if own.alone * known.span_seconds < _SEARCH_NS * len(queries):
-            return replace(own, share=share)
-    return shared(queries, known, share)

@@ -16,7 +16,7 @@ Techniques for Complex Event Processing Applications* (VLDB 2018), section 5.1.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 Factorial = tuple[int, int]
 """A set of variables as a bit mask, and the power of |S and mask|! in the share."""
@@ -34,24 +34,19 @@ def share_factorials(
     """
     bit = {variable: 1 << i for i, variable in enumerate(variables)}
     powers: Counter[int] = Counter()
-
-    def related(x: str, y: str) -> bool:
-        return (x, y) in order or (y, x) in order
-
-    def take_apart(part: frozenset[str]) -> None:
+    waiting = [frozenset(variables)]
+    while waiting:
+        part = waiting.pop()
         if len(part) < 2:
-            return
-        beside = _components(part, related)
+            continue
+        beside = _components(part, order, related=True)
         if len(beside) > 1:
             powers[_mask(part, bit)] += 1
             powers.subtract(_mask(child, bit) for child in beside)
         else:
-            beside = _components(part, lambda x, y: not related(x, y))
+            beside = _components(part, order, related=False)
             assert len(beside) > 1, "nested SEQ and AND always fall apart"
-        for child in beside:
-            take_apart(child)
-
-    take_apart(frozenset(variables))
+        waiting += beside
     powers[_mask(frozenset(variables), bit)] -= 1
     # A set of one has one ordering.
     return tuple(sorted((m, p) for m, p in powers.items() if p and m.bit_count() > 1))
@@ -62,9 +57,9 @@ def _mask(part: frozenset[str], bit: dict[str, int]) -> int:
 
 
 def _components(
-    variables: frozenset[str], linked: Callable[[str, str], bool]
+    variables: frozenset[str], order: frozenset[tuple[str, str]], *, related: bool
 ) -> list[frozenset[str]]:
-    """Return the connected parts of `variables`."""
+    """Return the connected parts of `variables`: by the pairs with an order, or those without."""
     parts = []
     left = set(variables)
     while left:
@@ -72,7 +67,7 @@ def _components(
         front = list(part)
         while front:
             x = front.pop()
-            reached = {y for y in left if linked(x, y)}
+            reached = {y for y in left if ((x, y) in order or (y, x) in order) is related}
             left -= reached
             part |= reached
             front.extend(reached)

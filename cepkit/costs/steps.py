@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from cepkit.costs.expectation import Expectation
 from cepkit.pattern.normal_form import Branch
@@ -47,19 +48,32 @@ def expected_steps(
         plan = OrderPlan(tuple(plan))
     repeated = {variable for variable, _, _ in branch.repeated}
     sets = (Unit((v,), (), v) for v in plan.variables if v in repeated)
-    expectation = Expectation.of(branch, statistics)
+    steps = _Steps(Expectation.of(branch, statistics), statistics, duration, frozenset(repeated))
+    return tuple(steps.of((*work_of(plan, repeated), *sets)))
 
-    def steps_of(units: Sequence[Unit]) -> Iterator[ExpectedStep]:
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """What is expected of the steps of units. A function that calls itself would leave a cycle."""
+
+    expectation: Expectation
+    statistics: Statistics
+    duration: float | None
+    repeated: frozenset[str]
+
+    def of(self, units: Sequence[Unit]) -> Iterator[ExpectedStep]:
+        """Yield the steps of units, those of their subtrees before their own."""
+        expectation, duration = self.expectation, self.duration
         bound: frozenset[str] = frozenset()
         for unit in units:
-            yield from steps_of(unit.inner)
+            yield from self.of(unit.inner)
             new = frozenset(unit.variables)
             both = bound | new
             # What a set is chosen from is looked at event by event.
             looked_at = expectation
-            if unit.name in repeated:
-                for other in repeated & both:
-                    looked_at = looked_at.counting_events(other, statistics)
+            if unit.name in self.repeated:
+                for other in self.repeated & both:
+                    looked_at = looked_at.counting_events(other, self.statistics)
             sides = (expectation.filters(expectation.mask(side)) for side in (bound, new))
             in_scope = looked_at.log_total(both, duration, looked_at.in_scope)
             yield ExpectedStep(
@@ -69,5 +83,3 @@ def expected_steps(
                 from_log(expectation.log_alive(both)),
             )
             bound = both
-
-    return tuple(steps_of((*work_of(plan, repeated), *sets)))

@@ -21,7 +21,7 @@ from cepkit.pattern.conditions import Aggregate, Attribute, Expression
 from cepkit.pattern.evaluation.columns import Read
 from cepkit.pattern.evaluation.set_functions import set_function
 from cepkit.pattern.rewrite import replaced
-from cepkit.statistics.sampling import partition_of
+from cepkit.statistics.slice_events import partition_of
 from cepkit.stream.columns import Column, EventColumns
 
 Ints = npt.NDArray[np.int64]

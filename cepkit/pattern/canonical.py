@@ -84,8 +84,8 @@ class SubPattern:
 
 def canonical_event(branch: Branch, variable: str) -> CanonicalEvent:
     """Return the event of a variable of a branch."""
-    filters = filter(c.is_filter, branch.conditions)
-    alone = (each for each in filters if c.variables_of(each) == {variable})
+    about = (each for each in branch.conditions if c.variables_of(each) == {variable})
+    alone = filter(c.is_filter, about)
     return CanonicalEvent.of(branch.event(variable), alone)
 
 
@@ -115,8 +115,8 @@ def canonical(
     # This strategy prefers one match to another by the order of the text.
     by_text = branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH
     arrangements = [names] if by_text else part.arrangements()
-    forms = ((part.form(arrangement), arrangement) for arrangement in arrangements)
-    return min(forms, key=lambda form: _key(form[0]))
+    forms = [(part.form(arrangement), arrangement) for arrangement in arrangements]
+    return forms[0] if len(forms) == 1 else min(forms, key=lambda form: _key(form[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,8 @@ def _place(side: c.Expression) -> tuple[bool, str]:
 
 
 def _sorted(expressions: Iterable[c.Expression]) -> tuple[c.Expression, ...]:
-    return tuple(sorted(expressions, key=expression_text))
+    several = tuple(expressions)
+    return several if len(several) < 2 else tuple(sorted(several, key=expression_text))
 
 
 def _inclusive(window: Window | None) -> Window | None:

@@ -28,9 +28,19 @@ Constant: TypeAlias = int | float | str | bool | timedelta | None
 
 
 class _Node:
-    """The base of all expressions: the variables that they mention, computed once."""
+    """The base of all expressions: what is asked of them again and again, computed once."""
 
-    __slots__ = ("_variables",)
+    __slots__ = ("_has_set_functions", "_variables")
+
+    @property
+    def has_set_functions(self) -> bool:
+        """Whether a function of a set of events is among them."""
+        known: bool | None = getattr(self, "_has_set_functions", None)
+        if known is None:
+            below = children(cast("Expression", self))
+            known = isinstance(self, Aggregate) or any(child.has_set_functions for child in below)
+            object.__setattr__(self, "_has_set_functions", known)  # as of `variables`
+        return known
 
     @property
     def variables(self) -> frozenset[str]:
@@ -232,7 +242,7 @@ def variables_of(expression: Expression) -> frozenset[str]:
 
 def has_set_functions(expression: Expression) -> bool:
     """Return whether `expression` is about a whole set, as `avg(b.x) > 1`."""
-    return any(isinstance(node, Aggregate) for node in walk(expression))
+    return expression.has_set_functions
 
 
 def is_filter(expression: Expression) -> bool:

@@ -10,6 +10,7 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.several import check_share, named
 from cepkit.sharing.parts import WORTH, Part, Share, alone_costs, known_statistics, prepared_part
 from cepkit.sharing.plan_graph import Mode, PlanGraph
+from cepkit.sharing.prices import number_of
 from cepkit.sharing.searches import SEARCHES, SharingObserver, SharingSearch
 from cepkit.sharing.shared_plan import SharedPlan, assembled
 from cepkit.sharing.start import own_plans
@@ -51,11 +52,39 @@ def share_plans(
     by_name = named(queries)
     names, listed = tuple(by_name), tuple(by_name.values())
     known = known_statistics(by_name, statistics)
-    whole = SharedPlan(
-        names, listed, (), (), (), 0.0, 0.0, share, "none" if share == "none" else picked.name,
-        cost, statistics,
-    )  # fmt: skip
-    return assembled(whole, _parts(listed, known, share, picked, cost, observe))
+    name = "none" if share == "none" else picked.name
+    whole = SharedPlan(names, listed, (), (), 0.0, 0.0, share, name, cost, statistics)
+    orders = None if share == "tree" else prepared_part(listed, known, cost, "order")
+    return assembled(whole, _parts(listed, known, share, picked, cost, observe, orders))
+
+
+_SEARCH_NS = 2_000_000.0
+"""A search for shared plans takes at least this long per query; a unit of work takes about 1."""
+
+
+def plans_to_run(
+    queries: Mapping[str, Query], statistics: Statistics, share: Share = "auto"
+) -> SharedPlan:
+    """Return a plan for each of several queries, as `detect` runs them.
+
+    It is not searched for where that takes longer than all the work: each has its best plan then.
+
+    Args:
+        queries: The queries, by name.
+        statistics: What is known of the stream, of all of them.
+        share: As for `share_plans`, whose errors are raised too.
+    """
+    if share != "auto":
+        return share_plans(queries, statistics, share)
+    names, listed = tuple(queries), tuple(queries.values())
+    known = known_statistics(queries, statistics)
+    orders = prepared_part(listed, known, WORK, "order")
+    work = number_of(sum(alone_costs(orders))) * statistics.span_seconds
+    searched = work >= _SEARCH_NS * len(listed)
+    search = SEARCHES["greedy-merge" if searched else "own-plans"]
+    whole = SharedPlan(names, listed, (), (), 0.0, 0.0, share, search.name, WORK, statistics)
+    kind: Share = "auto" if searched else "prefix"
+    return assembled(whole, _parts(listed, known, kind, search, WORK, None, orders))
 
 
 def _parts(
@@ -65,14 +94,14 @@ def _parts(
     search: SharingSearch,
     cost: CostModel,
     observe: SharingObserver | None,
+    orders: Part | None,
 ) -> list[Part]:
     def searched(part: Part) -> Part:
         part.choices = dict(search.search(part.prepared, observe))
         return part
 
-    if share == "tree":
+    if orders is None:
         return [searched(prepared_part(queries, known, cost, "tree"))]
-    orders = prepared_part(queries, known, cost, "order")
     if share == "none":
         orders.choices = own_plans(orders.prepared, shared=False)
         return [orders]

@@ -9,7 +9,7 @@ the window belongs to it. O(n^2 c) for n variables and c conditions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, permutations
@@ -145,15 +145,22 @@ def described(branch: Branch) -> Description:
     """Return what a branch says without names."""
     closed = replace(branch, conditions=(*branch.conditions, *_implied(branch)))
     items = list(_items(closed))
-    events = {v: _event_key(closed, v, items) for v in branch.variables}
-    in_form = canonical(closed, branch.variables)[1]
+    about: dict[frozenset[str], list[Item]] = {}
+    for item in items:
+        about.setdefault(item.variables, []).append(item)
+    events = {v: _event_key(closed, v, about.get(frozenset((v,)), ())) for v in branch.variables}
+    alike = len({*events.values()}) < len(events)
+    in_form = canonical(closed, branch.variables)[1] if alike else branch.variables
     variables = tuple(sorted(in_form, key=events.__getitem__))
     at = {variable: place for place, variable in enumerate(variables)}
     return Description(
         replace(branch, positive=tuple(map(branch.event, variables))),
         variables,
         tuple(events[v] for v in variables),
-        {(at[x], at[y]): _pair_key(closed, x, y, items) for x, y in permutations(variables, 2)},
+        {
+            (at[x], at[y]): _pair_key(closed, x, y, about.get(frozenset((x, y)), ()))
+            for x, y in permutations(variables, 2)
+        },
         tuple(
             (sum(1 << at[v] for v in item.variables), item)
             for item in items
@@ -172,23 +179,18 @@ def _items(branch: Branch) -> Iterator[Item]:
         yield Item(depends_on(branch, variable), None, variable)
 
 
-def _event_key(branch: Branch, variable: str, items: list[Item]) -> EventKey:
+def _event_key(branch: Branch, variable: str, about: Sequence[Item]) -> EventKey:
     bounds = next((rest for v, *rest in branch.repeated if v == variable), [])
-    alone = sorted(
-        item.text(branch, {variable: 0}) for item in items if item.variables == {variable}
-    )
+    alone = sorted(item.text(branch, {variable: 0}) for item in about)
     return (*_event_texts(canonical_event(branch, variable)), tuple(map(str, bounds)), *alone)
 
 
-def _pair_key(branch: Branch, x: str, y: str, items: list[Item]) -> PairKey:
+def _pair_key(branch: Branch, x: str, y: str, about: Sequence[Item]) -> PairKey:
     relation = ((x, y) in branch.order) - ((y, x) in branch.order)
-    about = {
-        text
-        for item in items
-        if item.variables == {x, y}
-        for text in [item.text(branch, {x: 0, y: 1})]
-    }
-    return relation, tuple(sorted({part for text in about for part in _parts(text)}))
+    if not about:
+        return relation, ()
+    texts = {item.text(branch, {x: 0, y: 1}) for item in about}
+    return relation, tuple(sorted({part for text in texts for part in _parts(text)}))
 
 
 def _parts(text: tuple[str, ...]) -> tuple[str, ...]:

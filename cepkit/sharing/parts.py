@@ -34,11 +34,13 @@ class Part:
         queries: Their numbers.
         prepared: Them alone, with their prices.
         choices: The plans of their branches, by the numbers of the sharers of `prepared`.
+        alone: What the best plan of each costs by itself; empty until `alone_costs` is asked.
     """
 
     queries: tuple[int, ...]
     prepared: Prepared
     choices: dict[int, Choice] = field(default_factory=dict)
+    alone: list[int] = field(default_factory=list)
 
     @property
     def sharers(self) -> Iterator[tuple[Sharer, int, int]]:
@@ -94,12 +96,13 @@ def prepared_part(
 
 def alone_costs(part: Part) -> list[int]:
     """Return for each query of a part what its best plan costs by itself."""
-    prepared = part.prepared
-    costs = [0] * len(part.queries)
-    for sharer in prepared.workload.sharers:
-        graph = PlanGraph(prepared, {sharer.number: Choice(prepared.best(sharer), alone(sharer))})
-        costs[sharer.query] += graph.cost
-    return costs
+    if not part.alone:
+        prepared = part.prepared
+        part.alone = [0] * len(part.queries)
+        for s in prepared.workload.sharers:
+            graph = PlanGraph(prepared, {s.number: Choice(prepared.best(s), alone(s))})
+            part.alone[s.query] += graph.cost
+    return part.alone
 
 
 def places_of(plan: BranchPlan, sharer: Sharer) -> Planned:

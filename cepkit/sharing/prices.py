@@ -57,15 +57,19 @@ class Prices:
         self._weight = ready.alive.weight
         if ready.pairs is not None:
             self._between, self._side = _lookup(ready.pairs.between), _lookup(ready.pairs.side)
-        self._steps: dict[tuple[int, int], int] = {}
+        self._size = sharer.size
+        self._steps: dict[int, int] = {}
+        self._written: dict[int, int] = {}
 
     def step(self, left: int, right: int) -> int:
         """Return what joining two sets costs; of a single variable the left one is empty."""
-        key = (left, right) if left < right else (right, left)
+        key = min(left, right) << self._size | max(left, right)
         known = self._steps.get(key)
         if known is None:
             both = left | right
-            known = fixed(self._kept(both) - self._shift)
+            if both not in self._written:
+                self._written[both] = fixed(self._kept(both) - self._shift)
+            known = self._written[both]
             if self._works:
                 sides = self._side(left) + self._side(right)
                 known += fixed(self._between(both) + sides - self._shift)

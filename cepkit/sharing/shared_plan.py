@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import networkx as nx
@@ -100,7 +100,6 @@ class SharedPlan(WithPrinter):
         pools: For each branch of each plan a number. Equal nodes are one where these are equal too:
             a node whose users have different windows takes the largest, which may cost those with a
             small one more than they save.
-        nodes: What a node is made of stands before it.
         cost: Of all together; by `work` for each second of the stream, by `partial-matches` of
             what is alive.
         alone: The same with each pattern's best plan by itself.
@@ -114,13 +113,27 @@ class SharedPlan(WithPrinter):
     queries: tuple[Query, ...]
     plans: tuple[Plan, ...]
     pools: tuple[tuple[int, ...], ...]
-    nodes: tuple[SharedNode, ...]
     cost: float
     alone: float
     share: Share
     search: str
     cost_model: CostModel
     statistics: Statistics
+    _nodes: tuple[SharedNode, ...] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+
+    @property
+    def nodes(self) -> tuple[SharedNode, ...]:
+        """The nodes of all plans; what a node is made of stands before it."""
+        if self._nodes is None:
+            nodes: list[SharedNode] = []
+            for part in _parts_of(self, tuple(map(_mode_of, self.plans))):
+                graph = PlanGraph(part.prepared, part.choices)
+                nodes += _nodes_of(part, graph, self.names, len(nodes))
+            object.__setattr__(self, "_nodes", tuple(nodes))  # follows from what is frozen
+        assert self._nodes is not None
+        return self._nodes
 
     @property
     def shared(self) -> tuple[SharedNode, ...]:
@@ -266,7 +279,7 @@ def _parts_of(whole: SharedPlan, modes: Sequence[Mode]) -> list[Part]:
 
 
 def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
-    """Return a shared plan with the plans of its parts, its nodes and its costs.
+    """Return a shared plan with the plans of its parts and its costs.
 
     Args:
         whole: What stays: the queries, their names and so on; of plans those that do not change.
@@ -274,7 +287,6 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
     """
     branches: list[list[BranchPlan]] = [[] for _ in whole.queries]
     pools: list[list[int]] = [[] for _ in whole.queries]
-    nodes: list[SharedNode] = []
     known: dict[int, Statistics] = {}
     cost = by_itself = 0
     for part in parts:
@@ -283,7 +295,6 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
         graph = PlanGraph(prepared, part.choices)
         cost += graph.cost
         by_itself += sum(alone_costs(part))
-        nodes += _nodes_of(part, graph, whole.names, len(nodes))
         for sharer, query, _ in part.sharers:
             known[query] = sharer.statistics
             choice = part.choices[sharer.number]
@@ -300,7 +311,6 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
         whole,
         plans=tuple(plans),
         pools=tuple(map(tuple, pools)),
-        nodes=tuple(nodes),
         cost=number_of(cost),
         alone=number_of(by_itself),
     )

@@ -38,7 +38,17 @@ def measured_sets(branch: Branch) -> Iterator[frozenset[str]]:
 
 
 def measured_form(branch: Branch, names: frozenset[str]) -> SubPattern:
-    """Return on what a selectivity depends: NOT and KL do not matter, each event is one."""
+    """Return on what a selectivity depends: NOT and KL do not matter, each event is one.
+
+    It is made once for each branch, and kept with it.
+    """
+    kept: dict[frozenset[str], SubPattern] = branch.__dict__.setdefault("measured forms", {})
+    if names not in kept:
+        kept[names] = _measured_form(branch, names)
+    return kept[names]
+
+
+def _measured_form(branch: Branch, names: frozenset[str]) -> SubPattern:
     return canonical(
         replace(
             branch,
@@ -48,8 +58,8 @@ def measured_form(branch: Branch, names: frozenset[str]) -> SubPattern:
             conditions=tuple(
                 c
                 for c in branch.conditions
-                if not has_set_functions(c)
-                and (variables_of(c) == names or len(variables_of(c)) == 1)
+                if (variables_of(c) == names or len(variables_of(c)) == 1)
+                and not has_set_functions(c)
             ),
             strategy=Strategy.SKIP_TILL_ANY_MATCH,
         ),

@@ -19,30 +19,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepkit.pattern.canonical import SubPattern
+from cepkit.pattern.canonical import CanonicalEvent, SubPattern, canonical_event
 from cepkit.pattern.conditions import has_set_functions, variables_of
-from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
-from cepkit.pattern.rewrite import without_not
 from cepkit.statistics.binding import measured_form
 from cepkit.statistics.joins import joined_variables, sampled_joins
 from cepkit.statistics.links import links_of
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.ranges import Rows
-from cepkit.statistics.sampling import (
-    Slice,
-    Tally,
-    linked,
-    owned_rows,
-    partition_of,
-    reader,
-    sampled,
-)
+from cepkit.statistics.sampling import Slice, Tally, linked, sampled
 from cepkit.statistics.selectivity import Equality, Joined, Selectivity
-from cepkit.statistics.stream_counts import StreamCounts, count_stream, rows_of
+from cepkit.statistics.slice_events import Events, Rows
+from cepkit.statistics.stream_counts import StreamCounts, count_stream
 from cepkit.stream.columns import EventColumns
 
 SAMPLE = 10_000
@@ -70,19 +60,19 @@ def tally_slice(
     """
     tallies: dict[frozenset[str], Tally] = {}
     known: dict[SubPattern, Tally] = {}  # by what they are about, whatever the names
-    keys = partition_of(columns, query.partition_by)
+    events = Events(columns, query.partition_by, owned)
     for branch in map(_without_set_functions, normal_form(query)):
         sets = {variables_of(c) for c in branch.conditions if variables_of(c)}
         links = links_of(branch, columns.kinds)
         members: dict[str, Rows] = {}
-        part = Slice(columns, branch, members, keys, owned)
+        part = Slice(events, branch, members)
         for event in branch.positive + branch.negated:
-            rows = rows_of(columns, event)
             alone = frozenset((event.variable,))
-            members[event.variable] = _passing(columns, branch, event.variable, rows)
+            filtered = canonical_event(branch, event.variable)
+            members[event.variable] = events.rows(filtered)
             if alone in sets and alone not in tallies:
-                n = len(owned_rows(columns, rows, owned))
-                number = len(owned_rows(columns, members[event.variable], owned))
+                n = len(events.owned_rows(events.rows(CanonicalEvent(event.types))))
+                number = len(events.owned_rows(members[event.variable]))
                 tallies[alone] = Tally(alone, n, n, True, float(n), float(number), float(n))
         for names in sorted(sets, key=sorted):
             if len(names) > 1 and names not in tallies:
@@ -192,11 +182,9 @@ def joins_of(
         seed: Of the draws.
     """
     joined: dict[frozenset[str], Joined] = {}
+    events = Events(columns, query.partition_by)
     for branch in map(_without_set_functions, normal_form(query)):
-        members = {
-            v: _passing(columns, branch, v, rows_of(columns, branch.event(v)))
-            for v in joined_variables(branch)
-        }
+        members = {v: events.rows(canonical_event(branch, v)) for v in joined_variables(branch)}
         joined |= sampled_joins(columns, branch, members, statistics, seed)
     return joined
 
@@ -240,11 +228,5 @@ def _part(tally: Tally) -> float:
 def _without_set_functions(branch: Branch) -> Branch:
     """Return a branch without its conditions on whole sets: here events are drawn, not sets."""
     conditions = tuple(c for c in branch.conditions if not has_set_functions(c))
-    return replace(branch, conditions=conditions)
-
-
-def _passing(columns: EventColumns, branch: Branch, variable: str, rows: Rows) -> Rows:
-    for condition in branch.conditions_between(variable, variable):
-        held = truth(without_not(condition), reader(columns, {variable: rows}), len(rows))
-        rows = rows[held]
-    return rows
+    unchanged = len(conditions) == len(branch.conditions)
+    return branch if unchanged else replace(branch, conditions=conditions)

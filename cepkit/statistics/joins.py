@@ -28,9 +28,8 @@ from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.rewrite import without_not
 from cepkit.statistics.lookups import Bound, Lookups, Scope
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.ranges import Rows
-from cepkit.statistics.sampling import reader
 from cepkit.statistics.selectivity import Joined
+from cepkit.statistics.slice_events import Rows, reader
 from cepkit.stream.columns import EventColumns
 
 MOST_VARIABLES = 6

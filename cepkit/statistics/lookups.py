@@ -18,8 +18,7 @@ from cepkit.pattern.keys import dense_keys
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import TimeWindow
 from cepkit.statistics.links import Codes, links_of
-from cepkit.statistics.ranges import Rows
-from cepkit.statistics.sampling import partition_of
+from cepkit.statistics.slice_events import Rows, partition_of
 from cepkit.stream.columns import EventColumns
 
 EqualKeys: TypeAlias = Mapping[str, Codes]

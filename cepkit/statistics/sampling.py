@@ -11,20 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from cepkit.pattern.conditions import variables_of
-from cepkit.pattern.evaluation.columns import Read, truth
-from cepkit.pattern.keys import partition_keys
+from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.rewrite import without_not
-from cepkit.statistics.links import Link, link_codes
-from cepkit.statistics.ranges import Pairs, Ranges, Rows
-from cepkit.stream.columns import Column, EventColumns
-
-Held = npt.NDArray[np.bool_]
-Owned = tuple[int, int] | None
+from cepkit.statistics.links import Link
+from cepkit.statistics.ranges import Pairs, Ranges
+from cepkit.statistics.slice_events import Events, Held, Rows, reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,48 +57,19 @@ class Tally:
         return Tally(self.variables, size, int(size), True, one, one, one, self.equal)
 
 
-def owned_rows(columns: EventColumns, rows: Rows, owned: Owned) -> Rows:
-    """Return the rows that a slice owns: all where it is the whole stream."""
-    if owned is None:
-        return rows
-    ts = columns.ts[rows]
-    return rows[(ts >= owned[0]) & (ts <= owned[1])]
-
-
-def reader(columns: EventColumns, rows: Mapping[str, Rows]) -> Read:
-    """Return what gives `evaluation` the columns of the events that variables are bound to."""
-
-    def read(variable: str, attribute: str) -> Column:
-        return columns.attributes[attribute].take(rows[variable])
-
-    return read
-
-
-def partition_of(columns: EventColumns, attributes: tuple[str, ...]) -> npt.NDArray[np.int64]:
-    """Return the number of the partition of each event; missing agrees with missing."""
-    if not attributes:
-        return np.zeros(len(columns), dtype=np.int64)
-    codes, _ = partition_keys([columns.attributes[name] for name in attributes])
-    return codes.astype(np.int64)
-
-
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The events of a slice, made ready for drawing.
+    """A branch over the events of a slice, made ready for drawing.
 
     Attributes:
-        columns: Its events and those that complete its combinations.
+        events: The events.
         branch: Says order, window and conditions.
         members: For each variable the rows that pass its own conditions.
-        keys: The partition of each event.
-        owned: The first and the last microsecond of the slice, None for all.
     """
 
-    columns: EventColumns
+    events: Events
     branch: Branch
     members: Mapping[str, Rows]
-    keys: Rows
-    owned: Owned
 
     def in_order(self, names: frozenset[str]) -> list[str]:
         """Return variables as the pattern has them: each combination is in one slice then."""
@@ -116,15 +81,15 @@ class Slice:
         held = np.ones(size, dtype=np.bool_)
         for condition in self.branch.conditions:
             if variables_of(condition) == names:
-                held &= truth(without_not(condition), reader(self.columns, bound), size)
+                held &= truth(without_not(condition), reader(self.events.columns, bound), size)
         return held
 
 
 def sampled(names: frozenset[str], part: Slice, rng: np.random.Generator, sample: int) -> Tally:
     """Return what draws from one slice say about the conditions on a set of variables."""
     order = part.in_order(names)
-    first = owned_rows(part.columns, part.members[order[0]], part.owned)
-    scope = Ranges(part.columns, part.branch, dict.fromkeys(names, part.keys))
+    first = part.events.owned_rows(part.members[order[0]])
+    scope = Ranges(part.events.sorted, part.branch, dict.fromkeys(names, part.events.keys))
     pairs = Pairs.of(scope, order, first, part.members[order[1]])
     if not pairs.number:
         return Tally(names, 0.0, 0, True, 0.0, 0.0, 0.0)
@@ -170,11 +135,11 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
     """
     names = link.variables
     order = part.in_order(names)
-    first = owned_rows(part.columns, part.members[order[0]], part.owned)
+    events = part.events
+    first = events.owned_rows(part.members[order[0]])
     second = part.members[order[1]]
-    scope = Ranges(part.columns, part.branch, dict.fromkeys(names, part.keys))
-    codes = link_codes(part.columns.attributes, link)
-    of = dict(zip((link.first, link.second), codes, strict=True))
+    scope = Ranges(events.sorted, part.branch, dict.fromkeys(names, events.keys))
+    of, joined = events.link(link)
     # An event of both variables' types is in scope of itself, where neither must be first.
     both = np.intersect1d(first, second)
     if {(order[0], order[1]), (order[1], order[0])} & part.branch.order:
@@ -182,9 +147,9 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
     number = Pairs.of(scope, order, first, second).number - len(both)
     if not number:
         return Tally(names, 0.0, 0, True, 0.0, 0.0, 0.0, 0.0)
-    scope = Ranges(part.columns, part.branch, _joined_keys(part.keys, of))
-    first = first[of[order[0]][first] >= 0]
-    pairs = Pairs.of(scope, order, first, second[of[order[1]][second] >= 0])
+    scope = Ranges(events.sorted, part.branch, joined)
+    first, second = (_with_key(of[v], rows) for v, rows in zip(order, (first, second), strict=True))
+    pairs = Pairs.of(scope, order, first, second)
     one, other = (of[name][both] for name in order)
     equal = pairs.number - int(np.count_nonzero((one == other) & (one >= 0)))
     rest = [c for c in part.branch.conditions if variables_of(c) == names]
@@ -207,10 +172,7 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
     )
 
 
-def _joined_keys(keys: Rows, of: Mapping[str, Rows]) -> dict[str, Rows]:
-    """Return keys that are equal where partition and codes are, one array for each variable."""
-    size = max(int(codes.max(initial=0)) for codes in of.values()) + 1
-    joined = [keys * size + np.maximum(codes, 0) for codes in of.values()]
-    dense, _ = pd.factorize(np.concatenate(joined))
-    parts = np.split(dense.astype(np.int64), len(joined))
-    return dict(zip(of, parts, strict=True))
+def _with_key(keys: Rows, rows: Rows) -> Rows:
+    """Return those of some rows that have a key: the same array where all have."""
+    present = keys[rows] >= 0
+    return rows if present.all() else rows[present]

@@ -10,17 +10,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from cepkit.pattern.conditions import attributes_of
-from cepkit.pattern.nodes import Event, events_of
+from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.statistics.keys import KeyCounts, key_counts, most_frequent
 from cepkit.statistics.lateness import LateCounts, Lateness
 from cepkit.statistics.links import KeySource, Link, key_sources, link_codes, links_in
 from cepkit.statistics.over_time import Buckets, OverTime
-from cepkit.statistics.ranges import Rows
-from cepkit.statistics.sampling import partition_of
+from cepkit.statistics.slice_events import has_type, partition_of
 from cepkit.stream.columns import Dropped, EventColumns
 
 
@@ -97,11 +95,6 @@ def types_of_variables(query: Query, variables: Iterable[str]) -> frozenset[str]
     return frozenset(types)
 
 
-def rows_of(columns: EventColumns, event: Event) -> Rows:
-    """Return the rows of the types that an event of a pattern may have."""
-    return np.flatnonzero(_has_type(columns, event.types))
-
-
 def count_stream(columns: EventColumns, query: Query, *, details: bool = True) -> StreamCounts:
     """Count a stream in memory.
 
@@ -130,7 +123,7 @@ def _details(columns: EventColumns, query: Query) -> Details:
     links = links_in(query, columns.kinds)
     missing = {}
     for name, variables in readers(query).items():
-        fitting = _has_type(columns, types_of_variables(query, variables))
+        fitting = has_type(columns, types_of_variables(query, variables))
         absent = int(np.count_nonzero(columns.attributes[name].missing() & fitting))
         missing[name] = absent / max(1, int(np.count_nonzero(fitting)))
     return Details(
@@ -159,11 +152,11 @@ def _lateness(columns: EventColumns) -> Lateness:
 
 def _keys(columns: EventColumns, query: Query, source: KeySource) -> KeyCounts:
     read = [columns.attributes[name] for name in source.attributes]
-    has_type = _has_type(columns, types_of_variables(query, source.variables))
+    counted = has_type(columns, types_of_variables(query, source.variables))
     if not source.missing_agree:
         for column in read:
-            has_type &= ~column.missing()
-    rows = np.flatnonzero(has_type)
+            counted &= ~column.missing()
+    rows = np.flatnonzero(counted)
     codes = partition_of(columns, source.attributes)[rows]
     _, places, numbers = np.unique(codes, return_index=True, return_counts=True)
     best = most_frequent([column.take(rows[places]) for column in read], numbers)
@@ -172,7 +165,7 @@ def _keys(columns: EventColumns, query: Query, source: KeySource) -> KeyCounts:
 
 def _by_frequency(columns: EventColumns, query: Query, link: Link) -> float:
     one, other = (
-        _has_type(columns, types_of_variables(query, (v,))) for v in (link.first, link.second)
+        has_type(columns, types_of_variables(query, (v,))) for v in (link.first, link.second)
     )
     first, second = link_codes(columns.attributes, link)
     size = max(first.max(initial=-1), second.max(initial=-1)) + 1
@@ -192,10 +185,3 @@ def _by_frequency(columns: EventColumns, query: Query, link: Link) -> float:
 def share_of_pairs(equal: int, pairs: int) -> float:
     """Return the share of pairs that are equal; 1 where there is no pair."""
     return equal / pairs if pairs else 1.0
-
-
-def _has_type(columns: EventColumns, types: frozenset[str] | None) -> npt.NDArray[np.bool_]:
-    if types is None:
-        return np.ones(len(columns), dtype=np.bool_)
-    is_type = np.array([name in types for name in columns.type_names], dtype=np.bool_)
-    return is_type[columns.types] if len(is_type) else np.zeros(len(columns), dtype=np.bool_)

@@ -3,6 +3,7 @@ import pickle
 import random
 
 import networkx as nx
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from cepkit.plan import OrderPlan, TreePlan, check_plan
 from cepkit.plan.nodes import leaves
 from cepkit.sharing import SEARCHES, share_plans
 from cepkit.sharing.searches import Annealing, Exact, GreedyMerge, Tabu
+from cepkit.stream.generators import zipf_events
 from tests.unit.sharing.cases import drawn, measured
 
 TEXTS = {
@@ -190,6 +192,71 @@ def test_greedy_merge_is_within_two_percent_of_the_best(mode, cost):
             for search in (GreedyMerge(), Exact())
         )
         assert best.cost <= found.cost <= 1.02 * best.cost
+
+
+@given(
+    st.integers(0, 500),
+    st.sampled_from(["prefix", "tree", "auto"]),
+    st.sampled_from(["work", "partial-matches"]),
+)
+def test_greedy_merge_never_costs_more_than_each_patterns_own_best_plan(seed, share, cost):
+    texts, statistics = drawn(5, types=5, size=3, windows=(0.1, 0.4), seed=seed)
+    queries = [ck.parse(text) for text in texts]
+    found = share_plans(queries, statistics, share, GreedyMerge(), COSTS[cost])
+    assert found.cost <= found.alone
+    if share != "tree":  # the best tree alone may cost more than the best order
+        assert found.alone <= share_plans(queries, statistics, "none", cost=COSTS[cost]).cost
+
+
+@pytest.mark.slow
+@given(st.integers(0, 500), st.sampled_from(["prefix", "auto"]))
+def test_no_more_candidates_are_looked_at_than_by_the_same_plans_apart(seed, share):
+    texts, _ = drawn(4, types=4, size=3, windows=(0.4,), seed=seed)
+    rng = random.Random(seed)
+    times = sorted(rng.randrange(4_000) for _ in range(150))
+    stream = ck.events(
+        pd.DataFrame(
+            {
+                "ts": times,
+                "type": [rng.choice(["T0", "T1", "T2", "T3"]) for _ in times],
+                "d": [rng.random() for _ in times],
+            }
+        ),
+        time="ts",
+        type="type",
+        unit="ms",
+    )
+    shared = ck.share_plans(texts, ck.profile(stream, texts), share)
+    together = ck.detect(stream, texts, plan=shared)
+    apart = [ck.detect(stream, text, plan) for text, plan in zip(texts, shared.plans, strict=True)]
+    assert together.counts().tolist() == [matches.count() for matches in apart]
+    candidates = sum(step.candidates for step in together.explain().steps)
+    assert candidates <= sum(step.candidates for m in apart for step in m.explain().steps)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", ["prefix", "auto"])
+def test_greedy_merge_looks_at_no_more_candidates_than_own_best_plans(share):
+    """Where what is expected is true: uniform arrivals, independent values, a long stream."""
+    stream = ck.events(zipf_events(20_000, types=6), time="ts", type="type")
+    names = [f"T0{i}" for i in range(1, 7)]
+    for seed in range(4):
+        rng = random.Random(seed)
+        texts = []
+        for _ in range(10):
+            a, b, c = rng.sample(names, 3)
+            first, second = (rng.choice([0.5, 1.5]) for _ in range(2))
+            texts.append(
+                f"PATTERN SEQ({a} x, {b} y, {c} z) WHERE x.diff + {first} < y.diff "
+                f"AND y.diff + {second} < z.diff WITHIN 300 ms"
+            )
+        known = ck.profile(stream, texts)
+        found = {}
+        for way, search in (("none", "greedy-merge"), (share, "greedy-merge")):
+            plan = ck.share_plans(texts, known, way, search=search)
+            steps = ck.detect(stream, texts, plan=plan).explain().steps
+            found[way] = sum(step.candidates for step in steps)
+        assert found[share] <= found["none"]
 
 
 def test_searches_take_settings():

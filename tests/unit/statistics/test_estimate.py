@@ -10,6 +10,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.pattern.parser import parse
+from cepkit.statistics import slice_events
 from cepkit.statistics.estimate import combine, estimate, tally_slice
 from cepkit.statistics.stream_counts import attributes_read, count_stream
 from cepkit.stream.columns import EventColumns
@@ -159,3 +160,41 @@ def test_conditions_on_whole_sets_are_left_to_the_engine(condition: str) -> None
     events_alone = sets.replace(f" AND {condition}", "")
     one, other = (estimate(columns(frame, text), parse(text)) for text in (sets, events_alone))
     assert one.of(parse(events_alone)) == other
+
+
+MANY = """PATTERN OR(SEQ(A a, B b, C c), SEQ(A d, B e), AND(B f, C g))
+          WHERE a.x < b.x AND a.k = c.k AND a.x < c.x AND b.x > 0.2 AND d.x < e.x AND e.x > 0.2
+            AND f.k = g.k AND f.x < g.x
+          WITHIN 20 seconds"""
+
+
+@pytest.mark.parametrize("partition", ["", " PARTITION BY k"])
+def test_what_is_kept_of_a_slice_changes_no_number(
+    frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, partition: str
+) -> None:
+    made, query = columns(frame, MANY + partition), parse(MANY + partition)
+    kept = estimate(made, query)
+    monkeypatch.setattr(slice_events, "MOST_KEPT", 0)
+    assert estimate(made, query) == kept
+
+
+def test_arrays_are_kept_up_to_a_number_and_the_last_ones_stay() -> None:
+    kept, made = slice_events.Kept(5), []
+
+    def ask(key: str, size: int) -> None:
+        def make() -> tuple[slice_events.Rows, ...]:
+            made.append(key)
+            return (np.full(size, ord(key)),)
+
+        assert kept.of(key, make)[0].tolist() == [ord(key)] * size
+
+    for key in "aabab":
+        ask(key, 2)
+    assert made == ["a", "b"]
+    ask("c", 2)  # six in all: a was used before b
+    ask("b", 2)
+    assert made == ["a", "b", "c"]
+    ask("a", 2)
+    ask("d", 9)  # alone too large, and kept all the same
+    ask("d", 9)
+    assert made == ["a", "b", "c", "a", "d"]

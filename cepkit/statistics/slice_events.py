@@ -1,0 +1,178 @@
+"""The events of a slice, with what many conditions ask of them made once.
+
+The rows of a type that pass some conditions, rows sorted by partition and time, and keys that must
+be equal: O(n log n) for n events each, kept up to `MOST_KEPT` numbers an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from cepkit.pattern.canonical import PLACEHOLDER, CanonicalEvent
+from cepkit.pattern.evaluation.columns import Read, truth
+from cepkit.pattern.keys import partition_keys
+from cepkit.statistics.links import Link, link_codes
+from cepkit.stream.columns import Column, EventColumns
+
+Held = npt.NDArray[np.bool_]
+Owned = tuple[int, int] | None
+Rows = npt.NDArray[np.int64]
+
+MOST_KEPT = 3
+"""How many numbers for each event of a slice a `Kept` holds."""
+
+
+class Kept:
+    """Arrays that were made of a slice, for whoever asks again; what was used last stays.
+
+    Args:
+        most: The most numbers that they hold together.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._size = most, 0
+        self._arrays: dict[Hashable, tuple[tuple[Rows, ...], object]] = {}
+
+    def of(
+        self, key: Hashable, make: Callable[[], tuple[Rows, ...]], named: object = None
+    ) -> tuple[Rows, ...]:
+        """Return the arrays of a key, made where they are not at hand.
+
+        Args:
+            key: What they are made of.
+            make: Makes them.
+            named: What the key names by its identity, which nothing else may get meanwhile.
+        """
+        known = self._arrays.pop(key, None)
+        if known is None:
+            known = make(), named
+            self._size += sum(map(len, known[0]))
+        self._arrays[key] = known
+        while self._size > self._most and len(self._arrays) > 1:
+            oldest, _ = self._arrays.pop(next(iter(self._arrays)))
+            self._size -= sum(map(len, oldest))
+        return known[0]
+
+
+class Sorted:
+    """The events of a slice by partition and time: what many sets of variables ask for, once."""
+
+    def __init__(self, columns: EventColumns) -> None:
+        self.ts = columns.ts
+        size = len(columns)
+        # Times by their places in the stream: (partition, place) fits one whole number.
+        begins = np.flatnonzero(np.diff(columns.ts)) + 1
+        self.places = np.zeros(size, dtype=np.int64)
+        self.places[begins] = begins
+        np.maximum.accumulate(self.places, out=self.places)
+        self.stride = size + 1
+        self._ranked = Kept(MOST_KEPT * size)
+        self._partitions: dict[int, tuple[Rows, int]] = {}
+
+    def ranked(self, keys: Rows, rows: Rows) -> tuple[Rows, ...]:
+        """Return the ranks of rows sorted by partition and time, and the rows."""
+
+        def sort() -> tuple[Rows, ...]:
+            ranks = keys[rows] * self.stride + self.places[rows]
+            order = np.argsort(ranks, kind="stable")
+            return ranks[order], rows[order]
+
+        return self._ranked.of((id(keys), id(rows)), sort, (keys, rows))
+
+    def partitions(self, keys: Rows) -> int:
+        """Return how many partitions there are, one at least."""
+        known = self._partitions.get(id(keys))
+        if known is None:
+            number = len(np.unique(keys)) if keys.any() else 1
+            known = self._partitions[id(keys)] = keys, number
+        return known[1]
+
+
+def reader(columns: EventColumns, rows: Mapping[str, Rows]) -> Read:
+    """Return what gives `evaluation` the columns of the events that variables are bound to."""
+
+    def read(variable: str, attribute: str) -> Column:
+        return columns.attributes[attribute].take(rows[variable])
+
+    return read
+
+
+def partition_of(columns: EventColumns, attributes: tuple[str, ...]) -> npt.NDArray[np.int64]:
+    """Return the number of the partition of each event; missing agrees with missing."""
+    if not attributes:
+        return np.zeros(len(columns), dtype=np.int64)
+    codes, _ = partition_keys([columns.attributes[name] for name in attributes])
+    return codes.astype(np.int64)
+
+
+def has_type(columns: EventColumns, types: frozenset[str] | None) -> Held:
+    """Return which events have one of some types; None: any."""
+    if types is None:
+        return np.ones(len(columns), dtype=np.bool_)
+    is_type = np.array([name in types for name in columns.type_names], dtype=np.bool_)
+    return is_type[columns.types] if len(is_type) else np.zeros(len(columns), dtype=np.bool_)
+
+
+class Events:
+    """The events of a slice with what all branches ask of them, each made once.
+
+    Args:
+        columns: The events of the slice and those that complete their combinations.
+        partition_by: The attributes of the partitions.
+        owned: The first and the last microsecond of the slice, None for all.
+    """
+
+    def __init__(
+        self, columns: EventColumns, partition_by: tuple[str, ...] = (), owned: Owned = None
+    ) -> None:
+        self.columns = columns
+        self.keys = partition_of(columns, partition_by)
+        self.sorted = Sorted(columns)
+        self._owned = owned
+        self._passing, self._links = (Kept(MOST_KEPT * len(columns)) for _ in range(2))
+
+    def rows(self, event: CanonicalEvent) -> Rows:
+        """Return the events of some types that pass some conditions."""
+
+        def pick() -> tuple[Rows, ...]:
+            if not event.filters:
+                return (np.flatnonzero(has_type(self.columns, event.types)),)
+            rows = self.rows(CanonicalEvent(event.types))
+            for condition in event.filters:
+                rows = rows[truth(condition, reader(self.columns, {PLACEHOLDER: rows}), len(rows))]
+            return (rows,)
+
+        return self._passing.of(event, pick)[0]
+
+    def owned_rows(self, rows: Rows) -> Rows:
+        """Return those of some rows that the slice owns: all where it is the whole stream."""
+        if self._owned is None:
+            return rows
+        ts = self.columns.ts[rows]
+        return rows[(ts >= self._owned[0]) & (ts <= self._owned[1])]
+
+    def link(self, link: Link) -> tuple[Mapping[str, Rows], Mapping[str, Rows]]:
+        """Return the keys of a link's variables, -1 where missing, and joined with partitions."""
+
+        def make() -> tuple[Rows, ...]:
+            codes = link_codes(self.columns.attributes, link)
+            return *codes, *_joined_keys(self.keys, codes)
+
+        first, second, *joined = self._links.of(link.attributes, make)
+        names = (link.first, link.second)
+        return dict(zip(names, (first, second), strict=True)), dict(zip(names, joined, strict=True))
+
+
+def _joined_keys(keys: Rows, codes: tuple[Rows, Rows]) -> tuple[Rows, Rows]:
+    """Return keys that are equal where partition and codes are, of two variables."""
+    first, second = codes
+    size = max(int(first.max(initial=0)), int(second.max(initial=0))) + 1
+    alike = first is second
+    joined = [keys * size + np.maximum(each, 0) for each in ((first,) if alike else codes)]
+    dense, _ = pd.factorize(np.concatenate(joined))
+    parts = np.split(dense.astype(np.int64), len(joined))
+    return parts[0], parts[-1]
