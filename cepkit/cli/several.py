@@ -10,6 +10,7 @@ from typing import Any
 import cepkit as ck
 from cepkit.cli.inputs import open_stream, profiled, saved_statistics
 from cepkit.cli.output import check_targets, number_as_data, plan_as_data, write, write_json
+from cepkit.cli.streaming import detect_in_folder
 from cepkit.cli.terminal import run_with_progress, say, seconds, working
 from cepkit.costs import COSTS
 from cepkit.pattern.query import Query
@@ -19,7 +20,10 @@ from cepkit.statistics.tables import count_text, text_table, whole
 
 def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) -> None:
     """Find the matches of several patterns: into a file, or their numbers onto the terminal."""
-    _refuse(arguments, queries, {"stream": "--stream", "plan": "--plan", "planner": "--planner"})
+    _refuse(arguments, queries, {"plan": "--plan", "planner": "--planner"})
+    if arguments.stream:
+        detect_in_folder(arguments, dict(queries), None)
+        return
     target = check_targets(arguments)
     stream = open_stream(arguments)
     plan = None

@@ -44,15 +44,24 @@ def streaming_options(command: argparse.ArgumentParser) -> None:
     group.add_argument("--once", action="store_true", help="end when all files there are read")
 
 
-def detect_in_folder(arguments: argparse.Namespace, query: Query, plan: Any) -> None:
+def detect_in_folder(
+    arguments: argparse.Namespace, query: Query | dict[str, Query], plan: Any
+) -> None:
     """Write the matches of the files that come into a folder, until there is an interrupt.
+
+    Args:
+        arguments: The command line.
+        query: The pattern, or several by name.
+        plan: How it is evaluated; None: in pattern order.
 
     Raises:
         StreamError: An option lacks, or makes no sense here; the folder has no file yet.
     """
     _check(arguments)
     stream = _open(arguments)
-    matches: Any = ck.detect(stream, query, plan, sets=arguments.sets)
+    given: Any = query
+    options = {"share": arguments.share} if isinstance(query, dict) else {}
+    matches: Any = ck.detect(stream, given, plan, sets=arguments.sets, **options)
     note(repr(matches))
     writer = matches.writeStream.format("parquet")
     writer = writer.option("checkpointLocation", str(path_of(arguments.checkpoint).resolve()))

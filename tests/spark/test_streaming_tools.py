@@ -9,6 +9,7 @@ import sys
 import time
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import cepkit as ck
@@ -166,3 +167,23 @@ def test_ctrl_c_ends_the_command_cleanly_and_the_same_command_goes_on(spark, tmp
     assert ran.returncode == 0, ran.stderr
     matches = spark.read.parquet(str(tmp_path / "out")).toArrow()
     assert identities(matches) == in_batch(table, PATTERNS["SEQ"], sealed(table, 1))
+
+
+def test_the_command_takes_several_patterns(spark, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = make_events(3_000, disorder=0)
+    ck.replay(ck.events(table, **ROLES), tmp_path / "in", speed=3).put()
+    (tmp_path / "rules").mkdir()
+    for name, text in (("order", PATTERNS["SEQ"]), ("gap", PATTERNS["NOT in the middle"])):
+        (tmp_path / "rules" / f"{name}.cep").write_text(text, encoding="utf-8")
+    roles = ["--events", "in", "--time", "ts", "--type", "type", "--pattern", "rules"]
+    more = ["--stream", "--lateness", "1 second", "--checkpoint", "state", "--out", "out", "--once"]
+    assert main(["detect", *roles, *more]) == 0
+    assert "Matches of 2 queries" in capsys.readouterr().err
+    rows = spark.read.parquet(str(tmp_path / "out")).toArrow()
+    for name, text, bound in (
+        ("order", PATTERNS["SEQ"], ["a", "b", "c"]),
+        ("gap", PATTERNS["NOT in the middle"], ["a", "c"]),
+    ):
+        own = rows.filter(pc.equal(rows["pattern"], name)).select(bound)
+        assert identities(own) == in_batch(table, text, sealed(table, 1))

@@ -121,4 +121,4 @@ def test_what_cannot_be_several_is_refused(on_stocks, rules):
         ran = on_stocks("detect", "--pattern", rules, option, "a")
         assert (ran.code, f"{option} is for one pattern" in ran.err) == (2, True)
     ran = on_stocks("detect", "--pattern", rules, "--stream")
-    assert (ran.code, "--stream is for one pattern" in ran.err) == (2, True)
+    assert (ran.code, "--stream without --out" in ran.err) == (1, True)
