@@ -318,5 +318,5 @@ def test_what_one_mechanism_cannot_do_is_refused_by_name() -> None:
     with pytest.raises(UnsupportedError, match="skip-till-next-match") as which:
         together(EVENTS, {"fine": LONG, "next": next_match}, None)
     assert "next" in str(which.value)
-    with pytest.raises(PatternError, match="no query"):
+    with pytest.raises(PatternError, match="no pattern"):
         together(EVENTS, [], None)

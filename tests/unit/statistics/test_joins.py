@@ -14,11 +14,13 @@ import pytest
 
 import cepkit as ck
 from cepkit.columnar.results.matches import Matches
+from cepkit.pattern.canonical import canonical_event
 from cepkit.pattern.normal_form import normal_form
 from cepkit.plan.nodes import OrderPlan, Plan
-from cepkit.statistics.estimate import _passing, estimate
+from cepkit.statistics.estimate import estimate
 from cepkit.statistics.joins import JoinSampling, joined_variables
-from cepkit.statistics.stream_counts import attributes_read, rows_of
+from cepkit.statistics.slice_events import Events
+from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.stream import Stream
 
 SEEDS = 60
@@ -58,10 +60,8 @@ def sampling(text: str, seed: int, sample: int) -> JoinSampling:
     query = ck.parse(text)
     (branch,) = normal_form(query)
     columns = EVENTS.columns(attributes_read(query))
-    members = {
-        v: _passing(columns, branch, v, rows_of(columns, branch.event(v)))
-        for v in joined_variables(branch)
-    }
+    events = Events(columns, query.partition_by)
+    members = {v: events.rows(canonical_event(branch, v)) for v in joined_variables(branch)}
     statistics = estimate(columns, query, joins=False)
     return JoinSampling(columns, branch, members, statistics, seed, sample)
 
