@@ -73,8 +73,8 @@ def on_spark(spark: SparkSession, frame: pd.DataFrame) -> DataFrame:
 
 
 def exactly(statistics: Statistics) -> Statistics:
-    """Return what is not sampled: everything but conditions beside equalities."""
-    return replace(statistics, selectivities={}, forecast=None)
+    """Return what is not sampled: everything but joins, and conditions beside equalities."""
+    return replace(statistics, selectivities={}, joins={}, forecast=None)
 
 
 @pytest.mark.parametrize("name", CASES)
