@@ -141,8 +141,21 @@ def expected(case: Case, emit: str) -> Counter[Row]:
     )
 
 
-@pytest.mark.parametrize("interpreted", [False, True], ids=["compiled", "interpreted"])
-@pytest.mark.parametrize("method", [*STATES, "detect"])
+COUNTERS = ("prefix-counters", "window-product")
+"""Compiling their loops takes half a minute; in the quick tests, unit tests run some of them."""
+METHODS = [
+    pytest.param(
+        method,
+        interpreted,
+        id=f"{method}-{'interpreted' if interpreted else 'compiled'}",
+        marks=[pytest.mark.slow] if method in COUNTERS and not interpreted else [],
+    )
+    for method in (*STATES, "detect")
+    for interpreted in (False, True)
+]
+
+
+@pytest.mark.parametrize(("method", "interpreted"), METHODS)
 @given(case=SEQUENCES, data=st.data())
 def test_every_method_gives_the_aggregates_of_the_judges_matches(
     method: str, interpreted: bool, case: Case, data: st.DataObject
