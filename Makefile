@@ -20,7 +20,7 @@ WORKERS ?= auto
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 
-PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --maxprocesses=4 --dist=loadgroup
+PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --maxprocesses=4
 
 # Told in one place, in words a newcomer can act on.
 FIND_PYTHON = \
@@ -70,7 +70,8 @@ demo: $(READY) ## Run the main job on sample events (DEMO_ARGS=...)
 # On several cores: a file's tests stay together, and all that need Spark share one session.
 .PHONY: test
 test: $(READY) ## Run the tests, a few minutes (TEST_ARGS="-k pattern -x")
-	HYPOTHESIS_PROFILE=quick $(PYTEST) -m "not slow and not browser" $(TEST_ARGS)
+	HYPOTHESIS_PROFILE=quick $(PYTEST) --dist=loadfile --no-loadscope-reorder \
+		-m "not slow and not browser" $(TEST_ARGS)
 
 .PHONY: test-rest
 test-rest: $(READY) ## Run what make test leaves out, and draw more examples

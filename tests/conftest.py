@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -48,10 +48,8 @@ def _own_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(functions, "_registered", dict(functions._registered))
 
 
-# First, as pytest-xdist reads the groups in a hook of the same name.
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what uses Spark or a browser, what takes long, and what runs in one process.
+    """Mark what uses Spark or a browser, and what takes long.
 
     Spark, notebooks and recorded data are slow unless a test says that it is `quick`.
     """
@@ -68,4 +66,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         slow = of_spark or item.path.parent.name in {"notebooks", "realdata"}
         if slow and item.get_closest_marker("quick") is None:
             item.add_marker(pytest.mark.slow)
-        item.add_marker(pytest.mark.xdist_group("spark" if of_spark else str(item.path)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep the tests of a file in one process, which compiles their loops, and those of Spark.
+
+    pytest-xdist 3.8 reads groups from names that pytest 9.2 no longer has it change.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+        def _split_scope(self, nodeid: str) -> str:
+            path = nodeid.partition("::")[0]
+            return "spark" if path.startswith("tests/spark/") else path
+
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None

@@ -174,6 +174,7 @@ def test_whole_numbers_put_together_from_remainders_are_the_same(
         assert found(case, "a-seq", emit) == expected(case, emit)
 
 
+@pytest.mark.slow
 @given(case=SEQUENCES, data=st.data())
 def test_more_keys_than_matrices_are_kept_for_are_counted_one_after_the_other(
     case: Case, data: st.DataObject
