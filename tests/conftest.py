@@ -70,13 +70,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep the tests of a file in one process, which compiles their loops, and those of Spark.
+    """Keep the tests of a file, and all of Spark, in one process: each loop compiles once.
 
-    pytest-xdist 3.8 reads groups from names that pytest 9.2 no longer has it change.
+    The groups of pytest-xdist 3.8 have no effect under pytest 9.2.
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             path = nodeid.partition("::")[0]
             return "spark" if path.startswith("tests/spark/") else path

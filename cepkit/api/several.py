@@ -38,8 +38,7 @@ def detect_several(
     """Return the matches of several patterns; see `detect`."""
     queries = queries_of(patterns, partial(detectable, stream))
     plans = _plans(stream, queries, plan, share)
-    if isinstance(plans, SharedPlan):
-        queries = dict(zip(plans.names, queries.values(), strict=True))
+    queries = as_the_plan_names_them(queries, plans)
     measure = partial(measured, stream, seed=0)
     if stream.place == "spark":
         from cepkit.spark.matches.several import SeveralSparkMatches
@@ -76,8 +75,7 @@ def detect_several_live(
         plans: SharedPlan | list[Plan] = [as_plan(None, query) for query in queries.values()]
     else:
         plans = _plans(stream, queries, plan, share)
-    if isinstance(plans, SharedPlan):
-        queries = dict(zip(plans.names, queries.values(), strict=True))
+    queries = as_the_plan_names_them(queries, plans)
     return detect_several_on_stream(
         stream, queries, plans, sets=sets, share=share != "none", buckets=buckets, late=late
     )
@@ -94,6 +92,14 @@ def _plans(
     if plan is None:
         return plans_to_run(queries, measured_together(stream, [*queries.values()]), share)
     return plans_given(queries, plan)
+
+
+def as_the_plan_names_them(
+    queries: Mapping[str, Query], plans: SharedPlan | Sequence[Plan]
+) -> dict[str, Query]:
+    """Return queries by the names of their shared plan, or by their own where there is none."""
+    names = plans.names if isinstance(plans, SharedPlan) else queries
+    return dict(zip(names, queries.values(), strict=True))
 
 
 def plans_given(queries: Mapping[str, Query], plan: Any) -> SharedPlan | list[Plan]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from cepkit.api.arguments import Pattern, checked, detectable, measured, measured_together
-from cepkit.api.several import plans_given
+from cepkit.api.several import as_the_plan_names_them, plans_given
 from cepkit.arguments import typed
 from cepkit.errors import LimitError, PlanError, UnsupportedError, telling
 from cepkit.pattern.several import called, queries_of
@@ -166,7 +166,7 @@ def _run_several(
     from cepkit.automata.simulation import follow, simulate_several
     from cepkit.automata.subject import attributes_read
     from cepkit.sharing.choose import share_plans
-    from cepkit.sharing.shared_plan import SharedPlan
+    from cepkit.sharing.shared_plan import plans_and_pools
     from cepkit.stream.warnings import warn_of_dropped
 
     if not isinstance(mechanism, Joint):
@@ -184,19 +184,16 @@ def _run_several(
         known = measured_together(stream, [*queries.values()])
         plan = share_plans(queries, known, "prefix" if mechanism.follows == "an order" else "tree")
     plans = plans_given(queries, plan)
-    if isinstance(plans, SharedPlan):
-        queries = dict(zip(plans.names, queries.values(), strict=True))
-    pools = plans.pools if isinstance(plans, SharedPlan) else None
-    listed = plans.plans if isinstance(plans, SharedPlan) else plans
+    queries = as_the_plan_names_them(queries, plans)
+    own, pools = plans_and_pools(plans)
     followed = []
-    for (name, query), each in zip(queries.items(), listed, strict=True):
-        with telling(name):
+    for (name, query), each in zip(queries.items(), own, strict=True):
+        with telling(called(name)):
             followed.append(follow(mechanism, each, query))
     columns = stream.columns(
         sorted({name for query in queries.values() for name in attributes_read(query)})
     )
-    for query in queries.values():
-        warn_of_dropped(columns.dropped, query)
+    warn_of_dropped(columns.dropped, *queries.values())
     return simulate_several(mechanism, columns, queries, followed, pools, max_steps)
 
 

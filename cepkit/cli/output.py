@@ -14,7 +14,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.dataset as pa_dataset
 
 from cepkit import files
-from cepkit.cli.terminal import say
+from cepkit.cli.terminal import run_with_progress, say
 from cepkit.columnar.results.output import to_parquet
 from cepkit.errors import UnsupportedError
 from cepkit.plan.nodes import Plan
@@ -84,6 +84,16 @@ def write(rows: Any, target: Path, *, overwrite: bool) -> int:
         if is_csv:
             return _write_csv(batches, rows.schema, file)
         return to_parquet(batches, rows.schema, file)
+
+
+def explained(arguments: argparse.Namespace, matches: Any) -> Any:
+    """Return, and print, what each step did, if --explain asks for it; else None."""
+    if not arguments.explain:
+        return None
+    explanation = run_with_progress(matches.explain, "explaining", on_spark=arguments.spark)
+    if arguments.json != "-":
+        say(f"\n{explanation}")
+    return explanation
 
 
 def _write_on_spark(rows: Any, folder: Path, *, is_csv: bool) -> int:

@@ -9,7 +9,14 @@ from typing import Any
 
 import cepkit as ck
 from cepkit.cli.inputs import open_stream, profiled, saved_statistics
-from cepkit.cli.output import check_targets, number_as_data, plan_as_data, write, write_json
+from cepkit.cli.output import (
+    check_targets,
+    explained,
+    number_as_data,
+    plan_as_data,
+    write,
+    write_json,
+)
 from cepkit.cli.streaming import detect_in_folder
 from cepkit.cli.terminal import run_with_progress, say, seconds, working
 from cepkit.costs import COSTS
@@ -32,9 +39,13 @@ def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) 
         plan = ck.share_plans(dict(queries), statistics, arguments.share)
     begin = perf_counter()
     matches: Any = ck.detect(
-        stream, dict(queries), plan, share=arguments.share, limit=arguments.limit,
+        stream,
+        dict(queries),
+        plan,
+        share=arguments.share,
+        limit=arguments.limit,
         sets=arguments.sets,
-    )  # fmt: skip
+    )
 
     def work() -> dict[str, int]:
         if target:
@@ -52,11 +63,7 @@ def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) 
         patterns = count_text(len(numbers), "pattern")
         say(text_table(("pattern", "plan", "matches"), rows, left=2))
         say(f"\n{all_of_them} of {patterns} in {seconds(elapsed)}{where}")
-    explanation = None
-    if arguments.explain:
-        explanation = run_with_progress(matches.explain, "explaining", on_spark=arguments.spark)
-        if arguments.json != "-":
-            say(f"\n{explanation}")
+    explanation = explained(arguments, matches)
     if arguments.json:
         data: dict[str, Any] = {
             "matches": {name: number_as_data(number) for name, number in numbers.items()},

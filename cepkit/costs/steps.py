@@ -54,7 +54,10 @@ def expected_steps(
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """What is expected of the steps of units. A function that calls itself would leave a cycle."""
+    """What is expected of the steps of units.
+
+    Not a closure: one that calls itself leaves a reference cycle, and planning makes thousands.
+    """
 
     expectation: Expectation
     statistics: Statistics

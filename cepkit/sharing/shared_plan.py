@@ -360,3 +360,12 @@ def _without(items: tuple[_T, ...], number: int) -> tuple[_T, ...]:
 
 def _mode_of(plan: Plan) -> Mode:
     return "tree" if any(isinstance(b, TreePlan) for b in plan.branches) else "order"
+
+
+def plans_and_pools(
+    plans: SharedPlan | Sequence[Plan],
+) -> tuple[tuple[Plan, ...], tuple[tuple[int, ...], ...] | None]:
+    """Return the plan of each pattern, and with whom its branches share; None: with all."""
+    if isinstance(plans, SharedPlan):
+        return plans.plans, plans.pools
+    return tuple(plans), None

@@ -141,21 +141,8 @@ def expected(case: Case, emit: str) -> Counter[Row]:
     )
 
 
-COUNTERS = ("prefix-counters", "window-product")
-"""Compiling their loops takes half a minute; in the quick tests, unit tests run some of them."""
-METHODS = [
-    pytest.param(
-        method,
-        interpreted,
-        id=f"{method}-{'interpreted' if interpreted else 'compiled'}",
-        marks=[pytest.mark.slow] if method in COUNTERS and not interpreted else [],
-    )
-    for method in (*STATES, "detect")
-    for interpreted in (False, True)
-]
-
-
-@pytest.mark.parametrize(("method", "interpreted"), METHODS)
+@pytest.mark.parametrize("interpreted", [False, True], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize("method", [*STATES, "detect"])
 @given(case=SEQUENCES, data=st.data())
 def test_every_method_gives_the_aggregates_of_the_judges_matches(
     method: str, interpreted: bool, case: Case, data: st.DataObject
@@ -174,7 +161,6 @@ def test_whole_numbers_put_together_from_remainders_are_the_same(
         assert found(case, "a-seq", emit) == expected(case, emit)
 
 
-@pytest.mark.slow
 @given(case=SEQUENCES, data=st.data())
 def test_more_keys_than_matrices_are_kept_for_are_counted_one_after_the_other(
     case: Case, data: st.DataObject

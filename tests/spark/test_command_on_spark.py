@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import pytest
 
 from cepkit.cli import main, spark_files
 from cepkit.stream.generators import stock_events
+from tests.interrupts import interrupted
 
 STOCKS = Path(__file__).parents[2] / "sample_data" / "stocks.csv"
 PATTERN = """
@@ -171,19 +171,13 @@ def test_ctrl_c_ends_a_run_on_spark_quietly(tmp_path):
     text = "PATTERN SEQ(ANY a, ANY b, ANY c) WITHIN 1 hour"
     command = [sys.executable, "-m", "cepkit.cli", "detect", "--spark", "--pattern-text", text]
     command += ["--events", "big.parquet", "--time", "ts", "--type", "ticker", "--plan", "a,b,c"]
-    with subprocess.Popen(
-        [*command, "--out", "m.parquet"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as ran:
+
+    def writes(_):
         deadline = time.monotonic() + 60
         while not list(tmp_path.glob(".m.parquet.*")) and time.monotonic() < deadline:
             time.sleep(0.2)
         time.sleep(2)
-        os.killpg(ran.pid, signal.SIGINT)  # as a terminal does: to all of the group
-        out, err = ran.communicate(timeout=60)
-    assert (ran.returncode, out, err) == (130, "", "interrupted\n")
+
+    told = interrupted([*command, "--out", "m.parquet"], tmp_path, writes)
+    assert told == (130, "", "interrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["big.parquet"]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +13,7 @@ import pytest
 import cepkit as ck
 from cepkit.cli import main
 from cepkit.errors import StreamError
+from tests.interrupts import interrupted
 from tests.spark.live import KEYED, PATTERNS, identities, in_batch, make_events, sealed
 
 ROLES = {"time": "ts", "type": "type"}
@@ -141,22 +140,13 @@ def test_ctrl_c_ends_the_command_cleanly_and_the_same_command_goes_on(spark, tmp
     command = [sys.executable, "-m", "cepkit.cli", "detect", "--stream", "--events", "in"]
     command += ["--time", "ts", "--type", "type", "--pattern-text", PATTERNS["SEQ"]]
     command += ["--lateness", "1 second", "--checkpoint", "state", "--out", "out"]
-    with subprocess.Popen(
-        command,
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as ran:
-        deadline = time.monotonic() + 120
-        while not list((tmp_path / "state" / "commits").glob("[0-9]*")):
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
-        time.sleep(2)
-        os.killpg(ran.pid, signal.SIGINT)  # as a terminal does: to all of the group
-        out, err = ran.communicate(timeout=120)
-    assert ran.returncode == 0, err
+
+    def first_batch(ran):
+        while not ran.stderr.readline().startswith("batch 0: "):
+            assert ran.poll() is None
+
+    code, out, err = interrupted(command, tmp_path, first_batch)
+    assert code == 0, err
     assert "stopped; the same command goes on from here" in err
     assert "Traceback" not in err
     assert "written to out" in out

@@ -41,7 +41,7 @@ _REPORT = "out/cepkit-demo.html"
 _HOW_TO_READ = """
 Candidates are pairs that a step looked at, survivors the partial matches that it kept.
 The conditions are not independent of each other: where b is cheap enough for c, it seldom is
-dearer than a. The profile knows that from a sample of the joins, which is right within factors."""
+dearer than a. The forecast knows that from a sample of the joins."""
 
 
 def options(command: argparse.ArgumentParser) -> None:

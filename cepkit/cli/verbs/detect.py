@@ -10,7 +10,14 @@ from typing import Any
 import cepkit as ck
 from cepkit.cli import options as opt
 from cepkit.cli.inputs import open_stream, profiled, read_patterns, read_statistics
-from cepkit.cli.output import check_targets, number_as_data, plan_as_data, write, write_json
+from cepkit.cli.output import (
+    check_targets,
+    explained,
+    number_as_data,
+    plan_as_data,
+    write,
+    write_json,
+)
 from cepkit.cli.rows import first_rows, match_table
 from cepkit.cli.several import detect_several
 from cepkit.cli.streaming import detect_in_folder, streaming_options
@@ -128,11 +135,7 @@ def run(arguments: argparse.Namespace) -> None:
         where = f", written to {target}" if target else ""
         say(f"{count_text(number, 'match', 'matches')}{limited}{where} in {seconds(elapsed)}")
         say(f"plan: {one_line(plan)} ({plan.planner})")
-    explanation = None
-    if arguments.explain:
-        explanation = run_with_progress(matches.explain, "explaining", on_spark=arguments.spark)
-        if arguments.json != "-":
-            say(f"\n{explanation}")
+    explanation = explained(arguments, matches)
     if arguments.json:
         data = {
             "matches": number_as_data(number),

@@ -34,7 +34,7 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN, ByName, number_of
 from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
-from cepkit.sharing.shared_plan import SharedPlan
+from cepkit.sharing.shared_plan import SharedPlan, plans_and_pools
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import first_rows, html_table, whole
 from cepkit.stream.stream import Stream
@@ -80,7 +80,7 @@ class SeveralResults(ByName[Result]):
         self._names = tuple(queries)
         self.queries = tuple(queries.values())
         self.plan = plans if isinstance(plans, SharedPlan) else None
-        self.plans = plans.plans if isinstance(plans, SharedPlan) else tuple(plans)
+        self.plans, pools = plans_and_pools(plans)
         self.limit = limit
         self.sets = sets
         self.options = options
@@ -90,7 +90,6 @@ class SeveralResults(ByName[Result]):
             compile_query(query, plan, sets)
             for query, plan in zip(self.queries, self.plans, strict=True)
         ]
-        pools = None if self.plan is None else self.plan.pools
         self.groups = grouped(compiled, share=share, pools=pools)
         self._counted: tuple[Sequence[int], Sequence[Counters]] | None = None
         self._results: dict[int, Result] = {}

@@ -22,7 +22,7 @@ from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import called
 from cepkit.plan.nodes import Plan
-from cepkit.sharing.shared_plan import SharedPlan
+from cepkit.sharing.shared_plan import SharedPlan, plans_and_pools
 from cepkit.spark.cells.keys import common_key
 from cepkit.spark.cells.schemas import event_type
 from cepkit.spark.cells.sending import sending_for
@@ -141,9 +141,8 @@ def detect_several(
         unpacked = found.mapInArrow(unpacking(output), row_type)
         return ends_last(unpacked.select(*first, *selected, *last), *last)
 
-    own = plans.plans if isinstance(plans, SharedPlan) else plans
     live = Live(prepared.bucket, identity, prepared.key, count, rows)
-    return StreamSeveralMatches(stream, live, queries, own)
+    return StreamSeveralMatches(stream, live, queries, plans_and_pools(plans)[0])
 
 
 def prepare_several(
@@ -194,8 +193,7 @@ def _groups(
         UnsupportedError: What must be remembered for a query has no bound, or each of its events
             is in one match at most.
     """
-    own = plans.plans if isinstance(plans, SharedPlan) else plans
-    pools = plans.pools if isinstance(plans, SharedPlan) else None
+    own, pools = plans_and_pools(plans)
     compiled: list[CompiledQuery] = []
     for (name, query), plan in zip(queries.items(), own, strict=True):
         one = compile_query(query, plan, sets)

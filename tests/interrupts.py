@@ -1,0 +1,33 @@
+"""A command that is interrupted by Ctrl-C once it is at work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+
+def interrupted(
+    command: Sequence[str], folder: Path, at_work: Callable[[subprocess.Popen[str]], None]
+) -> tuple[int, str, str]:
+    """Interrupt a command when it is at work; return its exit code, and what it wrote after that.
+
+    Args:
+        command: What is run.
+        folder: Where.
+        at_work: Returns when the command is at work.
+    """
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as ran:
+        at_work(ran)
+        os.killpg(ran.pid, signal.SIGINT)  # as a terminal does: to all of the group
+        out, err = ran.communicate(timeout=120)
+    return ran.returncode, out, err
