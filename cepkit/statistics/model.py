@@ -18,6 +18,7 @@ from cepkit.errors import StatisticsError, shown
 from cepkit.files import JSON, write_text
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 from cepkit.pattern.query import Query
 from cepkit.printing import WithPrinter
 from cepkit.statistics.binding import CanonicalStatistics
@@ -268,6 +269,32 @@ class Statistics(WithPrinter):
             joins={names: joined for names, joined in self.joins.items() if not pair <= names},
         )
 
+    @typed
+    def moved(
+        self,
+        *,
+        rates: Mapping[str, float] | None = None,
+        selectivities: Mapping[tuple[str, str], float] | None = None,
+        window: float | None = None,
+    ) -> Statistics:
+        """Return the same with some numbers moved, and all else as far as it goes along.
+
+        Unlike `with_selectivity` it keeps what was sampled of joins and equal keys, scaled by what
+        was moved: bursts and dependences stay as they are. So a small move changes little.
+
+        Args:
+            rates: For variables other rates, as `with_rates` takes them.
+            selectivities: For pairs of variables other selectivities of the conditions between.
+            window: Another window for the pattern that was measured: seconds, or events.
+
+        Raises:
+            StatisticsError: A variable is unknown, a number cannot be, or there is no window.
+        """
+        result = self.with_rates(rates or {})
+        for (first, second), share in (selectivities or {}).items():
+            result = _with_share(result, first, second, share)
+        return result if window is None else _with_window(result, window)
+
     def _edited(self, **changes: Any) -> Statistics:
         """Return the same with other numbers; the forecast goes, as it was of the old ones."""
         changed = replace(self, **changes)
@@ -313,6 +340,42 @@ class Statistics(WithPrinter):
     def __reduce__(self) -> tuple[object, ...]:
         values = _values_of(self).values()
         return Statistics, tuple(dict(v) if isinstance(v, Mapping) else v for v in values)
+
+
+def _with_share(known: Statistics, first: str, second: str, share: float) -> Statistics:
+    changed = known.with_selectivity(first, second, share)
+    pair, before = frozenset((first, second)), known.selectivity(first, second)
+    joins = {
+        names: replace(joined, each=joined.each * share / before) if pair <= names else joined
+        for names, joined in known.joins.items()
+        if before or not pair <= names
+    }
+    equal = known.equalities.get(pair)
+    # Equal keys are a part of the conditions: no more pairs can satisfy these.
+    kept = equal is not None and share <= equal.in_window.share
+    return replace(changed, joins=joins, equalities=(known if kept else changed).equalities)
+
+
+def _with_window(known: Statistics, window: float) -> Statistics:
+    query = known.query
+    if query is None:
+        return known
+    not_negative(window, "the window")
+    match query.window:
+        case TimeWindow(microseconds) as before:
+            now: Window = replace(before, microseconds=_rounded(window * 1e6))
+            factor = window * 1e6 / microseconds if microseconds else 1.0
+        case CountWindow(events) as before:
+            now, factor = replace(before, events=max(1, _rounded(window))), window / events
+        case None:
+            raise StatisticsError("the pattern has no window to move")
+    joins = {}
+    for names, joined in known.joins.items():
+        # Of k events that come evenly so many more lie in one window.
+        more = factor ** (len(names) - 1)
+        joins[names] = replace(joined, in_scope=joined.in_scope * more, each=joined.each * more)
+    query = replace(query, window=now, text=None)
+    return replace(known, query=query, joins=joins, forecast=None)
 
 
 def _values_of(statistics: Statistics) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""What apps share: a widget that shows HTML, its controls as HTML, and the style of both."""

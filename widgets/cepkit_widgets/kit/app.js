@@ -1,0 +1,147 @@
+// Shows HTML that Python makes and tells Python what the reader does with it.
+// Elements say what they mean: data-set="name" is a value, data-do="name" an action,
+// data-keys="name" a place whose arrow keys are an action, data-copy a text for the clipboard.
+
+const MOVES = ["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"];
+const PATIENCE = 8000;
+
+function dark() {
+  const body = document.body;
+  if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
+  if (body.dataset.vscodeThemeKind) return body.dataset.vscodeThemeKind.includes("dark");
+  return matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+/** Makes what is shown equal to what was made; elements that stay keep their focus. */
+function morph(own, made, held) {
+  if (own.nodeType !== Node.ELEMENT_NODE) {
+    if (own.data !== made.data) own.data = made.data;
+    return;
+  }
+  for (const { name } of [...own.attributes]) {
+    // Whether the reader has opened something is the reader's.
+    if (!made.hasAttribute(name) && !(own.nodeName === "DETAILS" && name === "open")) own.removeAttribute(name);
+  }
+  for (const { name, value } of made.attributes) {
+    if (own.getAttribute(name) !== value) own.setAttribute(name, value);
+  }
+  children(own, made, held);
+  if (own.dataset.set && !held(own.dataset.set)) {
+    if (own.type === "checkbox") own.checked = made.hasAttribute("checked");
+    else if (own.value !== made.value) own.value = made.value;
+  }
+}
+
+function children(own, made, held) {
+  const count = made.childNodes.length;
+  [...made.childNodes].forEach((child, i) => {
+    const there = own.childNodes[i];
+    if (!there) own.append(child);
+    else if (there.nodeName !== child.nodeName || there.dataset?.key !== child.dataset?.key) there.replaceWith(child);
+    else morph(there, child, held);
+  });
+  while (own.childNodes.length > count) own.lastChild.remove();
+}
+
+function render({ model, el }) {
+  const host = document.createElement("div");
+  // JupyterLab takes keys before the page does, unless this is said.
+  host.dataset.lmSuppressShortcuts = "true";
+  host.className = "cepkit-app-host";
+  const root = host.attachShadow({ mode: "open" });
+  const style = document.createElement("style");
+  style.textContent = STYLE;
+  const place = document.createElement("div");
+  place.className = "cepkit-app";
+  root.append(style, place);
+  el.append(host);
+
+  const queue = [];
+  const sent = new Map();
+  let last = 0;
+  let answered = 0;
+  let since = 0;
+  const held = (name) => (sent.get(name) ?? 0) > answered || queue.some((m) => m.set === name);
+
+  const flush = () => {
+    if (!queue.length) return;
+    if (last > answered && performance.now() - since < PATIENCE) return;
+    const message = queue.shift();
+    last = Math.max(last + 1, Date.now());
+    since = performance.now();
+    if (message.set) sent.set(message.set, last);
+    model.send({ ...message, n: last });
+  };
+  const say = (message) => {
+    // While an answer is awaited only the latest value of a control matters.
+    const same = message.set ? queue.findIndex((m) => m.set === message.set) : -1;
+    if (same >= 0) queue.splice(same, 1);
+    queue.push(message);
+    flush();
+  };
+
+  const show = () => {
+    const template = document.createElement("template");
+    template.innerHTML = model.get("html");
+    const made = template.content.firstElementChild;
+    answered = Math.max(answered, Number(made?.dataset.answered ?? 0));
+    const given = document.createElement("div");
+    given.append(template.content);
+    const begin = performance.now();
+    children(place, given, held);
+    host.dataset.morph = (performance.now() - begin).toFixed(1);
+    host.dataset.answered = answered;
+    flush();
+  };
+
+  const value = (target) => (target.type === "checkbox" ? target.checked : target.value);
+  let typing;
+  place.addEventListener("input", (event) => {
+    const target = event.target.closest("[data-set]");
+    if (!target || target.nodeName === "SELECT" || target.type === "checkbox") return;
+    clearTimeout(typing);
+    const tell = () => say({ set: target.dataset.set, value: value(target) });
+    if (target.type === "range") tell();
+    else typing = setTimeout(tell, 250);
+  });
+  place.addEventListener("change", (event) => {
+    const target = event.target.closest("[data-set]");
+    if (!target || target.type === "range") return;
+    clearTimeout(typing);
+    say({ set: target.dataset.set, value: value(target) });
+  });
+  place.addEventListener("click", (event) => {
+    const target = event.target.closest("[data-do], [data-copy]");
+    if (!target || target.disabled) return;
+    if (target.dataset.copy !== undefined) navigator.clipboard?.writeText(target.dataset.copy);
+    else say({ do: target.dataset.do, value: target.dataset.value ?? null });
+  });
+  place.addEventListener("keydown", (event) => {
+    const target = event.target.closest("[data-keys]");
+    if (event.target.matches("input, select, textarea") || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (target && MOVES.includes(event.key)) {
+      event.preventDefault();
+      say({ do: target.dataset.keys, value: event.key });
+    }
+  });
+
+  const theme = () => (place.dataset.theme = dark() ? "dark" : "light");
+  const themes = new MutationObserver(theme);
+  themes.observe(document.body, { attributes: true });
+  theme();
+  let width = 0;
+  const sizes = new ResizeObserver(([entry]) => {
+    const now = Math.floor(entry.contentRect.width / 20) * 20;
+    if (now > 0 && now !== width) say({ set: "width", value: (width = now) });
+  });
+  sizes.observe(host);
+  model.on("change:html", show);
+  show();
+  return () => {
+    model.off("change:html", show);
+    themes.disconnect();
+    sizes.disconnect();
+  };
+}
+
+export default { render };

@@ -1,0 +1,174 @@
+"""The parts of apps as HTML: all texts that come from data are escaped here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from cepkit.errors import CepkitError
+from cepkit.printing import html_text
+
+STEPS = 400
+"""Of a slider."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A mark on a slider.
+
+    Attributes:
+        position: From 0 to `STEPS`.
+        text: What it says.
+        kind: "crossing", or "measured".
+    """
+
+    position: float
+    text: str
+    kind: str = "crossing"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table that is more than a text.
+
+    Attributes:
+        html: Its content, escaped.
+        kind: "number", "wide" or "".
+    """
+
+    html: str
+    kind: str = ""
+
+
+def slider(
+    name: str, label: str, position: float, text: str, ticks: Iterable[Tick] = (), *, moved: bool
+) -> str:
+    """Return a slider with its name, its value as a text and marks.
+
+    Args:
+        name: What the app calls it.
+        label: What the reader calls it.
+        position: From 0 to `STEPS`.
+        text: The value with its unit.
+        ticks: Marks; those of crossings are said in words below.
+        moved: Whether the reader has changed it.
+    """
+    ticks = tuple(ticks)
+    marks = "".join(
+        f'<span class="tick {tick.kind}" style="left:{100 * tick.position / STEPS:.2f}%" '
+        f'title="{html_text(tick.text)}"></span>'
+        for tick in ticks
+    )
+    words = "; ".join(html_text(tick.text) for tick in ticks if tick.kind == "crossing")
+    hint = f'<span class="hint">{words}</span>' if words else ""
+    return (
+        f'<div class="slider{" moved" if moved else ""}" data-key="{html_text(name)}">'
+        f'<span class="name">{html_text(label)}</span>'
+        f'<span class="track"><span class="ticks">{marks}</span>'
+        f'<input type="range" min="0" max="{STEPS}" step="1" value="{round(position)}" '
+        f'data-set="{html_text(name)}" aria-label="{html_text(label)}" '
+        f'aria-valuetext="{html_text(text)}"></span>'
+        f"<output>{html_text(text)}</output>{hint}</div>"
+    )
+
+
+def button(
+    action: str,
+    text: str,
+    value: str | None = None,
+    *,
+    label: str = "",
+    pressed: bool | None = None,
+    disabled: bool = False,
+    kind: str = "",
+) -> str:
+    """Return a button.
+
+    Args:
+        action: What it does.
+        text: What stands on it.
+        value: What with.
+        label: Its whole name, where the text on it does not say it.
+        pressed: Whether it is down, of one that stays down.
+        disabled: Whether it does nothing now.
+        kind: "small" or "link".
+    """
+    given = "" if value is None else f' data-value="{html_text(value)}"'
+    named = f' aria-label="{html_text(label)}" title="{html_text(label)}"' if label else ""
+    down = "" if pressed is None else f' aria-pressed="{str(pressed).lower()}"'
+    return (
+        f'<button type="button" class="{kind}" data-do="{html_text(action)}"{given}{named}{down}'
+        f"{' disabled' if disabled else ''}>{html_text(text)}</button>"
+    )
+
+
+def choice(name: str, label: str, values: Sequence[str], chosen: str) -> str:
+    """Return a list to choose one value from."""
+    options = "".join(
+        f"<option{' selected' if value == chosen else ''}>{html_text(value)}</option>"
+        for value in values
+    )
+    return (
+        f"<label><span>{html_text(label)}</span>"
+        f'<select data-set="{html_text(name)}">{options}</select></label>'
+    )
+
+
+def table(
+    caption: str,
+    head: Sequence[str | Cell],
+    rows: Iterable[Sequence[str | Cell]],
+    *,
+    numbers: Iterable[int] = (),
+    chosen: Iterable[int] = (),
+    keys: str = "",
+) -> str:
+    """Return a table in a frame that scrolls where there is no room.
+
+    Args:
+        caption: What it shows.
+        head: The names of the columns.
+        rows: A text or a cell for each column.
+        numbers: The columns of numbers.
+        chosen: The rows that stand out.
+        keys: The action of its arrow keys; none if empty.
+    """
+    right, marked = set(numbers), set(chosen)
+
+    def cell(tag: str, column: int, content: str | Cell, scope: str = "") -> str:
+        made = content if isinstance(content, Cell) else Cell(html_text(content))
+        kind = made.kind or ("number" if column in right else "")
+        return f'<{tag}{scope} class="{kind}">{made.html}</{tag}>'
+
+    names = "".join(cell("th", i, name, ' scope="col"') for i, name in enumerate(head))
+    body = []
+    for number, row in enumerate(rows):
+        cells = "".join(
+            cell("th" if not i else "td", i, content, "" if i else ' scope="row"')
+            for i, content in enumerate(row)
+        )
+        down = ' class="chosen" aria-selected="true"' if number in marked else ""
+        body.append(f"<tr{down}>{cells}</tr>")
+    label = html_text(caption)
+    moves = f' data-keys="{html_text(keys)}"' if keys else ""
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"{moves}><table>'
+        f"<caption>{label}</caption><thead><tr>{names}</tr></thead>"
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def bar_of(share: float) -> str:
+    """Return a bar for a share from 0 to 1."""
+    return f'<span class="share" style="width:{2 + 68 * max(0.0, min(1.0, share)):.0f}px"></span>'
+
+
+def error_note(error: Exception) -> str:
+    """Return the text of an error, as something that is announced."""
+    text = str(error) if isinstance(error, CepkitError) else f"{type(error).__name__}: {error}"
+    return f'<div class="error" role="alert">{html_text_lines(text)}</div>'
+
+
+def html_text_lines(text: str) -> str:
+    """Return a text of several lines, escaped."""
+    return "\n".join(map(html_text, text.splitlines()))

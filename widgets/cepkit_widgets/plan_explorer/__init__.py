@@ -1,0 +1,1 @@
+"""Plans under one's hands: rates and selectivities as sliders, and the plans that follow them."""

@@ -1,0 +1,169 @@
+"""What a reader of a plan explorer looks at: a state, its plans, and what the last move changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from cepkit.errors import PlanError
+from cepkit.plan.nodes import BranchPlan, Plan, TreePlan
+from cepkit.planners.choose import cost_plan
+from cepkit.planners.compare import ComparedPlan, Measured, PlanComparison
+from cepkit_widgets.plan_explorer.state import Crossing, ExplorerState
+
+Side: TypeAlias = Literal["A", "B"]
+SIDES: tuple[Side, ...] = ("A", "B")
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """A state with its plans, two of which are looked at closely.
+
+    Attributes:
+        state: The numbers.
+        comparison: The plans of all planners as of now; of slow ones, while the reader moves
+            something, as of the last rest.
+        before: For each planner the plan that it had before the last move.
+        chosen: The planner that the reader chose; None for the one with the cheapest plan.
+        pinned: The plans that stay although the numbers change, with the planner of each.
+        crossings: For each parameter where another plan becomes the best; none while that is
+            being computed.
+        resting: Whether all of it is as of now.
+        measured: What the plans of both sides did on a sample, by the plan.
+    """
+
+    state: ExplorerState
+    comparison: PlanComparison
+    before: Mapping[str, tuple[BranchPlan, ...]] = field(default_factory=dict)
+    chosen: str | None = None
+    pinned: Mapping[Side, Plan] = field(default_factory=dict)
+    crossings: Mapping[str, tuple[Crossing, ...]] = field(default_factory=dict)
+    resting: bool = False
+    measured: Mapping[tuple[BranchPlan, ...], Measured | str] = field(default_factory=dict)
+
+    def moved_to(self, state: ExplorerState, comparison: PlanComparison) -> Outlook:
+        """Return the outlook after a move; planners that were not asked keep their plan."""
+        asked = {row.plan.planner: row for row in comparison.rows}
+        refused = {name for name, _ in comparison.refused}
+        rows = tuple(
+            asked.get(row.plan.planner) or _costed(row, state)
+            for row in self.comparison.rows
+            if row.plan.planner not in refused
+        )
+        known = {row.plan.planner for row in rows}
+        rows += tuple(row for name, row in asked.items() if name not in known)
+        merged = related(replace(comparison, rows=rows))
+        before = {row.plan.planner: row.plan.branches for row in self.comparison.rows}
+        pinned = {side: recosted(plan, state) for side, plan in self.pinned.items()}
+        return replace(
+            self,
+            state=state,
+            comparison=merged,
+            before=before,
+            pinned=pinned,
+            crossings={},
+            resting=False,
+            measured={},
+        )
+
+    def rested(
+        self, comparison: PlanComparison, crossings: Mapping[str, tuple[Crossing, ...]]
+    ) -> Outlook:
+        """Return the outlook when all is planned as of now; what changed by the move stays."""
+        return replace(self, comparison=comparison, crossings=crossings, resting=True)
+
+    def choose(self, planner: str) -> Outlook:
+        """Return the outlook with a planner chosen.
+
+        Raises:
+            PlanError: It is not in the comparison.
+        """
+        self.comparison.plan(planner)
+        return replace(self, chosen=planner)
+
+    def pin(self, side: Side, planner: str | None = None) -> Outlook:
+        """Return the outlook with a plan that stays on a side.
+
+        Args:
+            side: Which.
+            planner: Whose plan of now; None for what is seen there.
+        """
+        if side not in SIDES:
+            raise PlanError(f"there is no side {side!r}", expected="'A' or 'B'")
+        plan = self.shown[side] if planner is None else self.comparison.plan(planner)
+        return replace(self, pinned={**self.pinned, side: plan})
+
+    def unpin(self, side: Side) -> Outlook:
+        """Return the outlook with a side that follows the numbers again."""
+        return replace(self, pinned={s: p for s, p in self.pinned.items() if s != side})
+
+    @property
+    def planner(self) -> str:
+        """The planner whose plan is looked at: the chosen one, or that of the cheapest plan."""
+        names = {row.plan.planner for row in self.comparison.rows}
+        return self.chosen if self.chosen in names else self.comparison.best.planner
+
+    @property
+    def plan(self) -> Plan:
+        """Its plan."""
+        return self.comparison.plan(self.planner)
+
+    @property
+    def shown(self) -> dict[Side, Plan]:
+        """The plans on both sides: what is pinned, else the cheapest order and the cheapest tree.
+
+        A chosen plan takes the side of its form.
+        """
+        sides: dict[Side, Plan] = {}
+        for side in SIDES:
+            wants_tree = side == "B"
+            rows = [row for row in self.comparison.rows if is_tree(row.plan) == wants_tree]
+            if side in self.pinned:
+                sides[side] = self.pinned[side]
+            elif self.chosen is not None and is_tree(self.plan) == wants_tree:
+                sides[side] = self.plan
+            elif rows:
+                sides[side] = min(rows, key=self.comparison.log_cost).plan
+        return sides
+
+    def changed(self, planner: str) -> tuple[BranchPlan, ...] | None:
+        """Return the plan that a planner had before the last move; None where it is the same."""
+        earlier = self.before.get(planner)
+        now = self.comparison.plan(planner).branches
+        return earlier if earlier is not None and earlier != now else None
+
+    def log_relative(self, plan: Plan) -> float:
+        """Return the logarithm of how many times the least cost a plan costs now."""
+        trees = self.comparison.has_trees or is_tree(plan)
+        best = self.state.log_cost(self.comparison.best.branches, as_trees=trees)
+        return self.state.log_cost(plan.branches, as_trees=trees) - best
+
+
+def is_tree(plan: Plan) -> bool:
+    """Return whether a plan has a tree in it."""
+    return any(isinstance(branch, TreePlan) for branch in plan.branches)
+
+
+def recosted(plan: Plan, state: ExplorerState) -> Plan:
+    """Return the same plan with the cost and the expected numbers of now."""
+    return cost_plan(plan, state.query_now, state.statistics, state.model)
+
+
+def related(comparison: PlanComparison) -> PlanComparison:
+    """Return a comparison with its relative costs as its rows are now."""
+    from cepkit.plan.logarithms import from_log
+
+    costs = [comparison.log_cost(row) for row in comparison.rows]
+    least = min(costs)
+    rows = tuple(
+        replace(row, relative=1.0 if cost == least else from_log(cost - least))
+        for row, cost in zip(comparison.rows, costs, strict=True)
+    )
+    return replace(comparison, rows=rows)
+
+
+def _costed(row: ComparedPlan, state: ExplorerState) -> ComparedPlan:
+    plan = recosted(row.plan, state)
+    tree = state.log_cost(plan.branches, as_trees=True)
+    return replace(row, plan=plan, log_tree_cost=tree)

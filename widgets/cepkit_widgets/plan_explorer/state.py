@@ -1,0 +1,280 @@
+"""What a plan explorer knows: the numbers that were moved, and the plans that they give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, assert_never
+
+from cepkit.api.arguments import statistics_given
+from cepkit.costs import COSTS, Blend, CostModel, query_cost
+from cepkit.errors import ArgumentError
+from cepkit.pattern.builder import Pattern, as_query
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import CountWindow, TimeWindow
+from cepkit.pattern.query import Query
+from cepkit.plan.nodes import BranchPlan, as_tree
+from cepkit.planners import PLANNERS
+from cepkit.planners.compare import PlanComparison, compare_plans
+from cepkit.planners.search import TOLERANCE
+from cepkit.statistics.model import Statistics
+from cepkit.statistics.tables import number
+from cepkit_widgets.plan_explorer.parameters import ALPHA, WINDOW, Parameter, parameters_of
+
+BLEND = "blend"
+"""The cost model with a slider of its own."""
+
+_NOTHING: Mapping[str, float] = MappingProxyType({})
+_POINTS, _HALVINGS = 6, 8
+_BUDGET = 0.05
+"""Seconds that planning may take at a move; a picture on top of it stays under 100 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Where another plan becomes the best as one number is moved and all others stay.
+
+    Attributes:
+        parameter: The number's name.
+        value: Where it is.
+        above: Whether it is above the present value.
+    """
+
+    parameter: str
+    value: float
+    above: bool
+
+
+@dataclass(frozen=True)
+class ExplorerState:
+    """A query, what was measured of its stream, and what the reader has made of that.
+
+    Attributes:
+        query: The query, with the window that it was written with.
+        measured: Its statistics.
+        moved: The numbers that are not as measured, by the names of their parameters.
+        cost: The name of the cost model; `BLEND` for the one with an alpha.
+    """
+
+    query: Query
+    measured: Statistics
+    moved: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
+    cost: str = "partial-matches"
+
+    @classmethod
+    def of(cls, pattern: Query | Pattern | str, statistics: Statistics) -> ExplorerState:
+        """Return the beginning: everything as measured.
+
+        Raises:
+            PatternError: The pattern means nothing.
+            StatisticsError: The statistics are not about it.
+        """
+        query = as_query(pattern)
+        return cls(query, statistics_given(statistics, query))
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What can be moved; alpha only where the cost model has one."""
+        every = parameters_of(self.query, self.measured)
+        return tuple(p for p in every if p.name != ALPHA or self.cost == BLEND)
+
+    def parameter(self, name: str) -> Parameter:
+        """Return what can be moved, by its name."""
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
+        known = [parameter.name for parameter in self.parameters]
+        raise ArgumentError.unknown(f"there is no '{name}' to move", name, known)
+
+    def value(self, name: str) -> float:
+        """Return a number as it is now."""
+        return self.moved.get(name, self.parameter(name).measured)
+
+    def at(self, name: str, value: float) -> ExplorerState:
+        """Return the state with one number moved.
+
+        Raises:
+            ArgumentError: There is no such number, or it cannot be so.
+        """
+        parameter = self.parameter(name)
+        parameter.check(value)
+        others = {key: moved for key, moved in self.moved.items() if key != name}
+        changed = {} if value == parameter.measured else {name: value}
+        return replace(self, moved=MappingProxyType(others | changed))
+
+    def by(self, cost: str) -> ExplorerState:
+        """Return the state with another cost model."""
+        if cost != BLEND:
+            COSTS.pick(cost)
+        return replace(self, cost=cost)
+
+    def reset(self) -> ExplorerState:
+        """Return the state with everything as measured."""
+        return replace(self, moved=_NOTHING)
+
+    @cached_property
+    def model(self) -> CostModel:
+        """The cost model."""
+        return Blend(self.value(ALPHA)) if self.cost == BLEND else COSTS.pick(self.cost)
+
+    @cached_property
+    def query_now(self) -> Query:
+        """The query with the window as it is now."""
+        if WINDOW not in self.moved:
+            return self.query
+        value = self.moved[WINDOW]
+        match self.query.window:
+            case TimeWindow() as window:
+                now: TimeWindow | CountWindow = replace(window, microseconds=round(value * 1e6))
+            case CountWindow() as window:
+                now = replace(window, events=max(1, round(value)))
+            case None:
+                return self.query
+        return replace(self.query, window=now, text=None)
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """The statistics as they are now."""
+        return self.measured.moved(**self._moves)
+
+    @property
+    def _moves(self) -> dict[str, Any]:
+        """What was moved, as `Statistics.moved` takes it."""
+        moves: dict[str, Any] = {}
+        for parameter in self.parameters:
+            if parameter.name not in self.moved:
+                continue
+            value = self.moved[parameter.name]
+            match parameter.kind:
+                case "rate":
+                    moves.setdefault("rates", {})[parameter.variables[0]] = value
+                case "selectivity":
+                    moves.setdefault("selectivities", {})[parameter.variables] = value
+                case "window":
+                    moves["window"] = value
+                case "alpha":
+                    pass
+                case _:
+                    assert_never(parameter.kind)
+        return moves
+
+    def compare(self, planners: Sequence[str] | None = None) -> PlanComparison:
+        """Return the plans of some planners as of now; None for all."""
+        return compare_plans(self.query_now, self.statistics, planners, self.model)
+
+    def log_cost(self, branches: Sequence[BranchPlan], *, as_trees: bool) -> float:
+        """Return the logarithm of what a plan costs now.
+
+        Args:
+            branches: Its branches.
+            as_trees: Whether an order is costed as the tree that leans left.
+        """
+        plans = [as_tree(plan) for plan in branches] if as_trees else list(branches)
+        costs = [self.model.on(b, self.statistics) for b in normal_form(self.query_now)]
+        return query_cost(costs, plans)
+
+    def crossings(self, comparison: PlanComparison, name: str) -> tuple[Crossing, ...]:
+        """Return where the best plan of now stops being the best as one number moves.
+
+        At most one value below the present and one above. Each is found by planning anew at a few
+        values and then by halving: to a hundredth of a decade.
+
+        Args:
+            comparison: Of this state.
+            name: The number that moves.
+        """
+        parameter = self.parameter(name)
+        best, trees = comparison.best.branches, comparison.has_trees
+        exact = "dp-tree" if trees else "dp-order"
+        known = {row.plan.planner for row in comparison.rows}
+        rivals = (exact,) if exact in known else tuple(known)
+
+        def beaten(position: float) -> bool:
+            there = self.at(name, parameter.at(position))
+            mine = there.log_cost(best, as_trees=trees)
+            least = min(_planned(there, rival, trees) for rival in rivals)
+            return mine - least > TOLERANCE * max(1.0, abs(least))
+
+        here = parameter.position(self.value(name))
+        found = []
+        for end in (0.0, 1.0):
+            near = here
+            for i in range(1, _POINTS + 1):
+                far = here + (end - here) * i / _POINTS
+                if beaten(far):
+                    for _ in range(_HALVINGS):
+                        middle = (near + far) / 2
+                        near, far = (near, middle) if beaten(middle) else (middle, far)
+                    found.append(Crossing(name, parameter.at(far), above=end > here))
+                    break
+                near = far
+        return tuple(found)
+
+    def as_code(self, planner: str, statistics: str = "statistics") -> str:
+        """Return code that makes the plan that is seen.
+
+        Args:
+            planner: Whose plan.
+            statistics: The name of the variable with the statistics that were measured.
+        """
+        lines = ["import cepkit as ck", "", _parsing(self.query)]
+        moves = "".join(f"\n    {name}={value!r}," for name, value in self._moves.items())
+        edit = f".moved({moves}\n)" if moves else ""
+        lines.append(f"assumed = {statistics}.of(pattern){edit}")
+        if WINDOW in self.moved:
+            lines.append(_parsing(self.query_now))
+        model = (
+            f"ck.costs.Blend(alpha={self.value(ALPHA)!r})"
+            if self.cost == BLEND
+            else f'"{self.cost}"'
+        )
+        lines += [
+            f"comparison = ck.compare_plans(pattern, assumed, cost={model})",
+            f'plan = comparison.plan("{planner}")',
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def _planned(state: ExplorerState, planner: str, as_trees: bool) -> float:
+    picked = PLANNERS.pick(planner)
+    branches = normal_form(state.query_now)
+    plans = [picked.plan(branch, state.statistics, state.model) for branch in branches]
+    return state.log_cost(plans, as_trees=as_trees)
+
+
+def _parsing(query: Query) -> str:
+    text = str(query).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    return f'pattern = ck.parse("""\n{text}\n""")'
+
+
+def quick_planners(comparison: PlanComparison, budget: float = _BUDGET) -> tuple[str, ...]:
+    """Return the planners that together took no longer than the budget, the fastest first to stay.
+
+    Args:
+        comparison: Of all planners, made when their loops were compiled.
+        budget: In seconds.
+    """
+    rows = sorted(comparison.rows, key=lambda row: row.seconds)
+    spent = 0.0
+    quick: set[str] = set()
+    for row in rows:
+        spent += row.seconds
+        if spent <= budget or not quick:
+            quick.add(row.plan.planner)
+    return tuple(row.plan.planner for row in comparison.rows if row.plan.planner in quick)
+
+
+def crossing_text(crossing: Crossing, parameter: Parameter) -> str:
+    """Return a crossing in words."""
+    side = "above" if crossing.above else "below"
+    return f"{side} {parameter.text(crossing.value)} another plan is best"
+
+
+def relative_text(log_ratio: float) -> str:
+    """Return how many times the least cost something costs."""
+    if not math.isfinite(log_ratio):
+        return "∞" if log_ratio > 0 else "1"
+    return number(math.exp(min(log_ratio, 700.0)))
