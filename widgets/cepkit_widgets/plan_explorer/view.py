@@ -144,12 +144,7 @@ class PlanExplorer(App):
             PlanError: There is no stream.
         """
         outlook = self._known()
-        if self._stream is None:
-            raise PlanError(
-                "plans are to be run, and no stream is given",
-                hint="PlanExplorer(pattern, statistics, stream=stream)",
-            )
-        measured = _measured(outlook, self._stream.head(self._events))
+        measured = _measured(outlook, self._given().head(self._events))
         with self.moving:
             now = self._known()
             if now.state is outlook.state:
@@ -186,7 +181,9 @@ class PlanExplorer(App):
                 self._start_run()
             case _:
                 parameter = outlook.state.parameter(name)
-                self._to(outlook.state.at(name, parameter.at(float(value) / STEPS)))
+                position = float(value) / STEPS
+                parameter.check(position)
+                self._to(outlook.state.at(name, parameter.at(position)))
 
     def _known(self) -> Outlook:
         if self.outlook is None:
@@ -229,7 +226,16 @@ class PlanExplorer(App):
                 self.refresh()
                 return
 
+    def _given(self) -> Stream:
+        if self._stream is None:
+            raise PlanError(
+                "plans are to be run, and no stream is given",
+                hint="PlanExplorer(pattern, statistics, stream=stream)",
+            )
+        return self._stream
+
     def _start_run(self) -> None:
+        self._given()
         if self._running:
             return
         self._running = True
