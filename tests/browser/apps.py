@@ -44,7 +44,8 @@ class AppPage:
 _OVERFLOWING = """app => {
   const right = app.getBoundingClientRect().right + 1;
   return [...app.querySelectorAll("*")]
-    .filter(e => !e.closest(".scroll *, .only-read, svg *") && e.getBoundingClientRect().right > right)
+    .filter(e => !e.closest(".scroll *, .only-read, svg *"))
+    .filter(e => e.getBoundingClientRect().right > right)
     .map(e => e.outerHTML.slice(0, 80));
 }"""
 

@@ -117,6 +117,15 @@ function render({ model, el }) {
     else say({ do: target.dataset.do, value: target.dataset.value ?? null });
   });
   place.addEventListener("keydown", (event) => {
+    const mark = event.target.closest("[data-rove] [data-do]");
+    if (mark && ["Enter", " "].includes(event.key)) {
+      event.preventDefault();
+      say({ do: mark.dataset.do, value: mark.dataset.value });
+    } else if (mark && ["ArrowLeft", "ArrowRight"].includes(event.key)) {
+      event.preventDefault();
+      const marks = [...mark.closest("[data-rove]").querySelectorAll("[data-do]")].sort((a, b) => a.dataset.at - b.dataset.at);
+      marks[marks.indexOf(mark) + (event.key === "ArrowLeft" ? -1 : 1)]?.focus();
+    }
     const target = event.target.closest("[data-keys]");
     if (event.target.matches("input, select, textarea") || event.altKey || event.ctrlKey || event.metaKey) return;
     if (target && MOVES.includes(event.key)) {

@@ -1,0 +1,1 @@
+"""Matches to look at: a table of any length, and each match in time among the events around it."""

@@ -1,0 +1,193 @@
+"""The matches that are known so far: rows of event numbers, found as they are asked for."""
+
+from __future__ import annotations
+
+import copy
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.slices.blocks import Members
+from cepkit.errors import StreamError
+from cepkit.pattern.nodes import repeated_in
+from cepkit.stream.columns import Column, EventColumns
+from cepkit.stream.ingest import attribute
+from cepkit.stream.schema import Schema
+
+Ints = npt.NDArray[np.int64]
+
+MOST = 1_000_000
+"""Matches that are held at most: some eight bytes for each of their events."""
+NONE = -1
+"""Stands for no event: of a variable of another branch of an OR."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some matches as they were found.
+
+    Attributes:
+        begin: The number of the first.
+        size: How many.
+        rows: For each single variable its event in each match.
+        members: For each repeated variable its events.
+    """
+
+    begin: int
+    size: int
+    rows: Mapping[str, Ints]
+    members: Mapping[str, Members] = field(default_factory=dict)
+
+    def first(self, variable: str) -> Ints:
+        if variable in self.members:
+            return np.asarray(self.members[variable].first, dtype=np.int64)
+        return self.rows.get(variable, np.full(self.size, NONE, dtype=np.int64))
+
+    def last(self, variable: str) -> Ints:
+        if variable in self.members:
+            return np.asarray(self.members[variable].last, dtype=np.int64)
+        return self.first(variable)
+
+    def bound(self, variable: str, at: int) -> tuple[int, ...]:
+        if variable in self.members:
+            starts = self.members[variable].starts
+            rows = self.members[variable].rows[starts[at] : starts[at + 1]]
+            return tuple(map(int, rows))
+        return (int(self.rows[variable][at]),) if variable in self.rows else ()
+
+
+class KnownMatches:
+    """The matches of a local stream that are known so far, numbered as they are found.
+
+    Attributes:
+        matches: What finds them.
+        columns: The events.
+        variables: In the pattern's order.
+        repeated: Those of them that bind several events.
+        size: How many are known.
+        complete: Whether these are all.
+    """
+
+    def __init__(self, matches: Matches) -> None:
+        self.matches = matches
+        self.columns: EventColumns = matches.columns
+        self.variables = tuple(matches.variables)
+        self.repeated = frozenset(repeated_in(matches.query.structure))
+        self.size = 0
+        self.complete = False
+        some = copy.copy(matches)
+        some.limit = MOST if matches.limit is None else min(MOST, matches.limit)
+        self._most = some.limit
+        self._blocks = some.blocks()
+        self._parts: list[_Part] = []
+        self._attributes: dict[str, Column] = dict(self.columns.attributes)
+        self._made: dict[tuple[str, str], Ints] = {}
+
+    def at_least(self, number: int) -> None:
+        """Find more until there are so many, or all."""
+        while self.size < min(number, self._most) and not self.complete:
+            found = next(self._blocks, None)
+            if found is None:
+                self.complete = True
+                return
+            program, block = found
+            size = min(block.size, self._most - self.size)
+            # A block is good until the next one is asked for.
+            rows: dict[str, Ints] = {}
+            members: dict[str, Members] = {}
+            for variable in program.variables:
+                several = block.members(variable)
+                if several is None:
+                    rows[variable] = np.array(block.events(variable)[:size], dtype=np.int64)
+                else:
+                    members[variable] = several.in_stream_order().slice(0, size)
+            if size:
+                self._parts.append(_Part(self.size, size, rows, members))
+                self.size += size
+                self._made.clear()
+        if self.size >= self._most and self.matches.limit == self._most:
+            self.complete = True
+
+    @property
+    def full(self) -> bool:
+        """Whether no more than these are ever held, though there may be more."""
+        return self.size >= MOST and not self.complete
+
+    def first(self, variable: str) -> Ints:
+        """Return for each known match the first event of a variable; `NONE` where it has none."""
+        return self._joined("first", variable)
+
+    def last(self, variable: str) -> Ints:
+        """Return for each known match the last event of a variable."""
+        return self._joined("last", variable)
+
+    def _joined(self, which: str, variable: str) -> Ints:
+        key = which, variable
+        if key not in self._made:
+            parts = [
+                part.first(variable) if which == "first" else part.last(variable)
+                for part in self._parts
+            ]
+            self._made[key] = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+        return self._made[key]
+
+    def times(self) -> tuple[Ints, Ints]:
+        """Return when each known match begins and ends, in microseconds."""
+        ts = self.columns.ts
+        begin = np.full(self.size, np.iinfo(np.int64).max)
+        end = np.full(self.size, np.iinfo(np.int64).min)
+        for variable in self.variables:
+            first, last = self.first(variable), self.last(variable)
+            there = first != NONE
+            begin[there] = np.minimum(begin[there], ts[first[there]])
+            end[there] = np.maximum(end[there], ts[last[there]])
+        return begin, end
+
+    def binding(self, number: int) -> dict[str, tuple[int, ...]]:
+        """Return the events of each variable that a match binds."""
+        starts = [part.begin for part in self._parts]
+        part = self._parts[bisect_right(starts, number) - 1]
+        bound = {v: part.bound(v, number - part.begin) for v in self.variables}
+        return {variable: events for variable, events in bound.items() if events}
+
+    def with_event(self, event: int) -> Ints:
+        """Return the known matches that an event is a part of."""
+        held = np.zeros(self.size, dtype=np.bool_)
+        for part in self._parts:
+            here = held[part.begin : part.begin + part.size]
+            for rows in part.rows.values():
+                here |= rows == event
+            for members in part.members.values():
+                of = np.repeat(np.arange(part.size), members.sizes)
+                here[of[members.rows == event]] = True
+        return np.flatnonzero(held)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The columns of events, those that conditions read first."""
+        return tuple(dict.fromkeys((*self.columns.attributes, *self.columns.source.column_names)))
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The columns that conditions read."""
+        return tuple(self.columns.attributes)
+
+    def attribute(self, name: str) -> Column:
+        """Return a column of all events, one that conditions do not read as well.
+
+        Raises:
+            StreamError: There is no such column, or it holds what cannot be compared.
+        """
+        if name not in self._attributes:
+            source = self.columns.source
+            if name not in source.column_names:
+                raise StreamError.unknown(f"no column '{name}'", name, self.attributes)
+            # The schema says how the time is read; of other columns it says nothing.
+            column = attribute(source.column(name), name, Schema("time", "type"))
+            rows = self.columns.rows
+            self._attributes[name] = column if rows is None else column.take(rows)
+        return self._attributes[name]

@@ -1,0 +1,217 @@
+"""One match looked at closely: each condition with its values, and the events around it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from cepkit.columnar.results.shown import moment_text
+from cepkit.diagnosis import requirements as req
+from cepkit.diagnosis.event_table import EventTable
+from cepkit.diagnosis.findings import Binding, Finding, Inspector
+from cepkit.diagnosis.measures import Measures, gaps
+from cepkit.diagnosis.words import duration_text, value_text
+from cepkit.pattern.conditions import Comparison
+from cepkit.pattern.evaluation.columns import value
+from cepkit.pattern.nodes import events_of
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import TimeWindow
+from cepkit.statistics.tables import count_text, number
+from cepkit_widgets.match_browser.known import Ints, KnownMatches
+
+_AROUND = 0.15
+"""Of a match's length: how much more is shown on both sides."""
+_LEAST = 1_000_000
+"""Microseconds on both sides at least."""
+_MOST_EVENTS = 400
+_MOST_LANES = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A requirement of the pattern, with what came of it in one match.
+
+    Attributes:
+        text: In the pattern's words.
+        values: With the values of the match.
+        margin: By how much it held, in words; empty where that is no quantity.
+    """
+
+    text: str
+    values: str
+    margin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An event on the time line.
+
+    Attributes:
+        event: Its number.
+        at: Seconds since the first event of the match.
+        lane: The number of its lane.
+        variable: What binds it; None where it takes no part in the match.
+        text: What it is, in lines.
+    """
+
+    event: int
+    at: float
+    lane: int
+    variable: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The events of a match in time, among those around it.
+
+    Attributes:
+        lanes: What stands in front of each lane: a type, or "other types".
+        events: In the order of time.
+        begin: Where the time line begins, in seconds since the first event of the match.
+        end: Where it ends.
+        start: When the first event of the match is.
+        left_out: How many events around it are not there, as there are too many.
+    """
+
+    lanes: tuple[str, ...]
+    events: tuple[Seen, ...]
+    begin: float
+    end: float
+    start: str
+    left_out: int
+
+
+class Looker:
+    """What looks at matches closely; what it needs of the stream it computes once.
+
+    Args:
+        known: The matches.
+    """
+
+    def __init__(self, known: KnownMatches) -> None:
+        self._known = known
+        query = known.matches.query
+        self._table = EventTable(known.columns, query.partition_by)
+        self._inspectors = [
+            Inspector(Measures(self._table, branch), self.name) for branch in normal_form(query)
+        ]
+        self._timed = pa.types.is_timestamp(known.matches.schema.field("match_start").type)
+
+    def name(self, event: int) -> str:
+        """Return what an event is called in a sentence."""
+        return f"row {int(self._known.columns.source_rows(np.array([event]))[0])}"
+
+    def moment(self, microseconds: int) -> str:
+        """Return a time as a text."""
+        if self._timed:
+            return moment_text(pd.Timestamp(microseconds, unit="us"))
+        return f"{number(microseconds / 1e6)} s"
+
+    def conditions(self, binding: Binding) -> tuple[Condition, ...]:
+        """Return what the pattern requires, with what came of it in a match."""
+        best: list[Finding] = []
+        chosen = self._inspectors[0]
+        for inspector in self._inspectors:
+            if set(inspector.measures.branch.variables) != set(binding):
+                continue
+            found = inspector.findings(binding)
+            if not best or all(finding.holds is not False for finding in found):
+                best, chosen = found, inspector
+        return tuple(
+            Condition(
+                req.text_of(finding.requirement),
+                finding.detail,
+                self._margin(finding.requirement, chosen.measures, binding),
+            )
+            for finding in best
+            if not isinstance(finding.requirement, req.OfType)
+        )
+
+    def _margin(self, requirement: req.Requirement, measures: Measures, binding: Binding) -> str:
+        match requirement:
+            case req.Holds(Comparison(operator) as condition) if operator != "=":
+                if any(len(events) > 1 for events in binding.values()):
+                    return ""
+                rows = {v: np.array(events, dtype=np.int64) for v, events in binding.items()}
+                read = self._table.reader(rows)
+                rewritten = measures.rewritten(condition)
+                if not isinstance(rewritten, Comparison):
+                    return ""
+                by = min((abs(float(gap.flat[0])) for gap in gaps(rewritten, read)), default=None)
+                if by is None or not np.isfinite(by):
+                    return ""
+                if value(rewritten.left, read).kind in ("timestamp", "duration"):
+                    return f"by {duration_text(int(by))}"
+                return f"by {number(float(f'{by:.4g}'))}"
+            case req.Within(window):
+                limit = measures.limit(requirement, len(binding))
+                clock = self._table.clock(limit.clock)
+                events = [event for bound in binding.values() for event in bound]
+                left = limit.most - int(np.ptp(clock[events]))
+                if isinstance(window, TimeWindow):
+                    return f"{duration_text(left)} left"
+                return f"{count_text(left, 'event')} left"
+            case _:
+                return ""
+
+    def event_text(self, event: int) -> str:
+        """Return an event in lines: its type and time, and what conditions read of it."""
+        columns = self._known.columns
+        kind = columns.type_names[int(columns.types[event])]
+        lines = [f"{kind}, {self.moment(int(columns.ts[event]))}"]
+        at = np.array([event])
+        lines += [
+            f"{name} = {value_text(columns.attributes[name].take(at))}" for name in self._known.read
+        ]
+        return "\n".join(lines)
+
+    def around(self, binding: Binding) -> Around:
+        """Return a match in time, among the events around it."""
+        columns = self._known.columns
+        bound = {event: v for v, events in binding.items() for event in events}
+        ordered = sorted(bound, key=lambda event: (columns.ts[event], event))
+        start, last = int(columns.ts[ordered[0]]), int(columns.ts[ordered[-1]])
+        more = max(int((last - start) * _AROUND), _LEAST)
+        low = int(np.searchsorted(columns.ts, start - more, side="left"))
+        high = int(np.searchsorted(columns.ts, last + more, side="right"))
+        others = np.setdiff1d(np.arange(low, high), list(bound))
+        left_out = max(0, len(others) - _MOST_EVENTS)
+        if left_out:
+            others = others[np.linspace(0, len(others) - 1, _MOST_EVENTS).astype(np.int64)]
+        lanes = self._lanes(ordered, others)
+        numbers = {name: i for i, name in enumerate(lanes)}
+        seen = []
+        for event in sorted((*ordered, *map(int, others)), key=lambda e: (columns.ts[e], e)):
+            kind = columns.type_names[int(columns.types[event])]
+            at = (int(columns.ts[event]) - start) / 1e6
+            lane = numbers.get(kind, len(lanes) - 1)
+            seen.append(Seen(event, at, lane, bound.get(event), self.event_text(event)))
+        return Around(
+            lanes,
+            tuple(seen),
+            -more / 1e6,
+            (last - start + more) / 1e6,
+            self.moment(start),
+            left_out,
+        )
+
+    def _lanes(self, ordered: list[int], others: Ints) -> tuple[str, ...]:
+        """Return the types of the match, those that the pattern names, and the most frequent."""
+        columns = self._known.columns
+        own = [columns.type_names[int(columns.types[event])] for event in ordered]
+        there = Counter(columns.type_names[int(code)] for code in columns.types[others])
+        named = [
+            name
+            for event in events_of(self._known.matches.query.structure)
+            for name in sorted(event.types or ())
+            if name in there
+        ]
+        every = list(dict.fromkeys((*own, *named, *(name for name, _ in there.most_common()))))
+        if len(every) <= _MOST_LANES:
+            return tuple(every)
+        return (*every[: max(_MOST_LANES - 1, len(dict.fromkeys(own)))], "other types")

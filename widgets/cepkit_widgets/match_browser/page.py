@@ -1,0 +1,198 @@
+"""What a match browser looks like."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from cepkit.diagnosis.words import duration_text, value_text
+from cepkit.figures.diagrams.timeline import letters
+from cepkit.pattern import conditions as c
+from cepkit.pattern.names import name_text
+from cepkit.printing import html_text
+from cepkit_widgets.kit.parts import Cell, button, choice, table
+from cepkit_widgets.match_browser.drawing import timeline_svg
+from cepkit_widgets.match_browser.known import MOST, Ints, KnownMatches
+from cepkit_widgets.match_browser.look import Looker
+from cepkit_widgets.match_browser.state import (
+    LENGTH,
+    NUMBER,
+    SIZES,
+    START,
+    BrowserState,
+    Key,
+    values_of,
+)
+
+_PADDING = 20
+_MOST_COLUMNS = 12
+
+
+def browser_html(
+    state: BrowserState,
+    known: KnownMatches,
+    order: Ints,
+    looker: Looker,
+    width: int,
+    total: str,
+) -> str:
+    """Return the browser as HTML.
+
+    Args:
+        state: What is looked at.
+        known: The matches.
+        order: The numbers of those that are seen, in the order of the table.
+        looker: Looks at a match closely.
+        width: The room, in pixels.
+        total: What is said of the number of all matches.
+    """
+    lines = "\n".join(map(html_text, str(known.matches.query).splitlines()))
+    return (
+        f'<h3>Match browser</h3><pre class="soft">{lines}</pre>'
+        f"{_controls(state, known, order, total)}"
+        f'<div class="panes">'
+        f'<div class="pane">{_table(state, known, order, looker)}{_pages(state, order)}</div>'
+        f'<div class="pane">{_match(state, known, looker, width)}</div></div>'
+    )
+
+
+def columns_of(known: KnownMatches) -> tuple[Key, ...]:
+    """Return the columns of the table: what conditions read of each variable."""
+    read = [
+        (node.variable, node.name)
+        for condition in c.conjuncts(known.matches.query.where)
+        for node in c.walk(condition)
+        if isinstance(node, c.Attribute) and node.variable in known.variables
+    ]
+    keys = sorted(dict.fromkeys(read), key=lambda key: known.variables.index(key[0]))
+    return (NUMBER, START, LENGTH, *keys[:_MOST_COLUMNS])
+
+
+def _controls(state: BrowserState, known: KnownMatches, order: Ints, total: str) -> str:
+    examples = [f"{name_text(v)}.{name}" for v, name in columns_of(known)[3:5]]
+    example = f"{examples[0]} > 100" if examples else "a condition"
+    filtered = ""
+    if state.event is not None:
+        filtered = button("all", f"✕ only with row {state.event}", label="take away this filter")
+    more = not (known.complete and known.size <= state.wanted) and state.wanted < MOST
+    wanted = min(MOST, state.wanted * 10)
+    return (
+        '<div class="bar"><label><span>filter</span><input type="search" size="34" '
+        f'data-set="filter" value="{html_text(state.condition)}" '
+        f'placeholder="as in WHERE: {html_text(example)}" aria-label="filter"></label>'
+        f"{filtered}"
+        + choice("rows", "rows", [str(size) for size in SIZES], str(state.rows))
+        + (button("more", f"Look at {wanted:,}") if more else "")
+        + button("count", "Count all", disabled=bool(total))
+        + f'</div><p class="soft" aria-live="polite">{_said(state, known, order, total)}</p>'
+    )
+
+
+def _said(state: BrowserState, known: KnownMatches, order: Ints, total: str) -> str:
+    looked = min(known.size, state.wanted)
+    every = known.complete and known.size <= state.wanted
+    of = f"all {looked:,} matches" if every else f"the first {looked:,} matches found"
+    seen = f"{len(order):,} of {of}" if len(order) != looked else of
+    marked = f" · {len(state.marked):,} marked" if state.marked else ""
+    there = "" if every else f" · {total or 'there are more'}"
+    return html_text(f"{seen}{there}{marked}")
+
+
+def _table(state: BrowserState, known: KnownMatches, order: Ints, looker: Looker) -> str:
+    keys = columns_of(known)
+    begin = state.page * state.rows
+    numbers = order[begin : begin + state.rows]
+    starts, ends = known.times()
+    values = {key: values_of(known, *key) for key in keys[3:]}
+    rows = []
+    for number in map(int, numbers):
+        cells: list[str | Cell] = [
+            _chooser(number, state),
+            looker.moment(int(starts[number])),
+            duration_text(int(ends[number] - starts[number])),
+        ]
+        for key in keys[3:]:
+            column, absent = values[key]
+            text = "" if absent[number] else value_text(column.take(np.array([number])))
+            several = len(known.binding(number).get(key[0], ())) if not absent[number] else 1
+            cells.append(f"{text} … ({several})" if several > 1 else text)
+        rows.append(cells)
+    chosen = [i for i, number in enumerate(numbers) if number == state.current]
+    head = [_header(key, state) for key in keys]
+    caption = "matches; an arrow key chooses the next one"
+    return table(caption, head, rows, numbers=range(2, len(keys)), chosen=chosen, keys="step")
+
+
+def _chooser(number: int, state: BrowserState) -> Cell:
+    marked = number in state.marked
+    return Cell(
+        f'<input type="checkbox" data-set="mark:{number}" aria-label="mark match {number}"'
+        f"{' checked' if marked else ''}> "
+        + button(
+            "choose", f"{number:,}", str(number),
+            label=f"look at match {number}", pressed=number == state.current, kind="small",
+        )
+    )  # fmt: skip
+
+
+def _header(key: Key, state: BrowserState) -> Cell:
+    variable, name = key
+    titles = {NUMBER: "match", START: "start", LENGTH: "length"}
+    title = titles.get(key) or f"{name_text(variable)}.{name}"
+    arrow = "" if key != state.sort else " ▼" if state.descending else " ▲"
+    html = button("sort", f"{title}{arrow}", json.dumps(key), label=f"sort by {title}", kind="link")
+    return Cell(html, "" if key in (NUMBER, START) else "number")
+
+
+def _pages(state: BrowserState, order: Ints) -> str:
+    last = max(0, (len(order) - 1) // state.rows)
+    first, end = state.page * state.rows + 1, min(len(order), (state.page + 1) * state.rows)
+    here = f"{first:,} to {end:,} of {len(order):,}" if len(order) else "none"
+    begins, ends = state.page == 0, state.page >= last
+    return (
+        '<div class="bar">'
+        + button("page", "|<", "0", label="first page", disabled=begins, kind="small")
+        + button(
+            "page", "<", str(state.page - 1), label="previous page", disabled=begins, kind="small"
+        )
+        + f"<span>{here}</span>"
+        + button("page", ">", str(state.page + 1), label="next page", disabled=ends, kind="small")
+        + button("page", ">|", str(last), label="last page", disabled=ends, kind="small")
+        + "</div>"
+    )
+
+
+def _match(state: BrowserState, known: KnownMatches, looker: Looker, width: int) -> str:
+    if state.current is None:
+        return '<p class="soft">No match is chosen.</p>'
+    binding = known.binding(state.current)
+    around = looker.around(binding)
+    conditions = looker.conditions(binding)
+    out = f", {around.left_out:,} of those around left out" if around.left_out else ""
+    return (
+        '<div class="bar apart">'
+        f"<h4>Match {state.current:,}, from {html_text(around.start)}</h4>"
+        + button("step", "Previous", "ArrowUp", label="previous match")
+        + button("step", "Next", "ArrowDown", label="next match")
+        + '</div><div class="scroll" role="region" aria-label="time line of the match">'
+        + timeline_svg(around, known.variables, max(300, width - _PADDING))
+        + f'</div><p class="soft">{_key(known.variables)}; ○ takes no part{out}. '
+        "Choose an event to see the matches that it is in.</p>"
+        + table(
+            "what the pattern requires, with the values of this match",
+            ["condition", "values", "held"],
+            [(Cell(html_text(x.text), "wide"), Cell(html_text(x.values), "wide"), x.margin)
+             for x in conditions],
+            numbers=(2,),
+        )
+    )  # fmt: skip
+
+
+def _key(variables: Sequence[str]) -> str:
+    named = [
+        html_text(letter if letter == variable else f"{letter}: {variable}")
+        for letter, variable in zip(letters(variables), variables, strict=True)
+    ]
+    return "● " + ", ".join(named)

@@ -1,0 +1,169 @@
+"""What a reader of matches sees: which rows of the table, in which order, and which match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from cepkit.errors import ArgumentError, PatternError
+from cepkit.pattern import conditions as c
+from cepkit.pattern.checks import check, check_attributes
+from cepkit.pattern.evaluation.columns import truth
+from cepkit.pattern.evaluation.kind_checks import check_condition
+from cepkit.pattern.parser import parse_condition
+from cepkit.pattern.query import Query
+from cepkit.pattern.rewrite import without_not
+from cepkit.stream.columns import Column
+from cepkit_widgets.match_browser.known import NONE, Ints, KnownMatches
+
+Key: TypeAlias = tuple[str, str]
+"""A variable and an attribute, or ("", "number" | "start" | "length")."""
+
+NUMBER: Key = ("", "number")
+START: Key = ("", "start")
+LENGTH: Key = ("", "length")
+SIZES = (10, 25, 50, 100)
+_FIRST = 1000
+"""Matches that are found before the table is shown."""
+Move: TypeAlias = Literal["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"]
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserState:
+    """Which matches are seen, and which of them is looked at.
+
+    Attributes:
+        wanted: How many matches to know, as far as there are so many.
+        sort: What they are sorted by.
+        descending: Whether the greatest stands first.
+        condition: What the matches that are seen satisfy; empty for all.
+        event: The event that they have; None for all.
+        current: The number of the match that is looked at; None where there is none.
+        marked: The numbers of matches that the reader has marked.
+        page: The number of the page, from 0.
+        rows: How many matches a page has.
+    """
+
+    wanted: int = _FIRST
+    sort: Key = NUMBER
+    descending: bool = False
+    condition: str = ""
+    event: int | None = None
+    current: int | None = None
+    marked: frozenset[int] = frozenset()
+    page: int = 0
+    rows: int = 10
+
+    def sorted_by(self, key: Key) -> BrowserState:
+        """Return the state sorted by a column; by the same one again the other way round."""
+        down = key == self.sort and not self.descending
+        return replace(self, sort=key, descending=down, page=0)
+
+    def turned(self, page: int, seen: int) -> BrowserState:
+        """Return the state on another page, or on the nearest that there is."""
+        return replace(self, page=max(0, min(page, (seen - 1) // self.rows)))
+
+    def at(self, number: int, order: Ints) -> BrowserState:
+        """Return the state that looks at a match, on its page.
+
+        Raises:
+            ArgumentError: No match that is seen has this number.
+        """
+        places = np.flatnonzero(order == number)
+        if not len(places):
+            raise ArgumentError(
+                f"match {number} is not among those that are seen",
+                expected=f"one of {len(order):,}",
+                hint="take away the filter, or look at more matches",
+            )
+        return replace(self, current=int(number), page=int(places[0]) // self.rows)
+
+    def stepped(self, move: str, order: Ints) -> BrowserState:
+        """Return the state that looks at another match in the order of the table.
+
+        Args:
+            move: The name of a key: an arrow for the next or the previous one.
+            order: The numbers of the matches that are seen.
+        """
+        if not len(order):
+            return self
+        places = np.flatnonzero(order == (NONE if self.current is None else self.current))
+        at = int(places[0]) if len(places) else -1
+        ends = {"Home": 0, "End": len(order) - 1}
+        by = {"ArrowUp": -1, "ArrowDown": 1, "PageUp": -self.rows, "PageDown": self.rows}
+        to = ends[move] if move in ends else at + by.get(move, 0)
+        return self.at(int(order[max(0, min(to, len(order) - 1))]), order)
+
+    def toggled(self, number: int) -> BrowserState:
+        """Return the state with a match marked, or no longer marked."""
+        return replace(self, marked=self.marked ^ {number})
+
+
+def order_of(state: BrowserState, known: KnownMatches) -> Ints:
+    """Return the numbers of the matches that are seen, in the order of the table.
+
+    Args:
+        state: What is wanted.
+        known: The matches; as many are found as the state wants.
+
+    Raises:
+        PatternError: The condition means nothing.
+        StreamError: A column is unknown.
+    """
+    known.at_least(state.wanted)
+    # As many as are wanted: the last block may have had more.
+    numbers = np.arange(min(known.size, state.wanted))
+    if state.event is not None:
+        numbers = np.intersect1d(numbers, known.with_event(state.event))
+    if state.condition.strip():
+        numbers = numbers[_satisfied(state.condition, known)[numbers]]
+    if state.sort != NUMBER:
+        keys, missing = _keys(state.sort, known)
+        keys, missing = keys[numbers], missing[numbers]
+        ranks = np.unique(keys, return_inverse=True)[1]
+        # What is missing stands last either way.
+        numbers = numbers[np.lexsort((-ranks if state.descending else ranks, missing))]
+    elif state.descending:
+        numbers = numbers[::-1]
+    return numbers
+
+
+def _keys(key: Key, known: KnownMatches) -> tuple[np.ndarray, np.ndarray]:
+    """Return what matches are sorted by, and where that is missing."""
+    variable, name = key
+    if not variable:
+        begin, end = known.times()
+        return (begin if key == START else end - begin), np.zeros(known.size, dtype=np.bool_)
+    column, absent = values_of(known, variable, name)
+    return column.values, absent | column.missing()
+
+
+def values_of(known: KnownMatches, variable: str, name: str) -> tuple[Column, np.ndarray]:
+    """Return an attribute of the (first) event of a variable in each match, and where it has none.
+
+    Where a match has no event of the variable the value is that of some other event.
+    """
+    rows = known.first(variable)
+    return known.attribute(name).take(np.where(rows == NONE, 0, rows)), rows == NONE
+
+
+def _satisfied(text: str, known: KnownMatches) -> np.ndarray:
+    """Return for each known match whether it satisfies a condition."""
+    condition = parse_condition(text)
+    query = known.matches.query
+    check(Query(query.structure, condition))
+    check_attributes(Query(query.structure, condition), known.attributes)
+    names = {node.variable for node in c.walk(condition) if isinstance(node, c.Attribute)}
+    if any(isinstance(node, c.Aggregate) for node in c.walk(condition)) or names & known.repeated:
+        raise PatternError(
+            "a filter reads single events, and this one a set of them",
+            hint="filter by the variables that bind one event",
+        )
+    absent = np.zeros(known.size, dtype=np.bool_)
+    for variable in names:
+        absent |= known.first(variable) == NONE
+    check_condition(condition, lambda _, name: known.attribute(name).kind)
+    held = truth(without_not(condition), lambda v, name: values_of(known, v, name)[0], known.size)
+    return np.asarray(held & ~absent)
