@@ -82,7 +82,8 @@ class App(anywidget.AnyWidget):
                 body = self.body()
             except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
                 body = error_note(reason)
-            self.html = f'<div data-answered="{self._answered}">{error}{body}</div>'
+            # What comes and goes has a place of its own: what stands behind it stays where it is.
+            self.html = f'<div data-answered="{self._answered}"><div>{error}</div>{body}</div>'
 
     def to_html(self) -> str:
         """Return the app as it is now, for pages without a kernel: nothing in it moves."""
@@ -93,12 +94,12 @@ class App(anywidget.AnyWidget):
 
     def _asked(self, _: Any, content: Any, __: Any) -> None:
         with self.moving:
-            self.error = None
             try:
                 name = content.get("set") or content["do"]
                 if name == "width":
                     self.width = max(NARROW, min(WIDE, int(content["value"])))
                 else:
+                    self.error = None
                     self.act(name, content.get("value"))
             except Exception as error:  # noqa: BLE001 - it becomes a text in the app
                 self.error = error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -148,6 +149,10 @@ class Looker:
                 if value(rewritten.left, read).kind in ("timestamp", "duration"):
                     return f"by {duration_text(int(by))}"
                 return f"by {number(float(f'{by:.4g}'))}"
+            case req.Before(first, second):
+                ts = self._table.ts
+                apart = min(ts[e] for e in binding[second]) - max(ts[e] for e in binding[first])
+                return f"by {duration_text(int(apart))}"
             case req.Within(window):
                 limit = measures.limit(requirement, len(binding))
                 clock = self._table.clock(limit.clock)
@@ -182,7 +187,7 @@ class Looker:
         others = np.setdiff1d(np.arange(low, high), list(bound))
         left_out = max(0, len(others) - _MOST_EVENTS)
         if left_out:
-            others = others[np.linspace(0, len(others) - 1, _MOST_EVENTS).astype(np.int64)]
+            others = self._some(others)
         lanes = self._lanes(ordered, others)
         numbers = {name: i for i, name in enumerate(lanes)}
         seen = []
@@ -200,18 +205,35 @@ class Looker:
             left_out,
         )
 
+    def _some(self, others: Ints) -> Ints:
+        """Return as many events as can be shown: those of the pattern's types before others."""
+        columns = self._known.columns
+        named = [name in self._named for name in columns.type_names]
+        mine = np.array(named, dtype=np.bool_)[columns.types[others]]
+        first, then = others[mine], others[~mine]
+        room = max(0, _MOST_EVENTS - len(first))
+        return np.sort(np.concatenate((_spread(first, _MOST_EVENTS), _spread(then, room))))
+
+    @cached_property
+    def _named(self) -> tuple[str, ...]:
+        """The types that the pattern names, in its order."""
+        events = events_of(self._known.matches.query.structure)
+        return tuple(dict.fromkeys(name for e in events for name in sorted(e.types or ())))
+
     def _lanes(self, ordered: list[int], others: Ints) -> tuple[str, ...]:
         """Return the types of the match, those that the pattern names, and the most frequent."""
         columns = self._known.columns
         own = [columns.type_names[int(columns.types[event])] for event in ordered]
         there = Counter(columns.type_names[int(code)] for code in columns.types[others])
-        named = [
-            name
-            for event in events_of(self._known.matches.query.structure)
-            for name in sorted(event.types or ())
-            if name in there
-        ]
+        named = [name for name in self._named if name in there]
         every = list(dict.fromkeys((*own, *named, *(name for name, _ in there.most_common()))))
         if len(every) <= _MOST_LANES:
             return tuple(every)
         return (*every[: max(_MOST_LANES - 1, len(dict.fromkeys(own)))], "other types")
+
+
+def _spread(events: Ints, most: int) -> Ints:
+    """Return at most so many events, evenly taken."""
+    if len(events) <= most:
+        return events
+    return events[np.linspace(0, len(events) - 1, most).astype(np.int64)]

@@ -37,6 +37,7 @@ def browser_html(
     looker: Looker,
     width: int,
     total: str,
+    typed: str,
 ) -> str:
     """Return the browser as HTML.
 
@@ -47,11 +48,12 @@ def browser_html(
         looker: Looks at a match closely.
         width: The room, in pixels.
         total: What is said of the number of all matches.
+        typed: What stands in the filter, right or wrong.
     """
     lines = "\n".join(map(html_text, str(known.matches.query).splitlines()))
     return (
         f'<h3>Match browser</h3><pre class="soft">{lines}</pre>'
-        f"{_controls(state, known, order, total)}"
+        f"{_controls(state, known, order, total, typed)}"
         f'<div class="panes">'
         f'<div class="pane">{_table(state, known, order, looker)}{_pages(state, order)}</div>'
         f'<div class="pane">{_match(state, known, looker, width)}</div></div>'
@@ -70,7 +72,7 @@ def columns_of(known: KnownMatches) -> tuple[Key, ...]:
     return (NUMBER, START, LENGTH, *keys[:_MOST_COLUMNS])
 
 
-def _controls(state: BrowserState, known: KnownMatches, order: Ints, total: str) -> str:
+def _controls(state: BrowserState, known: KnownMatches, order: Ints, total: str, typed: str) -> str:
     examples = [f"{name_text(v)}.{name}" for v, name in columns_of(known)[3:5]]
     example = f"{examples[0]} > 100" if examples else "a condition"
     filtered = ""
@@ -80,7 +82,7 @@ def _controls(state: BrowserState, known: KnownMatches, order: Ints, total: str)
     wanted = min(MOST, state.wanted * 10)
     return (
         '<div class="bar"><label><span>filter</span><input type="search" size="34" '
-        f'data-set="filter" value="{html_text(state.condition)}" '
+        f'data-set="filter" value="{html_text(typed)}" '
         f'placeholder="as in WHERE: {html_text(example)}" aria-label="filter"></label>'
         f"{filtered}"
         + choice("rows", "rows", [str(size) for size in SIZES], str(state.rows))

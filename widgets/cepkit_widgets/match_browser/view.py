@@ -40,7 +40,7 @@ class MatchBrowser(App):
         self.state = BrowserState()
         self._known: KnownMatches | None = None
         self._order: Ints = np.empty(0, dtype=np.int64)
-        self._total = ""
+        self._total = self._typed = ""
         error: Exception | None = None
         try:
             self._known = KnownMatches(_checked(matches))
@@ -58,7 +58,13 @@ class MatchBrowser(App):
         if self._known is None:
             return ""
         return browser_html(
-            self.state, self._known, self._order, self._looker, self.width, self._total
+            self.state,
+            self._known,
+            self._order,
+            self._looker,
+            self.width,
+            self._total,
+            self._typed,
         )
 
     @property
@@ -101,6 +107,7 @@ class MatchBrowser(App):
         """
         with self.moving:
             self._to(replace(self.state, condition=condition, page=0))
+            self._typed = condition
             self.refresh()
 
     def sort(self, by: str, *, descending: bool = False) -> None:
@@ -122,7 +129,9 @@ class MatchBrowser(App):
         known, state = self._there(), self.state
         match name:
             case "filter":
-                self._to(replace(state, condition=str(value), page=0))
+                # What is wrong stays to be mended.
+                self._typed = str(value)
+                self._to(replace(state, condition=self._typed, page=0))
             case "rows":
                 rows = int(value)
                 self.state = replace(state, rows=rows if rows in SIZES else state.rows, page=0)
