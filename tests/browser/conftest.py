@@ -146,8 +146,13 @@ class Lab:
 
     def wait_for(self, page: Page, expression: str, expected: str) -> None:
         """Wait until the kernel prints an expression as expected: messages take their time."""
-        told = f"async (given) => (await ({_EVALUATE})(given)) === given[2]"
-        page.wait_for_function(told, arg=["", expression, expected], polling=100)
+        # A polled function that returns a promise would count as true at once.
+        for _ in range(300):
+            found = self.evaluate(page, expression)
+            if found == expected:
+                return
+            page.wait_for_timeout(100)
+        pytest.fail(f"{expression} is {found}, not {expected}")
 
 
 _RUN_ALL = """async () => {

@@ -71,7 +71,7 @@ def test_an_event_of_the_time_line_leads_to_its_matches(lab, page):
     )
     app.button("take away this filter").click()
     lab.wait_for(page, "app.state.event", "None")
-    app.host.locator("svg .dot").first.click()
+    app.host.locator("svg .dot").first.click(force=True)
     lab.wait_for(page, "app.state.event is None", "False")
 
 
