@@ -146,6 +146,10 @@ docs: $(READY) ## Build the documentation's pages in build/site (runs the notebo
 tables: $(READY) ## Write the tables in README.md and docs/ from the shelves
 	$(BIN)/python docs/tables.py
 
+.PHONY: pictures
+pictures: $(READY) ## Take the pictures of README.md anew (needs Chromium)
+	$(BIN)/python docs/pictures.py
+
 .PHONY: lab
 lab: $(READY) ## Open JupyterLab on the notebooks
 	$(BIN)/jupyter lab --notebook-dir=notebooks
