@@ -66,12 +66,11 @@ def take(page: Page, steps: int, target: Path) -> None:
     page.screenshot(path=target)
 
 
-def main() -> int:
+def main() -> None:
     """Take all pictures."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     if chromium is None:
-        print("no Chromium was found; on Debian: apt-get install chromium", file=sys.stderr)
-        return 1
+        sys.exit("no Chromium was found; on Debian: apt-get install chromium")
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
@@ -83,8 +82,7 @@ def main() -> int:
             shown.goto(page.as_uri())
             take(shown, steps, FOLDER / f"{name}.png")
             context.close()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
