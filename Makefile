@@ -168,7 +168,7 @@ lock: ## Resolve pyproject.toml anew into requirements.lock
 		$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check --quiet install uv; \
 	}
 	$(LOCK_VENV)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
-		--extra dev --extra browser --extra docs --generate-hashes --no-header --no-annotate \
+		--all-extras --generate-hashes --no-header --no-annotate \
 		--no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
 
 .PHONY: licences
