@@ -105,6 +105,7 @@ def _for_a_page(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         if "outputs" in cell:
             cell.outputs = [o for o in cell.outputs if not _needs_a_kernel(o)]
         for output in cell.get("outputs", ()):
+            output.get("data", {}).pop(_WIDGET, None)  # its HTML is shown
             figure = output.get("data", {}).pop(_PLOTLY, None)
             if figure is not None:
                 output.data["text/html"] = plotly.io.to_html(

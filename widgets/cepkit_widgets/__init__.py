@@ -4,7 +4,11 @@ An app that has much to know is a pair of modules: ``state`` (pure: what the app
 event changes it) and ``view`` (what shows the state).
 """
 
+from __future__ import annotations
+
+from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from cepkit.errors import MissingPackageError
 
@@ -13,10 +17,32 @@ if find_spec("anywidget") is None or find_spec("ipywidgets") is None:
         "anywidget and ipywidgets are not installed", hint="pip install 'cepkit[notebook]'"
     )
 
-from cepkit_widgets.match_browser.view import MatchBrowser
-from cepkit_widgets.plan_explorer.view import PlanExplorer
-from cepkit_widgets.player.state import PlayerState
-from cepkit_widgets.player.view import PlayerWidget
-from cepkit_widgets.watching import WatchWidget
+if TYPE_CHECKING:
+    from cepkit_widgets.match_browser.view import MatchBrowser as MatchBrowser
+    from cepkit_widgets.plan_explorer.view import PlanExplorer as PlanExplorer
+    from cepkit_widgets.player.state import PlayerState as PlayerState
+    from cepkit_widgets.player.view import PlayerWidget as PlayerWidget
+    from cepkit_widgets.watching import WatchWidget as WatchWidget
 
-__all__ = ["MatchBrowser", "PlanExplorer", "PlayerState", "PlayerWidget", "WatchWidget"]
+_HOMES = {
+    "MatchBrowser": "cepkit_widgets.match_browser.view",
+    "PlanExplorer": "cepkit_widgets.plan_explorer.view",
+    "PlayerState": "cepkit_widgets.player.state",
+    "PlayerWidget": "cepkit_widgets.player.view",
+    "WatchWidget": "cepkit_widgets.watching",
+}
+"""An app is loaded on first use, with what it shows."""
+
+__all__ = [*_HOMES]  # noqa: PLE0604 - the names of the table
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'cepkit_widgets' has no attribute '{name}'")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
