@@ -111,6 +111,8 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
         "statistics.to_json": (statistics.to_json, (folder / "s.json",), {"overwrite": True}),
         "statistics.with_filter": (statistics.with_filter, ("a", 0.5), {}),
         "statistics.with_rate": (statistics.with_rate, ("a", 2.0), {}),
+        "statistics.moved": (statistics.moved, (), {
+            "rates": {"a": 2.0}, "selectivities": {("a", "b"): 0.5}, "window": 5.0}),
         "statistics.with_selectivity": (statistics.with_selectivity, ("a", "b", 0.5), {}),
         "builder.event": (builder.event, ("a", "A", "B"), {}),
         "builder.seq": (builder.seq, (part, part), {}),

@@ -151,3 +151,28 @@ def test_edits() -> None:
     assert known.with_rate("a", 3).joins == known.joins
     edited = known.with_selectivity("a", "b", 0.5)
     assert edited.joins.keys() == {frozenset("ac"), frozenset("bc")}
+
+
+def test_moved_numbers_take_their_joins_along() -> None:
+    known = ck.profile(EVENTS, PATTERNS["sequence"])
+    share = known.selectivity("a", "b")
+    moved = known.moved(selectivities={("b", "a"): share / 2}, window=16.0)
+    assert moved.selectivity("a", "b") == share / 2
+    assert str(moved.query).endswith("WITHIN 16 seconds")
+    for names, joined in known.joins.items():
+        longer = 2.0 ** (len(names) - 1)
+        halved = 0.5 if {"a", "b"} <= names else 1.0
+        assert moved.joins[names].in_scope == pytest.approx(joined.in_scope * longer)
+        assert moved.joins[names].share == pytest.approx(joined.share * longer * halved)
+    assert known.moved(rates={"a": 3.0}) == known.with_rate("a", 3.0)
+    assert known.moved() == known
+    for wrong in ({"window": -1.0}, {"rates": {"z": 1.0}}, {"selectivities": {("a", "z"): 0.1}}):
+        with pytest.raises(ck.CepkitError):
+            known.moved(**wrong)
+
+
+def test_moved_selectivities_keep_equal_keys_as_far_as_they_can_be() -> None:
+    known = ck.profile(EVENTS, "PATTERN SEQ(A a, B b) WHERE a.k = b.k AND a.x < b.x WITHIN 8 s")
+    equal = known.equalities[frozenset("ab")].in_window.share
+    assert known.moved(selectivities={("a", "b"): equal / 3}).equalities == known.equalities
+    assert not known.moved(selectivities={("a", "b"): min(1.0, equal * 2)}).equalities
