@@ -7,6 +7,7 @@ the page: what comes from data must not be read so.
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 from html import escape
 from itertools import accumulate
 
@@ -57,6 +58,7 @@ def wrapped(text: object, size: float, width: float, most: int) -> list[str]:
     return lines
 
 
+@lru_cache(maxsize=4096)
 def _ems(character: str) -> float:
     if unicodedata.combining(character):
         return 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 
@@ -272,3 +273,18 @@ def test_a_plan_that_costs_nothing_is_no_trouble():
     assert app.wait()
     assert app.error is None
     assert math.isfinite(app.statistics.rates["a"])
+
+
+def test_many_variables_open_before_their_cross_overs_are_known():
+    names = "abcdefghij"
+    events = ", ".join(f"T{v} {v}" for v in names)
+    conditions = " AND ".join(f"{x}.x < {y}.x" for x, y in itertools.pairwise(names))
+    known = ck.Statistics.assumed(
+        {v: 0.02 * (i % 5 + 1) for i, v in enumerate(names)},
+        dict.fromkeys(itertools.pairwise(names), 0.3),
+    )
+    app = PlanExplorer(f"PATTERN SEQ({events}) WHERE {conditions} WITHIN 60 seconds", known)
+    assert app.error is None
+    assert app.wait(60)
+    assert app.outlook.resting
+    assert len(app.crossings)

@@ -30,7 +30,8 @@ from cepkit_widgets.plan_explorer.parameters import Parameter
 from cepkit_widgets.plan_explorer.state import BLEND, crossing_text, relative_text
 
 _PADDING = 20
-_EQUAL = 1e-9
+_EQUAL = 5e-4
+"""Of the logarithms of costs: below that they read the same."""
 
 
 def explorer_html(outlook: Outlook, width: int, *, sample: int, running: bool) -> str:

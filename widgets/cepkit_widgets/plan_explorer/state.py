@@ -17,7 +17,7 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import BranchPlan, as_tree
-from cepkit.planners import PLANNERS
+from cepkit.planners import PLANNERS, DpOrder, DpTree, Planner
 from cepkit.planners.compare import PlanComparison, compare_plans
 from cepkit.planners.search import TOLERANCE
 from cepkit.statistics.model import Statistics
@@ -26,6 +26,12 @@ from cepkit_widgets.plan_explorer.parameters import ALPHA, WINDOW, Parameter, pa
 
 BLEND = "blend"
 """The cost model with a slider of its own."""
+
+_PATIENT = 1.0
+"""Seconds that an exact search may take by its own estimate; beyond that it is left out."""
+_PLANNERS: Mapping[str, Planner] = {
+    **PLANNERS, "dp-order": DpOrder(seconds=_PATIENT), "dp-tree": DpTree(seconds=_PATIENT),
+}  # fmt: skip
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 _POINTS, _HALVINGS = 6, 8
@@ -115,6 +121,11 @@ class ExplorerState:
         """Return the state with everything as measured."""
         return replace(self, moved=_NOTHING)
 
+    @property
+    def variables(self) -> int:
+        """How many variables the largest branch has."""
+        return max(len(branch.variables) for branch in normal_form(self.query))
+
     @cached_property
     def model(self) -> CostModel:
         """The cost model."""
@@ -163,7 +174,8 @@ class ExplorerState:
 
     def compare(self, planners: Sequence[str] | None = None) -> PlanComparison:
         """Return the plans of some planners as of now; None for all."""
-        return compare_plans(self.query_now, self.statistics, planners, self.model)
+        asked = [_PLANNERS[name] for name in planners or _PLANNERS]
+        return compare_plans(self.query_now, self.statistics, asked, self.model)
 
     def log_cost(self, branches: Sequence[BranchPlan], *, as_trees: bool) -> float:
         """Return the logarithm of what a plan costs now.
@@ -239,7 +251,7 @@ class ExplorerState:
 
 
 def _planned(state: ExplorerState, planner: str, as_trees: bool) -> float:
-    picked = PLANNERS.pick(planner)
+    picked = _PLANNERS[planner]
     branches = normal_form(state.query_now)
     plans = [picked.plan(branch, state.statistics, state.model) for branch in branches]
     return state.log_cost(plans, as_trees=as_trees)

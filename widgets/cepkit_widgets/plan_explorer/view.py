@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from time import perf_counter
 from typing import Any, cast
 
 import pandas as pd
@@ -23,6 +24,10 @@ from cepkit_widgets.plan_explorer.outlook import Outlook, Side
 from cepkit_widgets.plan_explorer.page import explorer_html
 from cepkit_widgets.plan_explorer.state import Crossing, ExplorerState, quick_planners
 
+_AT_ONCE = 8
+"""Variables up to which cross-overs are found before the app is shown, in half a second."""
+_LONGEST = 5.0
+"""Seconds after which no more cross-overs are looked for."""
 _REST = 0.25
 """Seconds without a move after which cross-overs are looked for."""
 
@@ -66,12 +71,16 @@ class PlanExplorer(App):
             state.compare()
             comparison = state.compare()
             self._quick = quick_planners(comparison)
-            outlook = Outlook(state, comparison)
-            self.outlook = outlook.rested(comparison, _crossings(outlook, lambda: False) or {})
+            self.outlook = Outlook(state, comparison)
+            if state.variables <= _AT_ONCE:
+                crossings = _crossings(self.outlook, lambda: False) or {}
+                self.outlook = self.outlook.rested(comparison, crossings)
         except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
             error = reason
         self._rested.set()
         super().__init__()
+        if self.outlook is not None and not self.outlook.resting:
+            self._follow_aside()
         if error is not None:
             self.error = error
             self.refresh()
@@ -196,8 +205,11 @@ class PlanExplorer(App):
         self._moves += 1
         self._moved.set()
         if self._rested.is_set():
-            self._rested.clear()
-            threading.Thread(target=self._follow, daemon=True).start()
+            self._follow_aside()
+
+    def _follow_aside(self) -> None:
+        self._rested.clear()
+        threading.Thread(target=self._follow, daemon=True).start()
 
     def _follow(self) -> None:
         """Look for cross-overs, and ask slow planners, whenever the reader rests."""
@@ -261,11 +273,17 @@ class PlanExplorer(App):
 
 
 def _crossings(outlook: Outlook, outdated: Any) -> dict[str, tuple[Crossing, ...]] | None:
-    """Return the cross-overs of all parameters; None where they are no longer wanted."""
-    found = {}
+    """Return the cross-overs of all parameters; None where they are no longer wanted.
+
+    Where they take too long those of some are left out.
+    """
+    found: dict[str, tuple[Crossing, ...]] = {}
+    begin = perf_counter()
     for parameter in outlook.state.parameters:
         if outdated():
             return None
+        if perf_counter() - begin > _LONGEST:
+            break
         found[parameter.name] = outlook.state.crossings(outlook.comparison, parameter.name)
     return found
 
