@@ -124,7 +124,7 @@ class SparkMatches(ResultFrame):
             table = self.select("*").limit(n).toArrow()
         # Beside the frame there are the rows of the table, and the table.
         room = Room("matches", "a table of their events", "ask for fewer", copies=3)
-        some = frame_of(table.to_batches(), table.schema, room)
+        some = frame_of(table.to_batches(), table.schema, room, nested=True)
         return timeline(some, self.variables, self._roles.time, self._roles.type)
 
     def _run(self) -> tuple[SliceWork, Dropped]:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, cast
 from pyspark.sql import DataFrame as AnyDataFrame
 from pyspark.sql.classic.dataframe import DataFrame
 
+from cepkit.arguments import typed
+from cepkit.columnar.results.frames import frame_of
+from cepkit.memory import Room
 from cepkit.printing import html_output, html_text, visible
 from cepkit.spark.passes.reports import Reports
 from cepkit.spark.session.failures import plain_errors
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     from pyspark.sql.types import Row
+
+
+_INSTEAD = ".limit(1000) gives some of them, .count() their number; .write.parquet(path) writes all"
 
 
 class ResultFrame(DataFrame):
@@ -58,13 +64,27 @@ class ResultFrame(DataFrame):
             super().show(n, truncate, vertical)
 
     def toPandas(self) -> pd.DataFrame:  # noqa: N802 - Spark's name
-        """Return all rows as a pandas DataFrame in this process."""
+        """Return all rows in this process as Spark makes them: a `Row` for each event."""
         with plain_errors(self), warnings.catch_warnings():
             # Spark would tell of an error twice.
             warnings.filterwarnings("ignore", "toPandas attempted Arrow optimization")
             frame = super().toPandas()
         self._reports.warn()
         return frame
+
+    @typed
+    def to_pandas(self, *, nested: bool = False) -> pd.DataFrame:
+        """Return all rows in this process, in columns such as `a.price`, as of a local stream.
+
+        Args:
+            nested: Whether each variable is one column of dictionaries, a set a list of them.
+
+        Raises:
+            LimitError: They would not fit the free memory.
+        """
+        table = self.toArrow()
+        room = Room("rows", "a DataFrame", _INSTEAD)
+        return frame_of(table.to_batches(), table.schema, room, nested=nested)
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
         """Return all rows as an Arrow table in this process."""

@@ -1,0 +1,179 @@
+"""Flat matches: a column `a.price` for each attribute of each variable, and what was nested again.
+
+A variable with a dot or a double quote in its name is quoted as in a pattern: `"a.b".price`. So two
+columns never have one name, and each name says which variable it is of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepkit.pattern.names import name_text, unquoted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NAME = re.compile(r'("(?:[^"]|"")*"|[^."]+)\.(.*)', re.DOTALL)
+_JOINED = 1 << 30
+"""Bytes of a column that become one chunk; offsets of texts and lists end at twice as many."""
+
+
+def flat_name(variable: str, attribute: str) -> str:
+    """Return the name of the column of an attribute."""
+    quoted = name_text(variable) if set(variable) & set('."') else variable
+    return f"{quoted}.{attribute}"
+
+
+def parts_of(name: str) -> tuple[str, str] | None:
+    """Return the variable and the attribute that a flat column is of; None: it is none."""
+    found = _NAME.fullmatch(name)
+    return None if found is None else (unquoted(found[1]), found[2])
+
+
+def flat_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the flat columns of matches with a struct, or a list of structs, per variable."""
+    return flat_batch(pa.RecordBatch.from_pylist([], schema=schema)).schema
+
+
+def flat_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return matches with flat columns; those of a set are lists."""
+    columns = dict(_flat_columns(batch))
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _flat_columns(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if pa.types.is_struct(field.type):
+            arrays = column.flatten()
+            fields = field.type
+        elif pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
+            arrays = _lists(column)
+            fields = field.type.value_type
+        else:
+            yield field.name, column
+            continue
+        for each, values in zip(fields, arrays, strict=True):
+            yield flat_name(field.name, each.name), values
+
+
+def _lists(sets: pa.ListArray) -> list[pa.Array]:
+    """Return for each attribute of the events in lists a list of its values."""
+    sizes = pc.fill_null(pc.list_value_length(sets), 0).to_numpy()
+    starts = pa.array(np.append(0, np.cumsum(sizes)).astype(np.int32))
+    mask = sets.is_null() if sets.null_count else None
+    events = sets.flatten()
+    return [
+        pa.ListArray.from_arrays(
+            starts, values, pa.list_(pa.field("element", values.type)), mask=mask
+        )
+        for values in events.flatten()
+    ]
+
+
+def flat_frame(
+    columns: dict[str, pa.ChunkedArray], may_lack: Collection[str] | None
+) -> pd.DataFrame:
+    """Return flat columns as a DataFrame.
+
+    Args:
+        columns: By their names; each is let go when it has become a series.
+        may_lack: Those in which values may be missing, whether or not some are; None: those in
+            which some are.
+    """
+    import pandas as pd
+
+    series = {}
+    for name in list(columns):
+        column = columns.pop(name)
+        lacks = bool(column.null_count) if may_lack is None else name in may_lack
+        series[name] = _series(column, lacks=lacks)
+    return pd.DataFrame(series, copy=False)
+
+
+def _series(column: pa.ChunkedArray, *, lacks: bool) -> pd.Series[Any]:
+    """Return a column in NumPy where that holds its values, else in Arrow."""
+    import pandas as pd
+
+    if not _is_numpy(column.type, lacks=lacks):
+        if column.num_chunks > 1 and column.nbytes < _JOINED:
+            column = column.combine_chunks()
+        return pd.Series(pd.arrays.ArrowExtensionArray(column))
+    series: pd.Series[Any] = column.to_pandas()
+    # What was not copied belongs to Arrow, and cannot be written to.
+    return series if column.num_chunks > 1 else series.copy()
+
+
+def _is_numpy(kind: pa.DataType, *, lacks: bool) -> bool:
+    """Return whether NumPy, or a category of pandas, holds all values of a type."""
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return not lacks
+    return (
+        pa.types.is_floating(kind)
+        or pa.types.is_timestamp(kind)
+        or pa.types.is_duration(kind)
+        or pa.types.is_dictionary(kind)
+        or pa.types.is_interval(kind)  # as objects: pandas has no type for it
+    )
+
+
+def nested_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return matches with a column of events for each variable, whether or not they are flat.
+
+    Args:
+        frame: As `to_pandas` gives it, or as `to_pandas(nested=True)` or Spark do.
+    """
+    import pandas as pd
+
+    columns: dict[str, Any] = {}
+    events: dict[str, dict[str, list[Any]]] = {}
+    for name in map(str, frame.columns):
+        parts = None if _holds_events(frame[name]) else parts_of(name)
+        if parts is None:
+            columns[name] = frame[name].reset_index(drop=True)
+            continue
+        variable, attribute = parts
+        values = frame[name]
+        columns[variable] = None
+        events.setdefault(variable, {})[attribute] = [
+            None if missing else value for value, missing in zip(values, values.isna(), strict=True)
+        ]
+    for variable, attributes in events.items():
+        columns[variable] = pd.Series(_bound(attributes), dtype=object)
+    return pd.DataFrame(columns)
+
+
+def _holds_events(values: pd.Series[Any]) -> bool:
+    """Return whether a column has whole events, not an attribute of them."""
+    there = values.dropna() if values.dtype == object else ()
+    first = there.iloc[0] if len(there) else None
+    if isinstance(first, list | tuple | np.ndarray) and len(first):
+        first = first[0]
+    return isinstance(first, Mapping) or hasattr(first, "asDict")
+
+
+def _bound(attributes: Mapping[str, list[Any]]) -> list[Any]:
+    """Return what a variable is bound to in each match: an event, a set of them, or None."""
+    rows = [
+        dict(zip(attributes, values, strict=True))
+        for values in zip(*attributes.values(), strict=True)
+    ]
+    filled = [row for row in rows if any(value is not None for value in row.values())]
+    # The time of an event is no list, so where all are lists it is a set.
+    if filled and all(
+        isinstance(v, list | np.ndarray | None) for row in filled for v in row.values()
+    ):
+        return [_members(row) for row in rows]
+    return [row if any(value is not None for value in row.values()) else None for row in rows]
+
+
+def _members(lists: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    there = {name: values for name, values in lists.items() if values is not None}
+    if not there:
+        return None
+    return [dict(zip(there, member, strict=True)) for member in zip(*there.values(), strict=True)]
