@@ -7,7 +7,7 @@ columns never have one name, and each name says which variable it is of.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NAME = re.compile(r'("(?:[^"]|"")*"|[^."]+)\.(.*)', re.DOTALL)
+_SEVERAL = (list, tuple, np.ndarray)
 _JOINED = 1 << 30
 """Bytes of a column that become one chunk; offsets of texts and lists end at twice as many."""
 
@@ -38,28 +39,34 @@ def parts_of(name: str) -> tuple[str, str] | None:
 
 def flat_schema(schema: pa.Schema) -> pa.Schema:
     """Return the flat columns of matches with a struct, or a list of structs, per variable."""
-    return flat_batch(pa.RecordBatch.from_pylist([], schema=schema)).schema
+    fields = []
+    for field in schema:
+        event = _event_of(field.type)
+        for each in event or ():
+            # Named as Spark and Parquet name the items of a list.
+            several = pa.list_(pa.field("element", each.type))
+            kind = each.type if pa.types.is_struct(field.type) else several
+            fields.append(pa.field(flat_name(field.name, each.name), kind))
+        if event is None:
+            fields.append(field)
+    return pa.schema(fields)
+
+
+def _event_of(kind: pa.DataType) -> pa.StructType | None:
+    """Return the type of an event in a column of events or of sets; None: it has neither."""
+    inner = kind.value_type if pa.types.is_list(kind) else kind
+    return inner if pa.types.is_struct(inner) else None
 
 
 def flat_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return matches with flat columns; those of a set are lists."""
-    columns = dict(_flat_columns(batch))
-    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
-
-
-def _flat_columns(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
-    for field, column in zip(batch.schema, batch.columns, strict=True):
-        if pa.types.is_struct(field.type):
-            arrays = column.flatten()
-            fields = field.type
-        elif pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
-            arrays = _lists(column)
-            fields = field.type.value_type
+    columns: list[pa.Array] = []
+    for column in batch.columns:
+        if _event_of(column.type) is None:
+            columns.append(column)
         else:
-            yield field.name, column
-            continue
-        for each, values in zip(fields, arrays, strict=True):
-            yield flat_name(field.name, each.name), values
+            columns += column.flatten() if pa.types.is_struct(column.type) else _lists(column)
+    return pa.RecordBatch.from_arrays(columns, schema=flat_schema(batch.schema))
 
 
 def _lists(sets: pa.ListArray) -> list[pa.Array]:
@@ -67,12 +74,11 @@ def _lists(sets: pa.ListArray) -> list[pa.Array]:
     sizes = pc.fill_null(pc.list_value_length(sets), 0).to_numpy()
     starts = pa.array(np.append(0, np.cumsum(sizes)).astype(np.int32))
     mask = sets.is_null() if sets.null_count else None
-    events = sets.flatten()
     return [
         pa.ListArray.from_arrays(
             starts, values, pa.list_(pa.field("element", values.type)), mask=mask
         )
-        for values in events.flatten()
+        for values in sets.flatten().flatten()
     ]
 
 
@@ -101,6 +107,8 @@ def _series(column: pa.ChunkedArray, *, lacks: bool) -> pd.Series[Any]:
     import pandas as pd
 
     if not _is_numpy(column.type, lacks=lacks):
+        if not _is_known(column.type):
+            return pd.Series(column.to_pylist(), dtype=object)
         if column.num_chunks > 1 and column.nbytes < _JOINED:
             column = column.combine_chunks()
         return pd.Series(pd.arrays.ArrowExtensionArray(column))
@@ -118,8 +126,17 @@ def _is_numpy(kind: pa.DataType, *, lacks: bool) -> bool:
         or pa.types.is_timestamp(kind)
         or pa.types.is_duration(kind)
         or pa.types.is_dictionary(kind)
-        or pa.types.is_interval(kind)  # as objects: pandas has no type for it
     )
+
+
+def _is_known(kind: pa.DataType) -> bool:
+    """Return whether pandas can show columns of a type; it cannot of months, nor of UUIDs."""
+    import pandas as pd
+
+    try:
+        return pd.ArrowDtype(kind).type is not None
+    except NotImplementedError:
+        return False
 
 
 def nested_frame(frame: pd.DataFrame) -> pd.DataFrame:
@@ -152,7 +169,7 @@ def _holds_events(values: pd.Series[Any]) -> bool:
     """Return whether a column has whole events, not an attribute of them."""
     there = values.dropna() if values.dtype == object else ()
     first = there.iloc[0] if len(there) else None
-    if isinstance(first, list | tuple | np.ndarray) and len(first):
+    if isinstance(first, _SEVERAL) and len(first):
         first = first[0]
     return isinstance(first, Mapping) or hasattr(first, "asDict")
 
@@ -166,7 +183,7 @@ def _bound(attributes: Mapping[str, list[Any]]) -> list[Any]:
     filled = [row for row in rows if any(value is not None for value in row.values())]
     # The time of an event is no list, so where all are lists it is a set.
     if filled and all(
-        isinstance(v, list | np.ndarray | None) for row in filled for v in row.values()
+        value is None or isinstance(value, _SEVERAL) for row in filled for value in row.values()
     ):
         return [_members(row) for row in rows]
     return [row if any(value is not None for value in row.values()) else None for row in rows]
