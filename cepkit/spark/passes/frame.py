@@ -64,7 +64,7 @@ class ResultFrame(DataFrame):
             super().show(n, truncate, vertical)
 
     def toPandas(self) -> pd.DataFrame:  # noqa: N802 - Spark's name
-        """Return all rows in this process as Spark makes them: a `Row` for each event."""
+        """Return all rows in this process as Spark makes them, each event in one column."""
         with plain_errors(self), warnings.catch_warnings():
             # Spark would tell of an error twice.
             warnings.filterwarnings("ignore", "toPandas attempted Arrow optimization")
