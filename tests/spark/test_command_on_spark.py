@@ -186,8 +186,7 @@ def test_ctrl_c_ends_a_run_on_spark_quietly(tmp_path):
 def test_sets_do_not_go_into_csv(detect, capsys, tmp_path):
     sets = "PATTERN SEQ(MSFT a, KL(GOOG b)) WITHIN 1 minute"
     for more in ((), ("--spark",)):
-        with pytest.raises(SystemExit):
-            detect(STOCKS, "--pattern-text", sets, "--out", "m.csv", *more)
+        assert detect(STOCKS, "--pattern-text", sets, "--out", "m.csv", *more) != 0
         err = capsys.readouterr().err
         assert "a CSV file cannot hold 'b.ts', which is a list" in err
         assert "write a .parquet file" in err
