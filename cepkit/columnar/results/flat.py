@@ -121,7 +121,7 @@ def _is_numpy(kind: pa.DataType, *, lacks: bool) -> bool:
     """Return whether NumPy, or a category of pandas, holds all values of a type."""
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return not lacks
-    return (
+    return bool(
         pa.types.is_floating(kind)
         or pa.types.is_timestamp(kind)
         or pa.types.is_duration(kind)
@@ -167,7 +167,7 @@ def nested_frame(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _holds_events(values: pd.Series[Any]) -> bool:
     """Return whether a column has whole events, not an attribute of them."""
-    there = values.dropna() if values.dtype == object else ()
+    there = values.dropna() if values.dtype == object else values[:0]
     first = there.iloc[0] if len(there) else None
     if isinstance(first, _SEVERAL) and len(first):
         first = first[0]

@@ -138,7 +138,8 @@ class Rows(ABC):
         for batch in self._batches():
             for begin in range(0, len(batch), _AT_ONCE):
                 some = pa.Table.from_batches([batch.slice(begin, _AT_ONCE)])
-                yield from to_frame(some).to_dict("records")
+                matches: list[Any] = to_frame(some).to_dict("records")
+                yield from matches
 
     def __len__(self) -> int:
         """Return `count()`."""
