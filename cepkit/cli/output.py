@@ -126,23 +126,20 @@ def _write_on_spark(rows: Any, folder: Path, *, is_csv: bool) -> int:
     if not is_csv:
         rows.write.parquet(str(folder))
         return int(pa_dataset.dataset(folder, format="parquet").count_rows())
-    from pyspark.sql import functions as F
-    from pyspark.sql import types as t
-
     from cepkit.spark.cells.schemas import quoted
 
-    columns = {}
+    columns, kinds = [], {}
     for field in rows.schema.fields:
-        column = F.col(quoted(field.name))
-        if isinstance(field.dataType, t.StructType):
-            for part in field.dataType.fields:
-                name = flat_name(field.name, part.name)
-                columns[name] = column.getField(part.name).alias(name), part.dataType
-        else:
-            columns[field.name] = column, field.dataType
-    nested = t.ArrayType, t.MapType, t.StructType, t.VariantType
-    _check_flat((name, isinstance(kind, nested)) for name, (_, kind) in columns.items())
-    flat = rows.select(*(column for column, _ in columns.values()))
+        parts = getattr(field.dataType, "fields", ())
+        for part in parts:
+            name = flat_name(field.name, part.name)
+            columns.append(f"{quoted(field.name)}.{quoted(part.name)} AS {quoted(name)}")
+            kinds[name] = part.dataType.typeName()
+        if not parts:
+            columns.append(quoted(field.name))
+            kinds[field.name] = field.dataType.typeName()
+    _check_flat((n, kind in ("array", "map", "struct", "variant")) for n, kind in kinds.items())
+    flat = rows.selectExpr(*columns)
     flat.write.csv(str(folder), header=True)
     written = rows.sparkSession.read.csv(str(folder), header=True, multiLine=True)
     return int(written.count())
