@@ -85,7 +85,9 @@ def write(rows: Any, target: Path, *, overwrite: bool) -> int:
     batches = rows.to_batches() if is_table else rows.batches()
     flat = flat_schema(rows.schema)
     if is_csv:
-        _check_flat((field.name, pa.types.is_nested(field.type)) for field in flat)
+        # A set is one list, of events.
+        _check_flat((f.name, pa.types.is_list(f.type)) for f in rows.schema)
+        _check_flat((f.name, pa.types.is_nested(f.type)) for f in flat)
     with files.whole_file(target, overwrite=overwrite) as file:
         if is_csv:
             return _write_csv(batches, flat, file)

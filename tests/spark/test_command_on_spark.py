@@ -188,6 +188,6 @@ def test_sets_do_not_go_into_csv(detect, capsys, tmp_path):
     for more in ((), ("--spark",)):
         assert detect(STOCKS, "--pattern-text", sets, "--out", "m.csv", *more) != 0
         err = capsys.readouterr().err
-        assert "a CSV file cannot hold 'b.ts', which is a list" in err
+        assert "a CSV file cannot hold 'b', which is a list" in err
         assert "write a .parquet file" in err
     assert not list(tmp_path.iterdir())
