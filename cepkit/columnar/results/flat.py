@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r'("(?:[^"]|"")*"|[^."]+)\.(.*)', re.DOTALL)
 _SEVERAL = (list, tuple, np.ndarray)
-_JOINED = 1 << 30
-"""Bytes of a column that become one chunk; offsets of texts and lists end at twice as many."""
+_LARGE, _JOINED = 1 << 20, 1 << 30
+"""Bytes of a column that is given back at once, and of one that becomes a single chunk: offsets of
+texts and lists end at twice as many."""
 
 
 def flat_name(variable: str, attribute: str) -> str:
@@ -98,7 +99,11 @@ def flat_frame(
     for name in list(columns):
         column = columns.pop(name)
         lacks = bool(column.null_count) if may_lack is None else name in may_lack
+        size = column.nbytes
         series[name] = _series(column, lacks=lacks)
+        del column
+        if size > _LARGE:  # what Arrow keeps for itself NumPy cannot have
+            pa.default_memory_pool().release_unused()
     return pd.DataFrame(series, copy=False)
 
 

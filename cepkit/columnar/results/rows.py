@@ -106,7 +106,7 @@ class Rows(ABC):
 
         Args:
             nested: Whether there is one column for each variable instead, of dictionaries, of lists
-                of them for a set; this takes forty times as long and ten times as much memory.
+                of them for a set; this takes thirty times as long and ten times as much memory.
 
         Raises:
             LimitError: They would not fit the free memory, as for `to_arrow`.
