@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from decimal import Decimal
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -270,10 +268,3 @@ def test_an_index_says_what_to_write(key):
 def test_nested_is_true_or_false():
     with pytest.raises(ArgumentError, match="nested="):
         find(PAIR).to_pandas(nested="no")
-
-
-def test_the_page_about_matches_runs():
-    page = (Path(__file__).parents[3] / "docs" / "matches.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-    exec(compile(code, "matches.md", "exec"), names := {})
-    assert {"a.ts", "a.ticker", "a.price", "match_start", "match_end"} <= set(names["frame"])
