@@ -1,4 +1,4 @@
-"""The code of docs/matches.md and the pages of docs/how-to and docs/teaching runs, and prints what stands below it."""
+"""The code on pages of docs/ runs, and prints what stands below it."""
 
 from __future__ import annotations
 

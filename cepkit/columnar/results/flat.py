@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepkit.columnar.results.output import END, START
 from cepkit.pattern.names import name_text, unquoted
 
 if TYPE_CHECKING:
@@ -148,14 +149,20 @@ def nested_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """Return matches with a column of events for each variable, whether or not they are flat.
 
     Args:
-        frame: As `to_pandas` gives it, or as `to_pandas(nested=True)` or Spark do.
+        frame: As `to_pandas` gives it, or as `to_pandas(nested=True)` or Spark do. Of a flat one
+            columns that are about no event are left out, but for start and end.
     """
     import pandas as pd
 
     columns: dict[str, Any] = {}
     events: dict[str, dict[str, list[Any]]] = {}
+    whole = {START, END}
     for name in map(str, frame.columns):
-        parts = None if _holds_events(frame[name]) else parts_of(name)
+        parts = None
+        if _holds_events(frame[name]):
+            whole.add(name)
+        else:
+            parts = parts_of(name)
         if parts is None:
             columns[name] = frame[name].reset_index(drop=True)
             continue
@@ -167,6 +174,8 @@ def nested_frame(frame: pd.DataFrame) -> pd.DataFrame:
         ]
     for variable, attributes in events.items():
         columns[variable] = pd.Series(_bound(attributes), dtype=object)
+    if events:
+        columns = {name: columns[name] for name in columns if name in events or name in whole}
     return pd.DataFrame(columns)
 
 

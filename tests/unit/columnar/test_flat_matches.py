@@ -214,6 +214,14 @@ def test_figures_are_drawn_of_flat_matches(text):
     assert flat.to_json() == nested.to_json()
 
 
+def test_figures_leave_out_what_was_computed_of_flat_matches():
+    frame = find(PAIR).to_pandas()
+    frame["gain"] = frame["b.x"] - frame["a.x"]
+    assert ck.draw(frame[frame["gain"] > 0], time="t", type="kind") is not None
+    several = ck.detect(stream(x=[1, 2, 3, 4]), {"pair": PAIR, "set": SET})
+    assert ck.draw(several.together.to_pandas(), time="t", type="kind") is not None
+
+
 def test_several_patterns_together_have_a_column_with_their_names():
     source = stream(x=[1, 2, 3, 4])
     several = ck.detect(source, {"pair": PAIR, "set": SET, "other": "PATTERN SEQ(B d, C c)"})
