@@ -31,9 +31,9 @@ class SparkMatches(ResultFrame):
     A struct column for each variable, null where a branch of an OR does not have it, then
     `match_start` and `match_end`. It can be selected from, joined, cached and written like any
     other; what is derived from it is a plain DataFrame. `to_pandas()` fetches flat columns such as
-    `a.price`. Matches come out of the workers some at
-    a time and never pass the driver unless they are collected. Counters come with them, so
-    `explain()` after an action that took all matches costs nothing.
+    `a.price`. Matches come out of the workers some at a time and never pass the driver unless they
+    are collected. Counters come with them, so `explain()` after an action that took all matches
+    costs nothing.
 
     Attributes:
         query: What was asked.
