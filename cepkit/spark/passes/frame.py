@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from pyspark.sql import DataFrame as AnyDataFrame
 from pyspark.sql.classic.dataframe import DataFrame
 
+from cepkit.arguments import typed
+from cepkit.columnar.results.frames import frame_of
+from cepkit.memory import Room
 from cepkit.printing import html_output, html_text, visible
 from cepkit.spark.passes.reports import Reports
 from cepkit.spark.session.failures import plain_errors
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import Row
 
 Result = TypeVar("Result")
+
+_INSTEAD = ".limit(1000) gives some of them, .count() their number; .write.parquet(path) writes all"
 
 
 class ResultFrame(DataFrame):
@@ -66,13 +71,27 @@ class ResultFrame(DataFrame):
         print(self._watched(lambda: text(n, truncate, vertical), "looking"))  # noqa: T201
 
     def toPandas(self) -> pd.DataFrame:  # noqa: N802 - Spark's name
-        """Return all rows as a pandas DataFrame in this process."""
+        """Return all rows in this process as Spark makes them, each event in one column."""
         with warnings.catch_warnings():
             # Spark would tell of an error twice.
             warnings.filterwarnings("ignore", "toPandas attempted Arrow optimization")
             frame = self._watched(super().toPandas, "fetching")
         self._reports.warn()
         return frame
+
+    @typed
+    def to_pandas(self, *, nested: bool = False) -> pd.DataFrame:
+        """Return all rows in this process, in columns such as `a.price`, as of a local stream.
+
+        Args:
+            nested: Whether each variable is one column of dictionaries, a set a list of them.
+
+        Raises:
+            LimitError: They would not fit the free memory.
+        """
+        table = self.toArrow()
+        room = Room("rows", "a DataFrame", _INSTEAD)
+        return frame_of(table.to_batches(), table.schema, room, nested=nested)
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
         """Return all rows as an Arrow table in this process."""
