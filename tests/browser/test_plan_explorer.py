@@ -22,6 +22,7 @@ from cepkit_widgets import PlanExplorer
 app = PlanExplorer(pattern, statistics, stream=stream, events=2000)
 app
 """
+_ALIGNED = "e => getComputedStyle(e).textAlign"
 
 
 def test_the_keyboard_moves_numbers_and_the_plans_follow(lab, page):
@@ -111,6 +112,8 @@ def test_an_exported_notebook_shows_what_was_computed(lab, page, context, elsewh
         expect(app.get_by_role("slider").first).to_be_disabled()
         expect(app.locator("svg")).to_be_visible()
         assert app.locator("tbody tr").count() == 10
+        # The page's own rules would move texts to the right.
+        assert app.locator("tbody th").first.evaluate(_ALIGNED) == "left"
     finally:
         context.set_offline(False)
     # The frame that nbconvert puts around every notebook asks for these; the app does not.

@@ -1,0 +1,101 @@
+"""What apps share: what the reader does is done in turn, errors are texts, texts are no markup."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import cepkit_widgets
+from cepkit.errors import ArgumentError
+from cepkit_widgets.kit import app as kit
+from cepkit_widgets.kit.app import App, script, style
+from cepkit_widgets.kit.parts import Cell, button, choice, slider, table
+
+HOSTILE = '"><script>alert(1)</script>'
+
+
+class Counter(App):
+    """Counts clicks, slowly."""
+
+    def __init__(self):
+        self.count = 0
+        super().__init__()
+
+    def body(self):
+        return f"<p>{self.count}</p>"
+
+    def act(self, name, value):
+        if name != "add":
+            raise ArgumentError(f"no '{name}'")
+        count = self.count
+        threading.Event().wait(0.001)
+        self.count = count + 1
+
+
+def test_messages_of_several_threads_are_done_in_turn():
+    app = Counter()
+    asked = [{"do": "add", "n": n} for n in range(40)]
+    threads = [threading.Thread(target=app._asked, args=(app, each, [])) for each in asked]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert app.count == 40
+    assert "<p>40</p>" in app.html
+
+
+def test_an_error_stays_until_the_reader_does_something():
+    app = Counter()
+    app._asked(app, {"do": "what", "n": 1}, [])
+    assert "no 'what'" in str(app.error)
+    app._asked(app, {"set": "width", "value": 99_999, "n": 2}, [])
+    assert app.width == kit.WIDE
+    assert 'role="alert"' in app.html
+    assert 'data-answered="2"' in app.html
+    app._asked(app, {"do": "add", "n": 3}, [])
+    assert app.error is None
+
+
+@pytest.mark.parametrize("content", [{}, {"do": None}, {"set": "width", "value": "wide"}])
+def test_odd_messages_raise_nothing(content):
+    app = Counter()
+    app._asked(app, content, [])
+    assert app.error is not None
+
+
+def test_a_body_that_fails_is_a_text(monkeypatch):
+    app = Counter()
+    monkeypatch.setattr(Counter, "body", lambda self: 1 / 0)
+    app.refresh()
+    assert "division by zero" in app.html
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        slider(HOSTILE, HOSTILE, 10, HOSTILE, moved=True),
+        button(HOSTILE, HOSTILE, HOSTILE, label=HOSTILE),
+        choice(HOSTILE, HOSTILE, [HOSTILE], HOSTILE),
+        table(HOSTILE, [HOSTILE], [[HOSTILE]], keys=HOSTILE),
+    ],
+)
+def test_texts_are_no_markup(html):
+    assert "<script" not in html
+    assert '"">' not in html.replace('class="">', "")
+
+
+def test_cells_are_as_they_are_made():
+    assert "<b>1</b>" in table("t", ["a"], [[Cell("<b>1</b>")]])
+
+
+def test_the_module_asks_for_nothing():
+    for text in (script(), style()):
+        for word in ("import ", "http:", "https:", "@import", "url("):
+            assert word not in text
+
+
+def test_apps_are_loaded_by_name():
+    assert set(cepkit_widgets.__all__) <= set(dir(cepkit_widgets))
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = cepkit_widgets.Nothing
