@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = sorted([*DOCS.glob("how-to/*.md"), *DOCS.glob("teaching/*.md"), DOCS / "matches.md"])
+PAGES = sorted(
+    [
+        *DOCS.glob("how-to/*.md"),
+        *DOCS.glob("teaching/*.md"),
+        DOCS / "matches.md",
+        DOCS / "workbench.md",
+    ]
+)
 # A block of Python, and the block of text that follows it, if there is one.
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
 
