@@ -64,7 +64,9 @@ def addressed(signature: str) -> Callable[[F], Any]:
 
 
 def _loop(function: F, **options: Any) -> F:
-    loop: Any = njit(error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+    # What Python, or C, would call it by takes longer to compile than much else.
+    options |= {"error_model": "numpy", "no_cfunc_wrapper": True}
+    loop: Any = njit(**options)(function)
     # Not with NUMBA_DISABLE_JIT, where the function comes back as it is.
     if hasattr(loop, "py_func"):
         loop._cache = LoopCache(loop)  # noqa: SLF001 - Numba has no other way

@@ -81,7 +81,8 @@ def run(steps: Steps, most: int, carried: Carried, prime: int, to: Output) -> in
     start_code = 2 * (n - 1)
     last = uintp(n) * width
     # As 64 bits from the first: functions are compiled once more for the type of a plain 0.
-    done, written = np.int64(0), np.int64(0)
+    done: Any = np.int64(0)
+    written: Any = np.int64(0)
     for key in range(starts.size - 1):
         begin, end = starts[key], starts[key + 1]
         _reset(b, width)
@@ -145,7 +146,7 @@ def run(steps: Steps, most: int, carried: Carried, prime: int, to: Output) -> in
                     for at in range(run_begin, done):
                         _write(tracks, at, v)
                 run_begin = done
-    return written
+    return int(written)
 
 
 @compiled

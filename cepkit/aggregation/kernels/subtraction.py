@@ -7,7 +7,7 @@ right modulo 2 to the 64, whatever happens in between.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import uintp
@@ -123,8 +123,8 @@ def run(stream: Stream, carried: Carried, to: Output) -> int:
         np.zeros(number, dtype=np.int64),
     )  # fmt: skip
     # As 64 bits from the first: functions are compiled once more for the type of a plain 0.
-    done = run_begin = tail = written = np.int64(0)
-    shrinking = False
+    done: Any = np.int64(0)
+    run_begin, tail, written, shrinking = done, done, done, False
     key, group = uintp(0), uintp(0)
     for i in range(size + 1 if expiries else size):
         code = codes[i] if i < size else 0
@@ -170,7 +170,7 @@ def run(stream: Stream, carried: Carried, to: Output) -> int:
                 for at in range(run_begin, done):
                     _held(tracks, at, sums, of[at])
             run_begin = done
-    return written
+    return int(written)
 
 
 @compiled

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepkit.lazy import pd
 from cepkit.memory import Room
 
 _PIECE = 8 << 20

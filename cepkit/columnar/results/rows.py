@@ -7,13 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 import pyarrow as pa
 
 from cepkit.arguments import typed
 from cepkit.columnar.results.frames import frame_of, table_of
 from cepkit.columnar.results.output import to_parquet
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
+from cepkit.lazy import pd
 from cepkit.memory import Room
 
 
