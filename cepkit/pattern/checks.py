@@ -10,9 +10,10 @@ from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms
 from cepkit.pattern.conditions import Aggregate, Attribute, conjuncts, walk
 from cepkit.pattern.limits import refuse_too_deep, refuse_too_large, refuse_too_long
-from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure, events_of
+from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Or, Seq, Structure, events_of
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.policies import Strategy
+from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import Query
 
 _sound: WeakValueDictionary[int, Query] = WeakValueDictionary()
@@ -99,13 +100,19 @@ def _check_structure(structure: Structure) -> None:
                 raise PatternError(
                     f"NOT stands around {_name(item)}",
                     expected="a single event, as in NOT(B b)",
-                    hint="say the absence of each event by a NOT of its own",
+                    hint=_instead_of_not(item),
                     span=node.span,
                 )
             case Kleene(item) if not isinstance(item, Event):
                 raise PatternError(
                     f"KL stands around {_name(item)}",
                     expected="a single event, as in KL(B b)",
+                    span=node.span,
+                )
+            case First(item) if not isinstance(item, Event):
+                raise PatternError(
+                    f"FIRST stands before {_name(item)}",
+                    expected="a single event, as in FIRST B b",
                     span=node.span,
                 )
             case Kleene(_, minimum, maximum):
@@ -122,7 +129,39 @@ def _check_structure(structure: Structure) -> None:
                     raise PatternError("an event without a variable", span=node.span)
                 if types is not None and not types:
                     raise PatternError(f"'{variable}' may have none of no types", span=node.span)
+    _check_firsts(structure, follows=False)
     refuse_too_large(structure)
+
+
+def _check_firsts(structure: Structure, *, follows: bool) -> bool:
+    """Refuse FIRST where nothing is before it; return whether a match always has an event here.
+
+    Args:
+        structure: A part of the pattern.
+        follows: Whether a match always has an event before this part.
+    """
+    match structure:
+        case Not():
+            return False
+        case First(Event(variable)):
+            if not follows:
+                raise PatternError(
+                    f"FIRST '{variable}', and no event is always before it",
+                    expected=f"an event before it, as in SEQ(A a, {structure_text(structure)})",
+                    hint='a type that is called FIRST stands in double quotes: "FIRST" a',
+                    span=structure.span,
+                )
+            return True
+        case Seq(items):
+            binds = False
+            for item in items:
+                binds = _check_firsts(item, follows=follows or binds) or binds
+            return binds
+        case And(items) | Or(items):
+            bound = [_check_firsts(item, follows=follows) for item in items]
+            return any(bound) if isinstance(structure, And) else all(bound)
+        case _:
+            return True
 
 
 def _check_names(structure: Structure) -> None:
@@ -185,8 +224,19 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
         raise PatternError("GROUP BY without AGG", hint="add AGG COUNT, or drop GROUP BY")
 
 
+def _instead_of_not(item: Structure) -> str | None:
+    """Return what says the same as NOT around what it cannot stand around."""
+    match item:
+        case Kleene(Event() as event) | First(Event() as event):
+            return f"no such set, and no first one, is no such event: {structure_text(Not(event))}"
+        case Or(items) if all(isinstance(one, Event) for one in items):
+            return f"none of them: {', '.join(structure_text(Not(one)) for one in items)}"
+        case _:
+            return None
+
+
 def _name(node: Structure) -> str:
-    names = {Seq: "SEQ", And: "AND", Or: "OR", Not: "NOT", Kleene: "KL", Event: "an event"}
+    names = {Seq: "SEQ", And: "AND", Or: "OR", Not: "NOT", Kleene: "KL", First: "FIRST"}
     return names[type(node)]
 
 

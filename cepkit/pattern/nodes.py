@@ -15,10 +15,18 @@ from cepkit.errors import Span
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event: a variable and the types it may have (None: any type)."""
+    """One event: a variable and the types it may have (None: any type).
+
+    Attributes:
+        variable: What the rest of the pattern calls it.
+        types: The types it may have.
+        earlier_than: Of an absence that FIRST implies, which no pattern says itself: the variable
+            that is the first.
+    """
 
     variable: str
     types: frozenset[str] | None
+    earlier_than: str | None = field(default=None, kw_only=True)
     span: Span | None = field(default=None, compare=False, repr=False)
 
     def may_have(self, kind: str) -> bool:
@@ -72,7 +80,15 @@ class Kleene:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-Structure: TypeAlias = Event | Seq | And | Or | Not | Kleene
+@dataclass(frozen=True, slots=True)
+class First:
+    """The first such event after what is before it. Only a single event may stand inside."""
+
+    item: Structure
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Structure: TypeAlias = Event | Seq | And | Or | Not | Kleene | First
 
 
 def walk(structure: Structure) -> Iterator[Structure]:
@@ -84,7 +100,7 @@ def walk(structure: Structure) -> Iterator[Structure]:
         case Seq(items) | And(items) | Or(items):
             for item in items:
                 yield from walk(item)
-        case Not(item) | Kleene(item):
+        case Not(item) | Kleene(item) | First(item):
             yield from walk(item)
         case _:
             assert_never(structure)

@@ -11,8 +11,8 @@ from typing import assert_never
 from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds, window_text
 from cepkit.pattern.limits import refuse_too_deep
-from cepkit.pattern.names import attribute_text, name_text, string_text
-from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure
+from cepkit.pattern.names import attribute_text, name_text, string_text, type_text
+from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Or, Seq, Structure
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.printing import text_of
@@ -65,8 +65,8 @@ def structure_text(structure: Structure) -> str:
         case Event(variable, types):
             assert types is not None
             if types == {variable}:
-                return name_text(variable)
-            listed = [name_text(name) for name in sorted(types)]
+                return type_text(variable)
+            listed = [type_text(name) for name in sorted(types)]
             if len(listed) == 1:
                 return f"{listed[0]} {name_text(variable)}"
             return f"{name_text(variable)} IN ({', '.join(listed)})"
@@ -78,6 +78,8 @@ def structure_text(structure: Structure) -> str:
             return f"OR({', '.join(map(structure_text, items))})"
         case Not(item):
             return f"NOT({structure_text(item)})"
+        case First(item):
+            return f"FIRST {structure_text(item)}"
         case Kleene(item, minimum, maximum):
             return f"KL({structure_text(item)}){_bounds_text(minimum, maximum)}"
         case _:

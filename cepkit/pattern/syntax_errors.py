@@ -15,7 +15,7 @@ from cepkit.pattern.names import RESERVED, is_reserved, is_word, unquoted
 from cepkit.stream.durations import NOT_UNITS, UNITS
 
 _EXAMPLE = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 4 hours"
-_STRUCTURES = frozenset({"_SEQ", "AND", "OR", "NOT", "_KL", "_ANY", "TYPE"})
+_STRUCTURES = frozenset({"_SEQ", "AND", "OR", "NOT", "_KL", "_ANY", "FIRST", "TYPE"})
 _VALUES = frozenset(
     {"NAME", "NUMBER", "STRING", "QUOTED", "MINUS", "TRUE", "FALSE", "NULL", "_LPAR"}
 )

@@ -91,6 +91,9 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def not_(self, meta: Meta, children: Children) -> n.Structure:
         return n.Not(children[1], self._span(meta))
 
+    def first(self, meta: Meta, children: Children) -> n.Structure:
+        return n.First(children[1], self._span(meta))
+
     def kleene(self, meta: Meta, children: Children) -> n.Structure:
         minimum, maximum = children[1] if len(children) > 1 else (1, None)
         return n.Kleene(children[0], minimum, maximum, self._span(meta))
