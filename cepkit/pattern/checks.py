@@ -107,6 +107,7 @@ def _check_structure(structure: Structure) -> None:
                 raise PatternError(
                     f"KL stands around {_name(item)}",
                     expected="a single event, as in KL(B b)",
+                    hint=_one_event_for(item),
                     span=node.span,
                 )
             case First(item) if not isinstance(item, Event):
@@ -227,12 +228,23 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
 def _instead_of_not(item: Structure) -> str | None:
     """Return what says the same as NOT around what it cannot stand around."""
     match item:
-        case Kleene(Event() as event) | First(Event() as event):
-            return f"no such set, and no first one, is no such event: {structure_text(Not(event))}"
+        case Kleene(Event() as event, 1) | First(Event() as event):
+            return f"write {structure_text(Not(event))}"
         case Or(items) if all(isinstance(one, Event) for one in items):
-            return f"none of them: {', '.join(structure_text(Not(one)) for one in items)}"
+            return f"write {', '.join(structure_text(Not(one)) for one in items)}"
         case _:
             return None
+
+
+def _one_event_for(item: Structure) -> str | None:
+    """Return one event of all the types that an OR chooses among."""
+    match item:
+        case Or(items):
+            events = [one for one in items if isinstance(one, Event) and one.types is not None]
+            if len(events) == len(items):
+                types = frozenset[str]().union(*(event.types or () for event in events))
+                return f"write {structure_text(Kleene(Event(events[0].variable, types)))}"
+    return None
 
 
 def _name(node: Structure) -> str:

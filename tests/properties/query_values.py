@@ -28,19 +28,20 @@ from cepkit.pattern.conditions import (
     Negative,
 )
 from cepkit.pattern.limits import LONGEST_WINDOW, MOST_IN_WINDOW
-from cepkit.pattern.names import RESERVED
-from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq
-from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.names import BEFORE_EVENTS, RESERVED
+from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Or, Seq
+from cepkit.pattern.normal_form import written_branches
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
 
 _INT64 = 2**63
+_WORDS = (*RESERVED, *BEFORE_EVENTS)
 
 # Keywords in all cases, units, functions, near-keywords, and whatever unicode has to offer.
 nasty_texts = st.one_of(
     st.text(max_size=6),
     st.sampled_from(["'", '"', "''", '""', "a'b", 'a"b', "--", "# no", "a\nb", "a\r\n", "\t", " "]),
-    st.sampled_from([*RESERVED, *map(str.lower, RESERVED), *map(str.title, RESERVED)]),
+    st.sampled_from([*_WORDS, *map(str.lower, _WORDS), *map(str.title, _WORDS)]),
     st.sampled_from(["count", "COUNT", "sum", "abs", "hours", "events", "1a", "é", "e\u0301"]),
     st.sampled_from(
         ["\u017feq", "\u212al", "\u0131n", "\u0130N", "WHERE\u0301", "_", "a-b", "a.b", "\ufeff"]
@@ -92,6 +93,10 @@ def structures(draw: st.DrawFn, depth: int = 3) -> object:
         items = tuple(
             node(depth - 1, may_be_absent=may_be_absent or i != present) for i in range(count)
         )
+        if kind == "seq" and isinstance(items[0], Event | Kleene):
+            begin, *rest = items
+            first = (First(i) if isinstance(i, Event) and draw(st.booleans()) else i for i in rest)
+            items = (begin, *first)
         return Seq(items) if kind == "seq" else And(items)
 
     return node(depth, may_be_absent=False)
@@ -161,7 +166,7 @@ def queries(draw: st.DrawFn) -> Query:
     """Draw any query that passes `checks.check`."""
     structure = draw(structures())
     # A condition is about events that one match has together, and at most one absent event.
-    branch = draw(st.sampled_from(normal_form(Query(structure))))
+    branch = draw(st.sampled_from(written_branches(Query(structure))))
     repeated = [name for name, _, _ in branch.repeated]
     single = [event.variable for event in (*branch.positive, *branch.negated[:1])]
     single = [name for name in single if name not in repeated]
