@@ -58,7 +58,8 @@ def _a_sequence(draw: st.DrawFn, query: Query) -> Query:
         query = replace(query, structure=_with_absence(draw, query.structure))
     if isinstance(query.structure, Seq) and draw(st.booleans()):
         begin, *rest = query.structure.items
-        query = replace(query, structure=Seq((begin, *(_perhaps_first(draw, item) for item in rest))))
+        rest = [_perhaps_first(draw, item) for item in rest]
+        query = replace(query, structure=Seq((begin, *rest)))
     names = [event.variable for event in events_of(query.structure)]
     if len(names) > 1 and draw(st.integers(0, 2)) == 2:
         attribute = draw(st.sampled_from("kkzsy"))
