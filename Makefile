@@ -139,7 +139,11 @@ format: $(READY) ## Format the code and fix what can be fixed
 	$(BIN)/ruff format
 
 .PHONY: docs
-docs: $(READY) ## Write the tables in README.md and docs/ from the shelves
+docs: $(READY) ## Build the documentation's pages in build/site (runs the notebooks)
+	$(BIN)/python docs/build.py
+
+.PHONY: tables
+tables: $(READY) ## Write the tables in README.md and docs/ from the shelves
 	$(BIN)/python docs/tables.py
 
 .PHONY: lab
@@ -160,7 +164,7 @@ lock: ## Resolve pyproject.toml anew into requirements.lock
 		$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check --quiet install uv; \
 	}
 	$(LOCK_VENV)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
-		--extra dev --extra browser --generate-hashes --no-header --no-annotate \
+		--extra dev --extra browser --extra docs --generate-hashes --no-header --no-annotate \
 		--no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
 
 .PHONY: licences

@@ -1,4 +1,4 @@
-"""Writes the tables in README.md and docs/ that list what stands on a shelf: `make docs`.
+"""Writes the tables in README.md and docs/ that list what stands on a shelf: `make tables`.
 
 A table stands between `<!-- table: planners -->` and `<!-- end -->`. A test runs this and finds
 nothing to change.

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from cepkit.api.arguments import Pattern, checked, detectable, measured_together, statistics_given
+from cepkit.api.arguments import (
+    Pattern,
+    check_stream,
+    checked,
+    detectable,
+    measured_together,
+    statistics_given,
+)
 from cepkit.api.checks import are_several
 from cepkit.arguments import check_range, typed
 from cepkit.costs import COSTS, CostModel
 from cepkit.costs.latency import NOTHING_KNOWN
-from cepkit.errors import ArgumentError, PlanError, StatisticsError, StreamError
+from cepkit.errors import ArgumentError, PlanError, StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.several import queries_of
@@ -40,16 +47,33 @@ if TYPE_CHECKING:
         SharingSearch,
     )
     from cepkit.sharing.parts import Share
+    from cepkit.statistics.summary import StreamSummary
 
 
-@typed
+@overload
+def profile(stream: Stream, pattern: None = None, *, seed: int = 0) -> StreamSummary: ...
+
+
+@overload
 def profile(
     stream: Stream,
     pattern: Pattern | list[Any] | tuple[Any, ...] | Mapping[str, Any],
     *,
     seed: int = 0,
-) -> Statistics:
+) -> Statistics: ...
+
+
+@typed
+def profile(
+    stream: Stream,
+    pattern: Pattern | list[Any] | tuple[Any, ...] | Mapping[str, Any] | None = None,
+    *,
+    seed: int = 0,
+) -> Statistics | StreamSummary:
     """Measure what plans depend on: arrival rates and the selectivities of conditions.
+
+    Without a pattern, say what is in the stream: its types with their rates and gaps, and its
+    columns with what they hold.
 
     Several patterns are measured together, those of one window and partition in one pass, and
     events and pairs that they have in common once. Their statistics serve each of them - what asks
@@ -58,7 +82,8 @@ def profile(
 
     Args:
         stream: From `events`; on Spark the measuring runs there, over a sample of time slices.
-        pattern: The query, or its text; or several, as a list or as {"name": query}.
+        pattern: The query, or its text; or several, as a list or as {"name": query}; None for a
+            summary of the stream.
         seed: Of the sample; the same seed gives the same statistics.
 
     Returns:
@@ -69,9 +94,18 @@ def profile(
 
     Raises:
         PatternError: A pattern reads a column that the stream does not have; there is none.
+        UnsupportedError: There is no pattern, and the events are in Spark.
+
+    Example:
+        >>> import cepkit as ck
+        >>> stream = ck.events(ck.sample_stocks(1_000), time="ts", type="ticker")
+        >>> ck.profile(stream).events
+        1000
     """
     from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
 
+    if pattern is None:
+        return _summary(stream)
     several = are_several(pattern)
     read = partial(checked, stream)
     queries = [*queries_of(pattern, read).values()] if several else [read(pattern)]
@@ -85,6 +119,18 @@ def profile(
     if several or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         return statistics  # what is expected of all matches says little of those that are taken
     return replace(statistics, forecast=choosing.choose_plan(query, statistics, "greedy").forecast)
+
+
+def _summary(stream: Stream) -> StreamSummary:
+    from cepkit.statistics.summary import summarize
+
+    check_stream(stream)
+    if stream.place == "spark":
+        raise UnsupportedError(
+            "a summary of a stream is made where its events are in this process",
+            hint="profile(stream.head(200_000)), or pass a pattern to measure on Spark",
+        )
+    return summarize(stream.columns(()))
 
 
 @typed

@@ -6,13 +6,14 @@ a line or two; 2 the command line is wrong; 130 stopped by Ctrl-C.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
 
 from cepkit.cli.parser import parser
-from cepkit.cli.terminal import note, plain_warnings, print_what_the_terminal_lacks
-from cepkit.errors import CepkitError, PatternError
+from cepkit.cli.terminal import error_text, note, plain_warnings, print_what_the_terminal_lacks
+from cepkit.errors import CepkitError
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
 
@@ -28,14 +29,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     print_what_the_terminal_lacks()
     words = sys.argv[1:] if arguments is None else list(arguments)
-    options = parser(words).parse_args(words)
+    command = parser(words)
+    if not words:
+        command.print_help()
+        return OK
+    options = command.parse_args(words)
     try:
         with plain_warnings():
             options.run(options)
             # Here, not when Python ends: a reader that has gone is then no longer ours to handle.
             sys.stdout.flush()
     except CepkitError as error:
-        note(_message(error, getattr(options, "pattern", None)))
+        note(error_text(error, _file_of(options)))
         return FAILED
     except KeyboardInterrupt:
         note("interrupted")
@@ -57,17 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return OK
 
 
-def _message(error: CepkitError, given: str | list[str] | None) -> str:
-    """Return what is told of an error.
-
-    Args:
-        error: The error.
-        given: The files of patterns on the command line.
-    """
-    if not isinstance(error, PatternError) or error.span is None:
-        return f"error: {error}"
-    if error.about is None:
-        path = given[0] if isinstance(given, list) else given
-        where = "standard input" if path == "-" else path
-        error.about = f"the pattern{f' of {where}' if where else ''}"
-    return f"error in {error}"
+def _file_of(options: argparse.Namespace) -> str:
+    """Return what the pattern of a command line is called."""
+    given: str | list[str] | None = getattr(options, "pattern", None)
+    path = given[0] if isinstance(given, list) else given
+    if path is None:
+        return "the pattern"
+    return f"the pattern of {'standard input' if path == '-' else path}"

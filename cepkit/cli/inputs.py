@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shutil
 import sys
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
 
 import cepkit as ck
 from cepkit.cli.spark_files import read_on_spark
-from cepkit.cli.terminal import working
-from cepkit.errors import CepkitError, PatternError, StatisticsError, telling
+from cepkit.cli.terminal import quiet_streams, working
+from cepkit.errors import CepkitError, PatternError, StatisticsError, StreamError, telling
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import queries_of
+from cepkit.plan.checks import as_plan
+from cepkit.plan.nodes import Plan
+from cepkit.planners import PLANNERS
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.saved import LARGEST_FILE
+from cepkit.stream import readers
 from cepkit.stream.paths import decoded, path_of, read_text
 from cepkit.stream.stream import Stream
 
@@ -33,7 +41,7 @@ def read_pattern(arguments: argparse.Namespace) -> Query:
     """Return the query of `--pattern` or `--pattern-text`, of which there is one."""
     if arguments.pattern_text is not None:
         return ck.parse(arguments.pattern_text)
-    return _parsed(arguments.pattern)
+    return read_pattern_file(arguments.pattern)
 
 
 def read_patterns(arguments: argparse.Namespace) -> Query | dict[str, Query]:
@@ -46,9 +54,18 @@ def read_patterns(arguments: argparse.Namespace) -> Query | dict[str, Query]:
     if texts is not None:
         return queries_of(texts, ck.parse) if len(texts) > 1 else ck.parse(texts[0])
     if len(paths) == 1 and not _is_folder(paths[0]):
-        return _parsed(paths[0])
+        return read_pattern_file(paths[0])
+    return {name: read_pattern_file(path) for name, path in pattern_files(arguments).items()}
+
+
+def pattern_files(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the paths of `--pattern` by the names of their patterns, those in folders too.
+
+    Raises:
+        PatternError: Two files have one name.
+    """
     files: dict[str, str] = {}
-    for path in chain.from_iterable(map(_pattern_files, paths)):
+    for path in chain.from_iterable(map(_files_at, arguments.pattern)):
         name = _STDIN if path == "-" else Path(path).stem
         if name in files:
             raise PatternError(
@@ -56,10 +73,10 @@ def read_patterns(arguments: argparse.Namespace) -> Query | dict[str, Query]:
                 hint="the name of a pattern is that of its file: rename one",
             )
         files[name] = path
-    return {name: _parsed(path) for name, path in files.items()}
+    return files
 
 
-def _parsed(path: str) -> Query:
+def read_pattern_file(path: str) -> Query:
     """Return the query of a file, or of standard input; an error in its text says of which."""
     if path == "-":
         content = sys.stdin.buffer.read(_LARGEST_PATTERN + 1)
@@ -78,7 +95,7 @@ def _is_folder(path: str) -> bool:
     return path != "-" and path_of(path).is_dir()
 
 
-def _pattern_files(path: str) -> list[str]:
+def _files_at(path: str) -> list[str]:
     """Return a path to a pattern, or those of all patterns in a folder, by name."""
     if not _is_folder(path):
         return [path]
@@ -93,12 +110,27 @@ def open_stream(arguments: argparse.Namespace) -> Stream:
     keywords = {
         name: getattr(arguments, name) for name in ("time", "type", "unit", "timezone", "arrival")
     }
+    if arguments.events == "-":
+        return ck.events(_events_from_stdin(arguments), **keywords)
     if not arguments.spark:
         return ck.events(arguments.events, **keywords)
     if "://" not in arguments.events:
         # The beginning of the file, read here, gives the clear errors before Spark is started.
         ck.events(arguments.events, **keywords)
     return ck.events(read_on_spark(arguments.events), **keywords)
+
+
+def _events_from_stdin(arguments: argparse.Namespace) -> pa.Table:
+    """Return the CSV that standard input holds; it is read once, hence kept."""
+    if arguments.spark:
+        raise StreamError("Spark cannot read standard input", hint="write it to a file first")
+    if getattr(arguments, "pattern", None) == "-" or "-" in (arguments.pattern or ()):
+        raise StreamError("standard input holds the pattern or the events, not both")
+    with TemporaryDirectory(prefix="cepkit-") as folder:
+        path = Path(folder, f"{_STDIN}.csv")
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        return readers.read_table(path, readers.column_names(path))
 
 
 def profiled(stream: Stream, query: Query | dict[str, Query]) -> Statistics:
@@ -130,3 +162,30 @@ def read_statistics(path: str, query: Query) -> Statistics:
             expected="statistics of the same pattern",
         )
     return statistics
+
+
+def plan_of(arguments: argparse.Namespace, query: Query, stream: Stream) -> Plan | None:
+    """Return the plan that the command line says, None to leave it to detection."""
+    if arguments.plan:
+        return order_of(arguments, query)
+    planner = arguments.planner
+    if planner:
+        PLANNERS.pick(planner)  # refuses a wrong name before minutes of profiling
+    if arguments.statistics:
+        statistics = read_statistics(arguments.statistics, query)
+    elif planner:
+        # Detection warns of the same things, and knows the types that there are.
+        with quiet_streams():
+            statistics = profiled(stream, query)
+    else:
+        return None
+    if planner:
+        return ck.choose_plan(query, statistics, planner)
+    return ck.compare_plans(query, statistics).best
+
+
+def order_of(arguments: argparse.Namespace, query: Query) -> Plan | None:
+    """Return the plan of --plan, None where there is none."""
+    if not arguments.plan:
+        return None
+    return as_plan([name.strip() for name in arguments.plan.split(",")], query)

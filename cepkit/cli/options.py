@@ -6,14 +6,18 @@ import argparse
 from collections.abc import Mapping
 
 
-def pattern_options(command: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """Add --pattern and --pattern-text, one of which must be given.
+def pattern_options(
+    command: argparse.ArgumentParser, *, several: bool = False, required: bool = True
+) -> None:
+    """Add --pattern and --pattern-text.
 
     Args:
         command: The parser.
         several: Whether each may be given more than once.
+        required: Whether one of them must be given.
     """
-    pattern = command.add_argument_group("pattern").add_mutually_exclusive_group(required=True)
+    group = command.add_argument_group("pattern")
+    pattern = group.add_mutually_exclusive_group(required=required)
     file, text = "a file with its text; - for stdin", "the text itself"
     if several:
         file += "; a folder of .cep files, or more than once, for several patterns"
@@ -31,7 +35,7 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
         metavar="FILE",
         action=_Once,
         required=required,
-        help="a CSV (also gzipped) or Parquet file, or a folder of them",
+        help="a CSV (also gzipped) or Parquet file, or a folder of them; - for CSV from stdin",
     )
     events.add_argument("--time", metavar="COLUMN", required=required, help="when it happened")
     events.add_argument("--type", metavar="COLUMN", required=required, help="what happened")
@@ -51,6 +55,22 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
     engine.add_argument(
         "--spark", action="store_true", help="run on Spark: for more than fits, on all cores"
     )
+
+
+def plan_options(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add --plan, --planner and --statistics, and return their group."""
+    group = command.add_argument_group(
+        "how it is evaluated; by the cheapest plan if nothing is said"
+    )
+    way = group.add_mutually_exclusive_group()
+    way.add_argument("--plan", metavar="ORDER", help='the order of the variables, as "c,b,a"')
+    way.add_argument(
+        "--planner",
+        metavar="NAME",
+        help="the plan of this planner; `cepkit plan --help` lists them",
+    )
+    statistics_option(group)
+    return group
 
 
 def statistics_option(command: argparse._ActionsContainer) -> None:

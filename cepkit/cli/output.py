@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -19,7 +19,10 @@ from cepkit.columnar.results.output import to_parquet
 from cepkit.errors import UnsupportedError
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
-from cepkit.statistics.tables import whole
+from cepkit.statistics.tables import count_text, whole
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OPTION = "--overwrite"
 
@@ -42,7 +45,8 @@ def check_targets(arguments: argparse.Namespace) -> Path | None:
     if not getattr(arguments, "out", None):
         return None
     target = files.check_target(arguments.out, files.PARQUET, files.CSV, folders=True, **options)
-    files.check_apart(target, Path(arguments.events).expanduser())
+    if arguments.events:
+        files.check_apart(target, Path(arguments.events).expanduser())
     return target
 
 
@@ -84,6 +88,26 @@ def write(rows: Any, target: Path, *, overwrite: bool) -> int:
         if is_csv:
             return _write_csv(batches, rows.schema, file)
         return to_parquet(batches, rows.schema, file)
+
+
+def write_frame(arguments: argparse.Namespace, frame: pd.DataFrame, target: Path) -> None:
+    """Write a DataFrame to the file of `--out`, and say so.
+
+    Args:
+        arguments: With `overwrite` and `json`.
+        frame: The rows.
+        target: From `check_targets`.
+    """
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    write(table, target, overwrite=arguments.overwrite)
+    if arguments.json != "-":
+        say(f"{count_text(len(frame), 'row')}, written to {target}")
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a DataFrame as JSON can hold them."""
+    rows = pa.Table.from_pandas(frame, preserve_index=False).to_pylist()
+    return [{name: number_as_data(value) for name, value in row.items()} for row in rows]
 
 
 def explained(arguments: argparse.Namespace, matches: Any) -> Any:

@@ -13,6 +13,8 @@ from cepkit.cli.verbs import VERBS
 _EXAMPLES = """\
 examples:
   cepkit demo
+  cepkit profile --events trades.parquet --time ts --type ticker
+  cepkit check   --pattern p.cep
   cepkit profile --pattern p.cep --events trades.parquet --time ts --type ticker
   cepkit plan    --pattern p.cep --events trades.parquet --time ts --type ticker
   cepkit detect  --pattern p.cep --events trades.parquet --time ts --type ticker --out found.parquet

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import TypeVar
 
+from cepkit.errors import CepkitError, PatternError
+
 Result = TypeVar("Result")
 
 _PATIENCE = 2.0  # seconds after which one wants to know that something is going on
@@ -37,6 +39,19 @@ def print_what_the_terminal_lacks() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def error_text(error: CepkitError, pattern: str) -> str:
+    """Return what is said of an error.
+
+    Args:
+        error: The error.
+        pattern: What the pattern is called, if the error does not know.
+    """
+    if not isinstance(error, PatternError) or error.span is None:
+        return f"error: {error}"
+    error.about = error.about or pattern
+    return f"error in {error}"
 
 
 @contextlib.contextmanager

@@ -181,7 +181,8 @@ class NearMisses(Table):
                     "relative": row.relative,
                 }
             )
-        return pd.DataFrame(records)
+        plain = ["branch", "violated", "detail", "by", "unit", "relative"]
+        return pd.DataFrame(records, columns=None if records else plain)
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         rows = [

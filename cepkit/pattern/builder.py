@@ -1,5 +1,7 @@
 """Queries written in Python: the same frozen values that a text gives.
 
+For example::
+
     a, b = var("a"), var("b")
     rising = (
         seq(event("a", "MSFT"), event("b", "GOOG"))

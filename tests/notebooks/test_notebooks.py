@@ -6,7 +6,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
+
+from docs.build import executed
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -20,25 +21,8 @@ def test_there_are_notebooks():
 
 @pytest.mark.notebook
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_runs(path: Path, tmp_path: Path):
-    notebook = nbformat.read(path, as_version=4)
-    # Elsewhere than in the folder of the notebooks, so that nothing is left there.
-    client = NotebookClient(
-        notebook,
-        timeout=120,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(tmp_path)}},
-    )
-    client.execute()
-    for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
-            # A cell that is meant to fail must do so, and with a message of ours.
-            if output.output_type == "error":
-                assert "raises-exception" in cell.metadata.get("tags", ()), cell.source
-            # What Spark and others write there has no place in front of a reader.
-            assert output.get("name") != "stderr", output.get("text")
-        if "raises-exception" in cell.metadata.get("tags", ()):
-            assert [o.output_type for o in cell.outputs] == ["error"]
+def test_runs(path: Path):
+    assert executed(path).cells
 
 
 @pytest.mark.quick

@@ -11,7 +11,7 @@ TABLES = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "tables.py"))
 def test_they_are_as_make_docs_writes_them():
     for path in TABLES["PAGES"]:
         page = path.read_text(encoding="utf-8")
-        assert TABLES["filled"](page) == page, f"{path.name}: make docs"
+        assert TABLES["filled"](page) == page, f"{path.name}: make tables"
 
 
 def test_each_stands_on_a_page():

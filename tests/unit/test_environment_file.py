@@ -25,7 +25,7 @@ CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
 OWN = [Requirement(text) for text in PROJECT["dependencies"]]
 DEV = [
     Requirement(text)
-    for extra in ("dev", "browser")
+    for extra in ("dev", "browser", "docs")
     for text in PROJECT["optional-dependencies"][extra]
 ]
 

@@ -10,9 +10,12 @@ from types import MappingProxyType
 VERBS: Mapping[str, str] = MappingProxyType(
     {
         "demo": "the whole job on made-up stock trades, explained step by step",
-        "profile": "measure the rates and selectivities that plans depend on",
+        "profile": "what is in a stream; with a pattern, the rates and selectivities for plans",
+        "check": "check patterns, by themselves or against the columns and types of events",
         "plan": "compare the plans that the planners find, and choose one",
         "detect": "find the matches of a pattern, or of several in one pass",
+        "explain": "what each step of a plan was expected to do, and did",
+        "why-not": "why there is no match, or why some events are none, and what comes nearest",
         "simulate": "run the published mechanisms event by event, and count what they do",
         "aggregate": "count and add up the matches of a pattern, without finding them if possible",
     }

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+import pyarrow as pa
+
 import cepkit as ck
-from cepkit.cli.inputs import open_stream, read_pattern
+from cepkit.aggregation.rows.result import Aggregates
+from cepkit.cli.inputs import open_stream, read_patterns
 from cepkit.cli.options import json_option, out_option, pattern_options, stream_options
 from cepkit.cli.output import check_targets, write, write_json
 from cepkit.cli.rows import table_of
@@ -21,10 +25,10 @@ _SHOWN = 10
 def options(command: argparse.ArgumentParser) -> None:
     """Add what the command line takes."""
     command.description = (
-        "Give the aggregates that AGG asks for. Without --out, the first rows and their number are "
-        "printed."
+        "Give the aggregates that AGG asks for, of a pattern or of several in one pass. Without "
+        "--out, the first rows and their number are printed."
     )
-    pattern_options(command)
+    pattern_options(command, several=True)
     stream_options(command)
     group = command.add_argument_group("which rows, and how")
     group.add_argument(
@@ -41,49 +45,99 @@ def options(command: argparse.ArgumentParser) -> None:
         help="%(default)s if absent; all give the same rows",
     )
     output = command.add_argument_group("output")
-    out_option(output, "a .parquet or .csv file; with --spark a folder of such files")
+    out_option(
+        output,
+        "a .parquet or .csv file; with --spark a folder of such files; of several patterns with "
+        "the column `pattern`",
+    )
     json_option(output, "the number of rows, the first of them, and the method")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Aggregate the matches of a pattern: into a file, or the first rows onto the terminal."""
-    query = read_pattern(arguments)
+    """Aggregate the matches of patterns: into a file, or the first rows onto the terminal."""
+    query = read_patterns(arguments)
     target = check_targets(arguments)
     stream = open_stream(arguments)
     begin = perf_counter()
 
-    def work() -> tuple[Any, list[dict[str, Any]], int]:
+    def work() -> tuple[Any, list[_Shown], int]:
         result: Any = ck.aggregate(stream, query, method=arguments.method, emit=arguments.emit)
-        if stream.place == "spark":
-            if target:
-                return result, [], write(result, target, overwrite=arguments.overwrite)
-            rows = result.select("*").limit(_SHOWN).toArrow().to_pylist()
-            return result, rows, result.count()
         if target:
-            number = write(result.to_arrow(), target, overwrite=arguments.overwrite)
-            return result, [], number
-        head = result.to_pandas().head(_SHOWN).astype(object)
-        rows = head.where(head.notna(), None).to_dict("records")
-        return result, rows, len(result)
+            rows = _together(result) if isinstance(query, dict) else _rows(result)
+            return result, [], write(rows, target, overwrite=arguments.overwrite)
+        if isinstance(query, dict):
+            parts = [_first(name, each) for name, each in zip(query, result, strict=True)]
+        else:
+            parts = [_first("", result)]
+        return result, parts, sum(part.number for part in parts)
 
-    result, rows, number = run_with_progress(work, "aggregating", on_spark=arguments.spark)
+    result, parts, number = run_with_progress(work, "aggregating", on_spark=arguments.spark)
     elapsed = perf_counter() - begin
     if arguments.json != "-":
-        if rows:
-            say(table_of(list(result.columns), rows))
-            if number > len(rows):
-                say(f"... and {whole(number - len(rows))} more; --out FILE writes them all")
-            say()
+        for part in parts:
+            _print(part)
         where = f", written to {target}" if target else ""
         say(f"{count_text(number, 'row')}{where} in {seconds(elapsed)}")
-        say(f"by {result.method} ({result.reason})")
+        say(
+            str(result.plan) if isinstance(query, dict) else f"by {result.method} ({result.reason})"
+        )
     if arguments.json:
-        data = {
+        data: dict[str, Any] = {
             "rows": number,
-            "first_rows": rows,
             "out": str(target) if target else None,
             "seconds": elapsed,
-            "method": result.method,
-            "reason": result.reason,
         }
+        if isinstance(query, dict):
+            methods = dict(zip(query, (each.method for each in result), strict=True))
+            data |= {"first_rows": {part.name: part.rows for part in parts}, "methods": methods}
+        else:
+            rows = parts[0].rows if parts else []
+            data |= {"first_rows": rows, "method": result.method, "reason": result.reason}
         write_json(arguments, data)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The aggregates of a pattern: its name, their columns, the first rows, how many there are."""
+
+    name: str
+    columns: list[str]
+    rows: list[dict[str, Any]]
+    number: int
+
+
+def _first(name: str, result: Any) -> _Shown:
+    """Return the first rows of a result, local or from Spark."""
+    if isinstance(result, Aggregates):
+        table = result.to_arrow()
+        return _Shown(name, table.column_names, table.slice(0, _SHOWN).to_pylist(), len(table))
+    rows = result.select("*").limit(_SHOWN).toArrow().to_pylist()
+    return _Shown(name, list(result.columns), rows, result.count())
+
+
+def _print(part: _Shown) -> None:
+    if part.name:
+        say(f"{part.name}: {count_text(part.number, 'row')}")
+    if part.rows:
+        say(table_of(part.columns, part.rows))
+        if part.number > len(part.rows):
+            say(f"... and {whole(part.number - len(part.rows))} more; --out FILE writes them all")
+    if part.rows or part.name:
+        say()
+
+
+def _rows(result: Any) -> Any:
+    """Return what can be written: the rows here, or the DataFrame on Spark."""
+    return result.to_arrow() if isinstance(result, Aggregates) else result
+
+
+def _together(results: Any) -> Any:
+    """Return the rows of several patterns with their names in the column `pattern`."""
+    if hasattr(results, "together"):
+        return results.together
+    tables = []
+    for name, result in zip(results.names, results, strict=True):
+        table = result.to_arrow()
+        names = pa.array([name] * len(table), pa.string())
+        tables.append(table.add_column(0, "pattern", names))
+    return pa.concat_tables(tables, promote_options="permissive")

@@ -9,7 +9,7 @@ from typing import Any
 
 import cepkit as ck
 from cepkit.cli import options as opt
-from cepkit.cli.inputs import open_stream, profiled, read_patterns, read_statistics
+from cepkit.cli.inputs import open_stream, order_of, plan_of, read_patterns
 from cepkit.cli.output import (
     check_targets,
     explained,
@@ -21,18 +21,13 @@ from cepkit.cli.output import (
 from cepkit.cli.rows import first_rows, match_table
 from cepkit.cli.several import detect_several
 from cepkit.cli.streaming import detect_in_folder, streaming_options
-from cepkit.cli.terminal import quiet_streams, run_with_progress, say, seconds
+from cepkit.cli.terminal import run_with_progress, say, seconds
 from cepkit.columnar.kleene.limits import MOST_SETS
 from cepkit.pattern.evaluation.functions import USAGE
 from cepkit.pattern.nodes import repeated_in
-from cepkit.pattern.query import Query
-from cepkit.plan.checks import as_plan
-from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
-from cepkit.planners import PLANNERS
 from cepkit.sharing.choose import SHARES
 from cepkit.statistics.tables import count_text, whole
-from cepkit.stream.stream import Stream
 
 _SHOWN = 10
 
@@ -46,17 +41,7 @@ def options(command: argparse.ArgumentParser) -> None:
     command.epilog = f"functions of conditions:\n{opt.table_of(USAGE)}"
     opt.pattern_options(command, several=True)
     opt.stream_options(command)
-    group = command.add_argument_group(
-        "how it is evaluated; by the cheapest plan if nothing is said"
-    )
-    way = group.add_mutually_exclusive_group()
-    way.add_argument("--plan", metavar="ORDER", help='the order of the variables, as "c,b,a"')
-    way.add_argument(
-        "--planner",
-        metavar="NAME",
-        help="the plan of this planner; `cepkit plan --help` lists them",
-    )
-    opt.statistics_option(group)
+    group = opt.plan_options(command)
     group.add_argument(
         "--share",
         choices=SHARES,
@@ -99,14 +84,14 @@ def run(arguments: argparse.Namespace) -> None:
         detect_several(arguments, query)
         return
     if arguments.stream:
-        detect_in_folder(arguments, query, _order(arguments, query))
+        detect_in_folder(arguments, query, order_of(arguments, query))
         return
     target = check_targets(arguments)
     stream = open_stream(arguments)
     ck.check_detectable(stream, query)
     begin = perf_counter()
     matches: Any = ck.detect(
-        stream, query, _plan(arguments, query, stream), limit=arguments.limit, sets=arguments.sets
+        stream, query, plan_of(arguments, query, stream), limit=arguments.limit, sets=arguments.sets
     )
     plan = matches.plan
 
@@ -149,30 +134,3 @@ def run(arguments: argparse.Namespace) -> None:
                 for step in explanation.steps
             ]
         write_json(arguments, data)
-
-
-def _plan(arguments: argparse.Namespace, query: Query, stream: Stream) -> Plan | None:
-    """Return the plan that the command line says, None to leave it to detection."""
-    if arguments.plan:
-        return _order(arguments, query)
-    planner = arguments.planner
-    if planner:
-        PLANNERS.pick(planner)  # refuses a wrong name before minutes of profiling
-    if arguments.statistics:
-        statistics = read_statistics(arguments.statistics, query)
-    elif planner:
-        # Detection warns of the same things, and knows the types that there are.
-        with quiet_streams():
-            statistics = profiled(stream, query)
-    else:
-        return None
-    if planner:
-        return ck.choose_plan(query, statistics, planner)
-    return ck.compare_plans(query, statistics).best
-
-
-def _order(arguments: argparse.Namespace, query: Query) -> Plan | None:
-    """Return the plan of --plan, None where there is none."""
-    if not arguments.plan:
-        return None
-    return as_plan([name.strip() for name in arguments.plan.split(",")], query)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import cepkit as ck
 from cepkit.cli import options as opt
 from cepkit.cli.inputs import open_stream, profiled, read_patterns, read_statistics
-from cepkit.cli.output import check_targets, plan_as_data, write_json
+from cepkit.cli.output import check_targets, plan_as_data, write_frame, write_json
 from cepkit.cli.several import plan_several
 from cepkit.cli.terminal import quiet_streams, say, working
 from cepkit.columnar.results.measuring import run_plans
@@ -49,6 +49,7 @@ def options(command: argparse.ArgumentParser) -> None:
         const=100_000,
         help="run each plan over the first N events as well, 100000 if N is absent",
     )
+    opt.out_option(command, "a .parquet or .csv file with a row for each plan")
     opt.json_option(command, "the plans")
     command.set_defaults(refuse=command.error)
 
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the plans of all planners, and the chosen one."""
     _check(arguments)
     query = read_patterns(arguments)
-    check_targets(arguments)
+    target = check_targets(arguments)
     if isinstance(query, dict):
         plan_several(arguments, query, arguments.cost or _COST_OF_SEVERAL)
         return
@@ -85,6 +86,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json != "-":
         say(str(comparison))
         say(f"\nchosen: {plan}")
+    if target:
+        write_frame(arguments, comparison.to_pandas(), target)
     if arguments.json:
         data = {
             "cost_model": comparison.cost_model,

@@ -1,28 +1,38 @@
-"""The verb `profile`: the statistics of a stream, on the terminal or as JSON."""
+"""The verb `profile`: what is in a stream, and its statistics for patterns."""
 
 from __future__ import annotations
 
 import argparse
 
+import cepkit as ck
 from cepkit.cli.inputs import open_stream, profiled, read_patterns
-from cepkit.cli.options import json_option, pattern_options, stream_options
-from cepkit.cli.output import check_targets, write_json
-from cepkit.cli.terminal import say
+from cepkit.cli.options import json_option, out_option, pattern_options, stream_options
+from cepkit.cli.output import check_targets, write_frame, write_json
+from cepkit.cli.terminal import say, working
 
 
 def options(command: argparse.ArgumentParser) -> None:
     """Add what the command line takes."""
     command.description = (
-        "Measure arrival rates and selectivities, of several patterns together. --json saves them; "
-        "`plan` and `detect` read them again by --statistics."
+        "Without a pattern, say what is in a stream: its types with rates and gaps, and its "
+        "columns. With one or several, measure arrival rates and selectivities; --json saves them, "
+        "and `plan` and `detect` read them again by --statistics."
     )
-    pattern_options(command, several=True)
+    pattern_options(command, several=True, required=False)
     stream_options(command)
-    json_option(command, "the statistics")
+    output = command.add_argument_group("output")
+    out_option(output, "without a pattern: a .parquet or .csv file with a row for each type")
+    json_option(output, "the statistics, or what is in the stream")
+    command.set_defaults(refuse=command.error)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the statistics of a stream, or save them as JSON."""
+    if arguments.pattern is None and arguments.pattern_text is None:
+        _summarize(arguments)
+        return
+    if arguments.out:
+        arguments.refuse("--out is for a profile without a pattern; --json saves statistics")
     query = read_patterns(arguments)
     check_targets(arguments)
     statistics = profiled(open_stream(arguments), query)
@@ -30,3 +40,17 @@ def run(arguments: argparse.Namespace) -> None:
         say(str(statistics))
     if arguments.json:
         write_json(arguments, statistics.to_json())
+
+
+def _summarize(arguments: argparse.Namespace) -> None:
+    """Print, or save, what is in a stream."""
+    target = check_targets(arguments)
+    stream = open_stream(arguments)
+    with working("reading"):
+        summary = ck.profile(stream)
+    if arguments.json != "-":
+        say(str(summary))
+    if target:
+        write_frame(arguments, summary.to_pandas(), target)
+    if arguments.json:
+        write_json(arguments, summary.to_json())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
@@ -46,10 +47,29 @@ def test_json_tells_the_method(on_stocks):
     assert found["first_rows"] == [{"count": 4282, "max(b.price)": 30.57}]
 
 
-def test_a_second_pattern_is_refused(on_stocks):
-    ran = on_stocks("aggregate", "--pattern-text", TOTAL, "--pattern-text", TOTAL)
-    assert (ran.code, ran.out) == (2, "")
-    assert "--pattern-text stands twice" in ran.err
+OTHER = "PATTERN SEQ(MSFT a, GOOG b, AAPL c) WITHIN 1 hour AGG SUM(c.volume), COUNT"
+
+
+def test_several_patterns_are_aggregated_under_their_names(on_stocks):
+    both = ("--pattern-text", TOTAL, "--pattern-text", OTHER, "--emit", "total")
+    ran = on_stocks("aggregate", *both)
+    alone = json.loads(
+        on_stocks("aggregate", "--pattern-text", OTHER, "--emit", "total", "--json", "-").out
+    )
+    assert "pattern 1: 1 row\n" in ran.out
+    assert "pattern 2: 1 row\n" in ran.out
+    saved = json.loads(on_stocks("aggregate", *both, "--json", "-").out)
+    assert saved["rows"] == 2
+    assert saved["first_rows"]["pattern 2"] == alone["first_rows"]
+
+
+def test_one_file_has_the_rows_of_several_patterns(on_stocks):
+    both = ("--pattern-text", TOTAL, "--pattern-text", OTHER, "--emit", "total")
+    on_stocks("aggregate", *both, "--out", "rows.csv")
+    rows = pd.read_csv("rows.csv")
+    assert list(rows["pattern"]) == ["pattern 1", "pattern 2"]
+    assert list(rows["max(b.price)"].notna()) == [True, False]
+    assert list(rows["sum(c.volume)"].notna()) == [False, True]
 
 
 def test_a_pattern_without_agg_is_an_error_with_a_hint(on_stocks):

@@ -249,8 +249,9 @@ def test_rows_that_are_no_events_are_one_line_of_warning(on_stocks):
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["detct"],
+        ["explain", "--pattern", "p.cep"],
+        ["profile", "--events", "t.csv", "--time", "ts"],
         ["detect"],
         ["detect", "--pattern", "p.cep", "--events", "t.csv", "--time", "ts"],
         ["detect", "--pattern", "p.cep", "--pattern-text", "x"],

@@ -1,0 +1,69 @@
+"""The verb `check`: whether patterns can be read, and run over events."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import cepkit as ck
+from cepkit.cli.inputs import open_stream, pattern_files, read_pattern_file
+from cepkit.cli.options import pattern_options, stream_options
+from cepkit.cli.terminal import error_text, note, say
+from cepkit.errors import CepkitError, PatternError
+from cepkit.pattern.nodes import events_of
+from cepkit.pattern.query import Query
+from cepkit.statistics.tables import count_text
+from cepkit.stream.stream import Stream
+from cepkit.stream.warnings import warn_of_absent
+
+
+def options(command: argparse.ArgumentParser) -> None:
+    """Add what the command line takes."""
+    command.description = (
+        "Read patterns and say of each whether it is right, without running it. With --events, "
+        "--time and --type also whether the columns and types that it names are there."
+    )
+    pattern_options(command, several=True)
+    stream_options(command, required=False)
+    command.set_defaults(refuse=command.error)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print each pattern that is right; say what is wrong with the others, all of them."""
+    roles = [name for name in ("events", "time", "type") if getattr(arguments, name) is None]
+    if 0 < len(roles) < 3:
+        arguments.refuse(f"--{roles[0]} is missing: --events, --time and --type go together")
+    texts = arguments.pattern_text
+    read: Callable[[str], Query] = ck.parse if texts else read_pattern_file
+    patterns = _numbered(texts) if texts else pattern_files(arguments)
+    stream = open_stream(arguments) if not roles else None
+    types = _types(stream) if stream is not None and stream.place == "local" else None
+    wrong = 0
+    for name, given in patterns.items():
+        try:
+            query = read(given)
+            _check(query, stream, types)
+        except CepkitError as error:
+            wrong += 1
+            note(error_text(error, name))
+        else:
+            say(f"{name}: {query}")
+    if wrong:
+        raise PatternError(f"{wrong} of {count_text(len(patterns), 'pattern')} cannot be run")
+
+
+def _numbered(texts: list[str]) -> dict[str, str]:
+    return {f"pattern {number}": text for number, text in enumerate(texts, start=1)}
+
+
+def _types(stream: Stream) -> tuple[str, ...]:
+    return stream.columns(()).type_names
+
+
+def _check(query: Query, stream: Stream | None, types: tuple[str, ...] | None) -> None:
+    if stream is None:
+        return
+    ck.check_detectable(stream, query)
+    if types is not None:
+        named = {name for event in events_of(query.structure) for name in event.types or ()}
+        warn_of_absent(sorted(named.difference(types)), types, query)

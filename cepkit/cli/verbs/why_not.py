@@ -1,0 +1,93 @@
+"""The verb `why-not`: why there is no match, or why some events are none."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import cepkit as ck
+from cepkit.cli import options as opt
+from cepkit.cli.inputs import open_stream, order_of, read_pattern
+from cepkit.cli.output import check_targets, records, write_frame, write_json
+from cepkit.cli.terminal import run_with_progress, say
+
+
+def options(command: argparse.ArgumentParser) -> None:
+    """Add what the command line takes."""
+    command.description = (
+        "Say why a pattern finds nothing: how many partial matches reach each requirement and pass "
+        "it, and which combinations come nearest. Or why the events of --event are no match."
+    )
+    opt.pattern_options(command)
+    opt.stream_options(command)
+    group = command.add_argument_group("what is asked")
+    group.add_argument(
+        "--event",
+        metavar="VARIABLE=ROW",
+        action="append",
+        default=[],
+        help="an event that should take part, by its row from 0 (or its value of --id); "
+        "more than once for several",
+    )
+    group.add_argument("--id", metavar="COLUMN", help="what --event names events by, not the row")
+    group.add_argument(
+        "--violations", type=opt.count, default=1, metavar="N", help="of near misses; 1 if absent"
+    )
+    group.add_argument(
+        "--limit", type=opt.count, default=10, metavar="N", help="near misses; 10 if absent"
+    )
+    group.add_argument("--plan", metavar="ORDER", help='the order of the steps, as "c,b,a"')
+    output = command.add_argument_group("output")
+    opt.out_option(output, "a .parquet or .csv file with a row for each near miss")
+    opt.json_option(output, "the answer, the funnel and the near misses")
+    command.set_defaults(refuse=command.error)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print, or write, why there is no match."""
+    query = read_pattern(arguments)
+    target = check_targets(arguments)
+    events = dict(_named(arguments, text) for text in arguments.event)
+    stream = open_stream(arguments)
+
+    def work() -> Any:
+        return ck.why_not(
+            stream,
+            query,
+            plan=order_of(arguments, query),
+            id=arguments.id,
+            violations=arguments.violations,
+            limit=arguments.limit,
+            bindings=events,
+        )
+
+    answer = run_with_progress(work, "looking", on_spark=arguments.spark)
+    misses = answer.near_misses.to_pandas()
+    if len(misses):
+        misses["violated"] = misses["violated"].map("; ".join)
+    if arguments.json != "-":
+        say(str(answer))
+    if target:
+        write_frame(arguments, misses, target)
+    if arguments.json:
+        data = {
+            "found": answer.found,
+            "reason": answer.reason,
+            "funnel": records(answer.funnel.to_pandas()),
+            "near_misses": records(misses),
+            "notes": list(answer.notes),
+        }
+        write_json(arguments, data)
+
+
+def _named(arguments: argparse.Namespace, text: str) -> tuple[str, object]:
+    """Return the variable and the event of an --event."""
+    variable, equals, value = text.partition("=")
+    if not (variable and equals and value):
+        arguments.refuse(f"--event '{text}' is not VARIABLE=ROW, as a=17")
+    if arguments.id is None:
+        try:
+            return variable, int(value)
+        except ValueError:
+            arguments.refuse(f"--event {variable}={value}: a row is a number from 0, or name --id")
+    return variable, value

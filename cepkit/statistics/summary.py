@@ -1,0 +1,281 @@
+"""What a stream holds, whatever is looked for in it: its types, its times and its columns."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepkit.files import JSON, write_text
+from cepkit.printing import WithPrinter, html_of, html_output, html_text, text_of, time_text
+from cepkit.statistics.tables import count_text, first_rows, html_table, number, whole
+from cepkit.stream.arrow import described, is_list
+from cepkit.stream.columns import Dropped, EventColumns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SECOND = 1_000_000
+_TYPES = ("type", "events", "share", "events/s", "median gap", "longest gap")
+_COLUMNS = ("column", "holds", "missing", "different", "smallest", "largest")
+_WIDEST = 24
+
+
+@dataclass(frozen=True, slots=True)
+class TypeSummary:
+    """The events of one type.
+
+    Attributes:
+        type: Its name.
+        events: How many there are.
+        share: Of all events.
+        rate: Events per second from the first event of the stream to its last; NaN where they are
+            at one time.
+        median_gap: Between neighbours of this type, in seconds; None of a single event.
+        longest_gap: The same.
+    """
+
+    type: str
+    events: int
+    share: float
+    rate: float
+    median_gap: float | None
+    longest_gap: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSummary:
+    """The values of one column of the source.
+
+    Attributes:
+        column: Its name.
+        holds: What its values are, as "texts".
+        missing: The share of values that are null or NaN.
+        different: How many different values there are; None where they cannot be compared.
+        smallest: The smallest value; None where there is none, or no order.
+        largest: The same.
+    """
+
+    column: str
+    holds: str
+    missing: float
+    different: int | None
+    smallest: Any
+    largest: Any
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StreamSummary(WithPrinter):
+    """What a stream holds; made by `profile` without a pattern.
+
+    Attributes:
+        events: How many events there are.
+        first: The time of the first in microseconds since 1970 UTC; None without events.
+        last: The time of the last.
+        dropped: The rows that are no events.
+        out_of_order: How many events came after one of a later time.
+        types: The event types, the most frequent first.
+        columns: The columns of the source, as they stand there.
+    """
+
+    events: int
+    first: int | None
+    last: int | None
+    dropped: Dropped
+    out_of_order: int
+    types: tuple[TypeSummary, ...]
+    columns: tuple[ColumnSummary, ...]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row for each type: type, events, share, rate, median_gap, longest_gap."""
+        import pandas as pd
+
+        return pd.DataFrame(map(asdict, self.types), columns=TypeSummary.__slots__)
+
+    def to_json(
+        self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
+    ) -> str:
+        """Return all of it as JSON, and write it to `path` if one is given.
+
+        Times are in ISO 8601, values that JSON lacks are texts.
+
+        Args:
+            path: The file, whose name ends in .json.
+            overwrite: Whether to replace a file that exists; it stays until the new one is whole.
+
+        Raises:
+            FileError: It cannot, or must not, be written.
+        """
+        data = asdict(self)
+        for end in ("first", "last"):
+            data[end] = None if data[end] is None else time_text(data[end])
+        text = json.dumps(_plain(data), indent=2, ensure_ascii=False, default=str)
+        if path is not None:
+            write_text(path, text, JSON, overwrite=overwrite)
+        return text
+
+
+def summarize(events: EventColumns) -> StreamSummary:
+    """Return what a stream holds. O(n log n) for n events.
+
+    Args:
+        events: With all columns in `source`.
+    """
+    span = (int(events.ts[-1]) - int(events.ts[0])) / _SECOND if len(events) else 0.0
+    return StreamSummary(
+        events=len(events),
+        first=int(events.ts[0]) if len(events) else None,
+        last=int(events.ts[-1]) if len(events) else None,
+        dropped=events.dropped,
+        out_of_order=_out_of_order(events),
+        types=tuple(_types(events, span)),
+        columns=tuple(
+            _column(name, events.source.column(name)) for name in events.source.column_names
+        ),
+    )
+
+
+def _types(events: EventColumns, span: float) -> Iterable[TypeSummary]:
+    counts = np.bincount(events.types, minlength=len(events.type_names))
+    by_type = events.ts[np.argsort(events.types, kind="stable")]
+    ends = np.cumsum(counts)
+    for code in np.argsort(-counts, kind="stable"):
+        count = int(counts[code])
+        if not count:
+            continue
+        gaps = np.diff(by_type[ends[code] - count : ends[code]]) / _SECOND
+        yield TypeSummary(
+            events.type_names[code],
+            count,
+            count / len(events),
+            count / span if span else float("nan"),
+            float(np.median(gaps)) if len(gaps) else None,
+            float(gaps.max()) if len(gaps) else None,
+        )
+
+
+def _out_of_order(events: EventColumns) -> int:
+    """Return how many events came after one that is later in time."""
+    ts: npt.NDArray[np.int64] = np.empty_like(events.ts)
+    ts[events.arrival()] = events.ts
+    return int((ts < np.maximum.accumulate(ts)).sum()) if len(ts) else 0
+
+
+def _column(name: str, values: pa.ChunkedArray) -> ColumnSummary:
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+        values = values.cast(kind)
+    if pa.types.is_floating(kind):
+        values = pc.if_else(pc.is_nan(values), None, values)
+    smallest = largest = different = None
+    if not is_list(kind) and not pa.types.is_nested(kind) and not pa.types.is_null(kind):
+        different = pc.count_distinct(values).as_py()
+        ends = pc.min_max(values).as_py()
+        smallest, largest = ends["min"], ends["max"]
+    missing = values.null_count / len(values) if len(values) else 0.0
+    return ColumnSummary(name, _holds(kind), missing, different, smallest, largest)
+
+
+def _holds(kind: pa.DataType) -> str:
+    if pa.types.is_integer(kind):
+        return "whole numbers"
+    return "numbers" if pa.types.is_floating(kind) else described(kind)
+
+
+def _plain(value: Any) -> Any:
+    """Return data without numbers that JSON lacks."""
+    match value:
+        case dict():
+            return {name: _plain(part) for name, part in value.items()}
+        case list() | tuple():
+            return [_plain(part) for part in value]
+        case float() if value != value or value in (float("inf"), -float("inf")):
+            return None
+        case _:
+            return value
+
+
+@text_of.register
+def to_text(summary: StreamSummary) -> str:
+    """Return the stream in a few lines, then its types and its columns."""
+    types, columns = _tables(summary)
+    parts = ["\n".join(_lines(summary))]
+    if types:
+        parts.append(first_rows(_TYPES, types, "types"))
+    parts.append(first_rows(_COLUMNS, columns, "columns", left=2, most=50))
+    return "\n\n".join(parts)
+
+
+@html_of.register
+def to_html(summary: StreamSummary) -> str:
+    """Return the same as HTML, everything that comes from outside escaped."""
+    types, columns = _tables(summary)
+    parts = [f"<p>{html_text(line)}</p>" for line in _lines(summary)]
+    return html_output(*parts, html_table(_TYPES, types), html_table(_COLUMNS, columns, left=2))
+
+
+def _lines(summary: StreamSummary) -> list[str]:
+    text = count_text(summary.events, "event")
+    if summary.first is None or summary.last is None:
+        lines = [text]
+    else:
+        span = timedelta(seconds=round((summary.last - summary.first) / _SECOND))
+        types = count_text(len(summary.types), "type")
+        ends = f"{time_text(summary.first)} to {time_text(summary.last)}"
+        lines = [f"{text} of {types}, {ends} ({span})"]
+    if summary.out_of_order:
+        share = summary.out_of_order / summary.events
+        lines.append(f"{whole(summary.out_of_order)} out of order ({share:.1%})")
+    lines += [
+        f"left out: {count_text(rows, 'row')} without a {what}"
+        for rows, what in (
+            (summary.dropped.null_time, "time"),
+            (summary.dropped.null_type, "type"),
+        )
+        if rows
+    ]
+    return lines
+
+
+def _tables(summary: StreamSummary) -> tuple[list[Sequence[str]], list[Sequence[str]]]:
+    types: list[Sequence[str]] = [
+        (
+            _short(row.type),
+            whole(row.events),
+            f"{row.share:.1%}",
+            "-" if row.rate != row.rate else number(row.rate),
+            _gap(row.median_gap),
+            _gap(row.longest_gap),
+        )
+        for row in summary.types
+    ]
+    columns: list[Sequence[str]] = [
+        (
+            _short(row.column),
+            row.holds,
+            f"{row.missing:.1%}",
+            "-" if row.different is None else whole(row.different),
+            _short(row.smallest),
+            _short(row.largest),
+        )
+        for row in summary.columns
+    ]
+    return types, columns
+
+
+def _gap(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{number(seconds)} s"
+
+
+def _short(value: object) -> str:
+    text = "-" if value is None else number(value) if isinstance(value, float) else str(value)
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."

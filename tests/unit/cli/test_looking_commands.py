@@ -1,0 +1,142 @@
+"""Commands that look at patterns and streams: check, explain, why-not, and profile by itself."""
+
+import io
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.unit.cli.conftest import PATTERN, STOCKS
+
+RIGHT = "PATTERN SEQ(MSFT a, GOOG b)"
+
+
+def test_the_command_alone_prints_its_help(cepkit):
+    ran = cepkit()
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == cepkit("--help").out
+
+
+def test_a_right_pattern_is_printed(cepkit, folder):
+    ran = cepkit("check", "--pattern", "p.cep")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("p: PATTERN SEQ(MSFT a, GOOG b, AAPL c)")
+
+
+def test_all_wrong_patterns_are_told(on_stocks):
+    texts = [RIGHT, "PATTERN SEQ(A a", f"{RIGHT} WHERE a.prce < 3"]
+    ran = on_stocks("check", *(part for text in texts for part in ("--pattern-text", text)))
+    assert ran.code == 1
+    assert ran.out == f"pattern 1: {RIGHT}\n"
+    assert "error in pattern 2, line 1, column 16" in ran.err
+    assert "error in pattern 3, line 1, column" in ran.err
+    assert "did you mean 'price'?" in ran.err
+    assert ran.err.endswith("error: 2 of 3 patterns cannot be run\n")
+
+
+def test_a_type_that_never_occurs_is_told_of_a_right_pattern(on_stocks):
+    ran = on_stocks("check", "--pattern-text", "PATTERN SEQ(MSFT a, GOG b)")
+    assert ran.code == 0
+    assert "no event has the type 'GOG': did you mean 'GOOG'?" in ran.err
+
+
+def test_events_to_check_against_need_their_columns(cepkit):
+    ran = cepkit("check", "--pattern", "p.cep", "--events", STOCKS)
+    assert ran.code == 2
+    assert "--time is missing" in ran.err
+
+
+def test_steps_are_explained_and_written(on_stocks):
+    ran = on_stocks("explain", "--out", "steps.csv", "--plan", "c,b,a")
+    assert "candidates" in ran.out
+    steps = pd.read_csv("steps.csv")
+    assert list(steps["variable"]) == ["c", "b", "a"]
+    assert steps["survivors"].iloc[-1] == 9
+    saved = json.loads(on_stocks("explain", "--json", "-", "--plan", "c,b,a").out)
+    assert [step["survivors"] for step in saved["steps"]] == list(steps["survivors"])
+    assert saved["plan"]["orders"] == [["c", "b", "a"]]
+
+
+def test_shared_steps_are_explained(on_stocks, cepkit):
+    both = ("--pattern-text", PATTERN, "--pattern-text", RIGHT + " WITHIN 1 minute")
+    assert "pattern 2" in on_stocks("explain", *both).out
+    ran = on_stocks("explain", *both, "--plan", "b,a")
+    assert ran.code == 2
+    assert "--plan is for one pattern" in ran.err
+
+
+def test_a_funnel_says_why_nothing_is_found(on_stocks):
+    text = PATTERN.replace("1 hour", "5 minutes")
+    ran = on_stocks("why-not", "--pattern-text", text, "--out", "misses.csv")
+    assert "before" in ran.out
+    misses = pd.read_csv("misses.csv")
+    saved = json.loads(on_stocks("why-not", "--pattern-text", text, "--json", "-").out)
+    assert saved["found"] is False
+    assert [row["a"] for row in saved["near_misses"]] == list(misses["a"])
+    assert saved["funnel"][-1]["after"] == 0
+
+
+def test_no_near_miss_is_a_file_of_a_head(on_stocks):
+    text = "PATTERN SEQ(NONE a, NEVER b) WITHIN 1 second"
+    on_stocks("why-not", "--pattern-text", text, "--out", "misses.csv")
+    assert "relative" in pd.read_csv("misses.csv").columns
+
+
+def test_named_events_are_no_match(on_stocks):
+    saved = json.loads(on_stocks("why-not", "--event", "a=3", "--json", "-").out)
+    assert saved["found"] is False
+    assert "a is no part of one" in saved["reason"]
+
+
+@pytest.mark.parametrize("event", ["a", "a=", "=3", "a=first"])
+def test_an_event_that_names_none_is_refused(on_stocks, event):
+    ran = on_stocks("why-not", "--event", event)
+    assert ran.code == 2
+    assert f"--event {event}" in ran.err.replace("'", "")
+
+
+def test_a_profile_without_a_pattern_says_what_there_is(cepkit, folder):
+    given = ("--events", STOCKS, "--time", "ts", "--type", "ticker")
+    ran = cepkit("profile", *given, "--out", "types.csv", "--json", "all.json")
+    assert "2,000 events of 12 types" in ran.out
+    assert "difference" in ran.out
+    events = pd.read_csv(STOCKS)
+    types = pd.read_csv("types.csv")
+    assert dict(zip(types["type"], types["events"], strict=True)) == dict(
+        events["ticker"].value_counts()
+    )
+    columns = json.loads(Path("all.json").read_text(encoding="utf-8"))["columns"]
+    assert {c["column"]: c["largest"] for c in columns}["volume"] == events["volume"].max()
+
+
+def test_plans_are_written_as_rows(on_stocks):
+    on_stocks("plan", "--out", "plans.csv")
+    plans = pd.read_csv("plans.csv")
+    assert {"planner", "plan", "cost"} <= set(plans.columns)
+    assert len(plans) > 3
+
+
+class _Stdin:
+    def __init__(self, content: bytes) -> None:
+        self.buffer = io.BytesIO(content)
+
+
+def test_events_come_from_standard_input(on_stocks, monkeypatch):
+    monkeypatch.setattr("sys.stdin", _Stdin(STOCKS.read_bytes()))
+    ran = on_stocks("detect", "--events", "-", "--json", "-")
+    assert json.loads(ran.out)["matches"] == 9
+
+
+def test_standard_input_holds_one_thing(on_stocks, monkeypatch):
+    monkeypatch.setattr("sys.stdin", _Stdin(PATTERN.encode()))
+    ran = on_stocks("detect", "--events", "-", "--pattern", "-")
+    assert ran.code == 1
+    assert "the pattern or the events, not both" in ran.err
+
+
+def test_no_events_on_standard_input(on_stocks, monkeypatch):
+    monkeypatch.setattr("sys.stdin", _Stdin(b""))
+    ran = on_stocks("profile", "--events", "-")
+    assert ran.code == 1
+    assert "is empty" in ran.err

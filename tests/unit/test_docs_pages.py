@@ -1,0 +1,32 @@
+"""The code on the pages of docs/how-to and docs/teaching runs, and prints what stands below it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = sorted([*DOCS.glob("how-to/*.md"), *DOCS.glob("teaching/*.md")])
+# A block of Python, and the block of text that follows it, if there is one.
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_code_prints_what_stands_below_it(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for code, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, str(page), "exec"), names)
+        if text:
+            lines = [line.rstrip() for line in printed.getvalue().rstrip().splitlines()]
+            assert lines == text.rstrip().splitlines()
+
+
+def test_there_are_pages_with_code():
+    assert sum(bool(BLOCK.search(page.read_text(encoding="utf-8"))) for page in PAGES) >= 7
