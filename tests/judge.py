@@ -18,6 +18,8 @@ Where the definition of a match leaves room, the judge decides:
 * Null and NaN are one thing, in PARTITION BY too: missing agrees with missing.
 * A count window counts inside the partition where there is PARTITION BY, whatever the strategy;
   strict-contiguity counts over the whole stream, also where there is PARTITION BY.
+* OPT(...) chooses between what stands in it and nothing. Where two choices of an OR share a
+  variable, a condition about it counts in both.
 * FIRST B b: no event of the stream, other than the match's own, comes before b (strictly) and could
   be b as far as what is before b tells: it is after those events, in the partition and window of
   the match, and fulfils the conditions that are about b and variables before it. An absent event is
@@ -113,6 +115,9 @@ def _choices(
             yield (_Leaf(variable, types, kind, (1, 1), path),)
         case nodes.Not(item):
             yield from _choices(item, path, "absent")
+        case nodes.Opt(item):
+            yield from _choices(item, path)
+            yield ()
         case nodes.First(item):
             for (leaf,) in _choices(item, path):
                 yield (leaf._replace(first=True),)

@@ -43,7 +43,7 @@ FEW = settings(
 UNIT = 1_000_000
 """A time step: one second. Windows are whole units, so that their edges are hit."""
 
-Operator: TypeAlias = Literal["SEQ", "AND", "OR", "NOT", "KL", "FIRST"]
+Operator: TypeAlias = Literal["SEQ", "AND", "OR", "NOT", "KL", "FIRST", "OPT"]
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 
 WindowKind: TypeAlias = Literal["none", "time", "time-exclusive", "count", "count-exclusive"]
@@ -181,7 +181,7 @@ def _binds(node: nodes.Structure) -> bool:
             return any(map(_binds, items))
         case nodes.Or(items):
             return all(map(_binds, items))
-    return not isinstance(node, nodes.Not)
+    return not isinstance(node, nodes.Not | nodes.Opt)
 
 
 @st.composite
@@ -238,10 +238,13 @@ def _leaf(
     event = nodes.Event("abcdefgh"[number], types)
     wrappers = ["one", "one", "one"]
     wrappers += ["NOT"] if "NOT" in allowed and not positive else []
+    wrappers += ["OPT"] if "OPT" in allowed and not positive else []
     wrappers += ["KL"] if "KL" in allowed else []
     wrapper = draw(st.sampled_from(wrappers)) if len(wrappers) > 3 else "one"
     if wrapper == "NOT":
         return nodes.Not(event)
+    if wrapper == "OPT":
+        return nodes.Opt(event)
     if wrapper == "KL":
         bounds = ((1, None), (1, None), (1, 2), (2, None), (2, 3), (1, 1))
         return nodes.Kleene(event, *draw(st.sampled_from(bounds)))

@@ -195,8 +195,10 @@ def _check_together(condition: c.Expression, mentioned: set[str], events: Events
             span=condition.span,
         )
     for sides in events.choices:
-        touched = [min(side & mentioned) for side in sides if side & mentioned]
-        if len(touched) > 1:
+        inside = mentioned & frozenset[str]().union(*sides)
+        if not any(inside <= side for side in sides):
+            side = next(side for side in sides if side & inside)
+            touched = min(side & inside), min(inside - side)
             raise PatternError(
                 f"one condition is about '{touched[0]}' and '{touched[1]}', "
                 "which stand in two branches of an OR",

@@ -88,7 +88,15 @@ class First:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-Structure: TypeAlias = Event | Seq | And | Or | Not | Kleene | First
+@dataclass(frozen=True, slots=True)
+class Opt:
+    """The item, or nothing."""
+
+    item: Structure
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Structure: TypeAlias = Event | Seq | And | Or | Not | Kleene | First | Opt
 
 
 def walk(structure: Structure) -> Iterator[Structure]:
@@ -100,7 +108,7 @@ def walk(structure: Structure) -> Iterator[Structure]:
         case Seq(items) | And(items) | Or(items):
             for item in items:
                 yield from walk(item)
-        case Not(item) | Kleene(item) | First(item):
+        case Not(item) | Kleene(item) | First(item) | Opt(item):
             yield from walk(item)
         case _:
             assert_never(structure)
@@ -112,9 +120,16 @@ def events_of(structure: Structure) -> tuple[Event, ...]:
 
 
 def bound_events_of(structure: Structure) -> tuple[Event, ...]:
-    """Return the event nodes of `structure` that a match can bind: all but those under NOT."""
+    """Return the event nodes of `structure` that a match can bind: all but those under NOT.
+
+    Of those in branches of an OR that share a variable the first stands for all.
+    """
     absent = {id(node.item) for node in walk(structure) if isinstance(node, Not)}
-    return tuple(event for event in events_of(structure) if id(event) not in absent)
+    bound: dict[str, Event] = {}
+    for event in events_of(structure):
+        if id(event) not in absent:
+            bound.setdefault(event.variable, event)
+    return tuple(bound.values())
 
 
 def repeated_in(structure: Structure) -> frozenset[str]:

@@ -17,7 +17,19 @@ from operator import itemgetter
 from typing import assert_never
 
 from cepkit.pattern.conditions import Expression, conjuncts, variables_of
-from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Or, Seq, Structure, events_of, walk
+from cepkit.pattern.nodes import (
+    And,
+    Event,
+    First,
+    Kleene,
+    Not,
+    Opt,
+    Or,
+    Seq,
+    Structure,
+    events_of,
+    walk,
+)
 from cepkit.pattern.policies import Strategy, Window
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import renamed
@@ -136,6 +148,8 @@ def _choices(structure: Structure, earlier: Mapping[str, str]) -> tuple[_Choice,
             return (_Choice(negated=(event,)),)
         case Kleene(Event() as event, minimum, maximum):
             return (_Choice((event,), repeated=((event.variable, minimum, maximum),)),)
+        case Opt(item):
+            return (*_choices(item, earlier), _Choice())
         case Or(items):
             return tuple(choice for item in items for choice in _choices(item, earlier))
         case Seq(items) | And(items):
@@ -158,6 +172,7 @@ def normal_form(query: Query) -> tuple[Branch, ...]:
     A condition belongs to every branch that has all of its variables. Two branches bind different
     variables, so that no match is found twice - except where an OR chooses between absences only,
     as in AND(A a, OR(NOT(B b), NOT(C c))): there the union has to drop what is found again.
+    OPT is a choice between its item and nothing.
 
     They are made once for each query, and kept with it.
 
@@ -184,7 +199,7 @@ def _branches(query: Query) -> tuple[Branch, ...]:
         conditions.setdefault(first, []).append((number, condition, variables))
     branches = []
     earlier = _names_of_earlier(query.structure)
-    for choice in _choices(query.structure, earlier):
+    for choice in _without_repeats(_choices(query.structure, earlier)):
         names = frozenset(choice.names)
         about = [
             (number, condition)
@@ -206,6 +221,17 @@ def _branches(query: Query) -> tuple[Branch, ...]:
             )
         )
     return tuple(branches)
+
+
+def _without_repeats(choices: Sequence[_Choice]) -> Iterator[_Choice]:
+    """Yield the choices that may have matches which none before them has, as nothing twice."""
+    known: dict[tuple[Event, ...], list[set[Event]]] = {}
+    for choice in choices:
+        absent = {*choice.negated}
+        demands = known.setdefault(choice.positive, [])
+        if not any(fewer <= absent for fewer in demands):
+            demands.append(absent)
+            yield choice
 
 
 def _names_of_earlier(structure: Structure) -> dict[str, str]:

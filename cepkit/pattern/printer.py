@@ -12,7 +12,7 @@ from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds, window_text
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.names import attribute_text, name_text, string_text, type_text
-from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Or, Seq, Structure
+from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq, Structure
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.printing import text_of
@@ -78,6 +78,8 @@ def structure_text(structure: Structure) -> str:
             return f"OR({', '.join(map(structure_text, items))})"
         case Not(item):
             return f"NOT({structure_text(item)})"
+        case Opt(item):
+            return f"OPT({structure_text(item)})"
         case First(item):
             return f"FIRST {structure_text(item)}"
         case Kleene(item, minimum, maximum):

@@ -15,7 +15,7 @@ from cepkit.pattern.names import RESERVED, is_reserved, is_word, unquoted
 from cepkit.stream.durations import NOT_UNITS, UNITS
 
 _EXAMPLE = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 4 hours"
-_STRUCTURES = frozenset({"_SEQ", "AND", "OR", "NOT", "_KL", "_ANY", "FIRST", "TYPE"})
+_STRUCTURES = frozenset({"_SEQ", "AND", "OR", "NOT", "_KL", "_ANY", "_OPT", "FIRST", "TYPE"})
 _VALUES = frozenset(
     {"NAME", "NUMBER", "STRING", "QUOTED", "MINUS", "TRUE", "FALSE", "NULL", "_LPAR"}
 )
@@ -31,7 +31,7 @@ _GROUPS: tuple[tuple[frozenset[str], frozenset[str], str], ...] = (
     (
         frozenset({"_SEQ"}),
         _STRUCTURES | {"QUOTED", "STRING"},
-        "an event as in MSFT a, or one of SEQ, AND, OR, NOT, KL",
+        "an event as in MSFT a, or one of SEQ, AND, OR, NOT, KL, FIRST, OPT",
     ),
     (frozenset({"NUMBER", "NAME", "NOT"}), _VALUES | {"NOT"}, "a condition"),
     (frozenset({"NUMBER", "NAME"}), _VALUES, "a value"),

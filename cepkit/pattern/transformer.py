@@ -91,6 +91,9 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def not_(self, meta: Meta, children: Children) -> n.Structure:
         return n.Not(children[1], self._span(meta))
 
+    def opt(self, meta: Meta, children: Children) -> n.Structure:
+        return n.Opt(children[0], self._span(meta))
+
     def first(self, meta: Meta, children: Children) -> n.Structure:
         return n.First(children[1], self._span(meta))
 

@@ -29,13 +29,13 @@ from cepkit.pattern.conditions import (
 )
 from cepkit.pattern.limits import LONGEST_WINDOW, MOST_IN_WINDOW
 from cepkit.pattern.names import BEFORE_EVENTS, RESERVED
-from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Or, Seq
+from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq
 from cepkit.pattern.normal_form import written_branches
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
 
 _INT64 = 2**63
-_WORDS = (*RESERVED, *BEFORE_EVENTS)
+_WORDS = (*RESERVED, *BEFORE_EVENTS, "OPT")
 
 # Keywords in all cases, units, functions, near-keywords, and whatever unicode has to offer.
 nasty_texts = st.one_of(
@@ -75,13 +75,15 @@ def structures(draw: st.DrawFn, depth: int = 3) -> object:
         return Event(variable, None if types is None else frozenset(types))
 
     def node(depth: int, *, may_be_absent: bool) -> object:
-        kinds = ["event", "kleene"] + ["not"] * may_be_absent
+        kinds = ["event", "kleene"] + ["not", "opt"] * may_be_absent
         kinds += ["seq", "and", "or"] * (depth > 0)
         kind = draw(st.sampled_from(kinds))
         if kind == "event":
             return event()
         if kind == "not":
             return Not(event())
+        if kind == "opt":
+            return Opt(node(depth - 1, may_be_absent=False) if depth > 0 else event())
         if kind == "kleene":
             least = draw(st.integers(1, 5))
             most = draw(st.none() | st.integers(least, least + 5))

@@ -24,7 +24,7 @@ from cepkit.pattern.conditions import (
     conjuncts,
     variables_of,
 )
-from cepkit.pattern.nodes import And, Event, First, Not, Or, Seq, Structure
+from cepkit.pattern.nodes import And, Event, First, Not, Opt, Or, Seq, Structure
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text
@@ -138,6 +138,8 @@ def _check_sequence(structure: Structure) -> None:
             case And() | Or():
                 name = "AND" if isinstance(item, And) else "OR"
                 _refuse(f"{name} is no sequence", item.span)
+            case Opt():
+                _refuse("OPT leaves events out", item.span)
             case _:
                 _refuse("KL takes sets of events", item.span)
     if last is not None:

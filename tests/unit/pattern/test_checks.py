@@ -76,7 +76,7 @@ def test_a_leading_absence_needs_one_event_beside_it():
 
 def test_ors_that_multiply_are_refused_before_they_are_multiplied():
     ors = ", ".join(f"OR(A a{i}, B b{i})" for i in range(200))
-    with pytest.raises(PatternError, match="choices at the ORs multiply"):
+    with pytest.raises(PatternError, match="choices at OR and OPT multiply"):
         parse(f"PATTERN AND({ors})")
 
 

@@ -59,8 +59,9 @@ def test_the_reserved_words_are_all_listed():
 
 
 def test_the_python_examples_run():
-    of_first, of_times, of_builder = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+    of_first, of_opt, of_times, of_builder = re.findall(r"```python\n(.*?)```", PAGE, re.S)
     exec(of_first, {})
+    exec(of_opt, {})
     exec(of_times, {})
     scope = {}
     exec(of_builder, scope)
