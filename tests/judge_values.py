@@ -191,6 +191,12 @@ def _called(function: str, arguments: list[Any]) -> Any:
         case "floor" | "ceil" | "round", [number]:
             whole = {"floor": math.floor, "ceil": math.ceil, "round": round}[function]
             return number if number in (math.inf, -math.inf) else type(number)(whole(number))
+        case "hour" | "minute" | "second", [time]:
+            return getattr(time, function)
+        case "weekday", [time]:
+            return time.isoweekday()
+        case "date", [time]:
+            return time.replace(hour=0, minute=0, second=0, microsecond=0)
         case "lower", [text]:
             return text.lower()
         case "upper", [text]:

@@ -38,7 +38,7 @@ def check_forms(where: c.Expression) -> None:
                     expected="a number, a text, a timedelta, True, False or None",
                     span=node.span,
                 )
-            case c.Literal(timedelta() as value) if not _fits(in_microseconds(value)):
+            case c.Literal(timedelta() as value) if abs(in_microseconds(value)) > MAX_INTEGER:
                 raise PatternError("a duration of more than 292,000 years", span=node.span)
             case c.Literal(float(value)) if not math.isfinite(value):
                 raise PatternError(

@@ -155,3 +155,23 @@ def test_columns_of_durations() -> None:
     assert trace.events.attributes["gap"] == ("1500 milliseconds", "9 seconds", "8 seconds", None)
     keys = ck.profile(events, f"{pattern} PARTITION BY gap").keys[0]
     assert ("1500 milliseconds", 1) in keys.most_frequent
+
+
+@pytest.mark.parametrize(
+    ("condition", "matches"),
+    [
+        ("hour(a.t) = 23 AND hour(b.t) = 0", 1),
+        ("minute(a.t) = 59 AND second(a.t) = 58", 1),
+        ("weekday(a.t) = 7 AND weekday(b.t) = 1", 1),  # a Sunday and a Monday
+        ("date(a.t) = date(b.t)", 0),
+        ("date(b.t) - date(a.t) = 1 day", 1),
+        ("date(b.t + 1 hour) > '2024-03-04'", 0),
+        ("hour(a.t + 1 hour) = 0", 1),
+        ("hour(a.t) + hour(b.t) = 23", 1),
+    ],
+)
+def test_parts_of_times(condition: str, matches: int) -> None:
+    times = ["2024-03-03 23:59:58.999999", "2024-03-04 00:00:00"]
+    frame = pd.DataFrame({"t": pd.to_datetime(times, format="ISO8601"), "kind": ["A", "B"]})
+    pattern = f"PATTERN SEQ(A a, B b) WHERE {condition}"
+    assert ck.detect(ck.events(frame, time="t", type="kind"), pattern).count() == matches
