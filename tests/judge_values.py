@@ -191,12 +191,6 @@ def _called(function: str, arguments: list[Any]) -> Any:
         case "floor" | "ceil" | "round", [number]:
             whole = {"floor": math.floor, "ceil": math.ceil, "round": round}[function]
             return number if number in (math.inf, -math.inf) else type(number)(whole(number))
-        case "hour" | "minute" | "second", [time]:
-            return getattr(time, function)
-        case "weekday", [time]:
-            return time.isoweekday()
-        case "date", [time]:
-            return time.replace(hour=0, minute=0, second=0, microsecond=0)
         case "lower", [text]:
             return text.lower()
         case "upper", [text]:
@@ -219,6 +213,17 @@ def _called(function: str, arguments: list[Any]) -> Any:
             return new.join(text.split(old)) if old else text
         case "concat", _:
             return "".join(arguments)
+    return _part_of_time(function, *arguments)
+
+
+def _part_of_time(function: str, time: Any) -> Any:
+    match function:
+        case "hour" | "minute" | "second":
+            return getattr(time, function)
+        case "weekday":
+            return time.isoweekday()
+        case "date":
+            return time.replace(hour=0, minute=0, second=0, microsecond=0)
     raise TypeError(function)
 
 
