@@ -146,6 +146,10 @@ docs: $(READY) ## Build the documentation's pages in build/site (runs the notebo
 tables: $(READY) ## Write the tables in README.md and docs/ from the shelves
 	$(BIN)/python docs/tables.py
 
+.PHONY: pictures
+pictures: $(READY) ## Take the pictures of README.md anew (needs Chromium)
+	$(BIN)/python docs/pictures.py
+
 .PHONY: lab
 lab: $(READY) ## Open JupyterLab on the notebooks
 	$(BIN)/jupyter lab --notebook-dir=notebooks
@@ -164,7 +168,7 @@ lock: ## Resolve pyproject.toml anew into requirements.lock
 		$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check --quiet install uv; \
 	}
 	$(LOCK_VENV)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
-		--extra dev --extra browser --extra docs --generate-hashes --no-header --no-annotate \
+		--all-extras --generate-hashes --no-header --no-annotate \
 		--no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
 
 .PHONY: licences

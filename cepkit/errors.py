@@ -245,6 +245,10 @@ class SessionError(CepkitError, RuntimeError):
     """A Spark session that no longer runs."""
 
 
+class MissingPackageError(CepkitError, ImportError):
+    """A package that one of cepkit's extras installs."""
+
+
 class JavaNotFoundError(CepkitError, RuntimeError):
     """No Java that Spark can run on, and none to bring along."""
 

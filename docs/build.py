@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +18,7 @@ import nbformat
 import plotly.io
 import plotly.offline
 from nbclient import NotebookClient
+from sphinx.cmd.build import build_main
 
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build"
@@ -36,7 +36,7 @@ _WIDGET = "application/vnd.jupyter.widget-view+json"
 _PLOTLY = "application/vnd.plotly.v1+json"
 
 
-class FailedCell(Exception):
+class CellError(Exception):
     """A cell that failed unasked, did not fail as it should, or wrote to stderr."""
 
 
@@ -48,7 +48,7 @@ def executed(path: Path, folder: Path = EXECUTED) -> nbformat.NotebookNode:
         folder: Where executed notebooks are kept.
 
     Raises:
-        FailedCell: A cell did what no reader should see.
+        CellError: A cell did what no reader should see.
     """
     key = _fingerprint(path)
     kept = folder / path.name
@@ -80,11 +80,11 @@ def _check(path: Path, notebook: nbformat.NotebookNode) -> None:
         errors = [output for output in outputs if output.output_type == "error"]
         fails = "raises-exception" in cell.metadata.get("tags", ())
         if bool(errors) != fails:
-            raise FailedCell(f"{path.name}: {'no error' if fails else 'an error'} in {cell.source}")
+            raise CellError(f"{path.name}: {'no error' if fails else 'an error'} in {cell.source}")
         # What Spark and others write there has no place in front of a reader.
         noise = [output.text for output in outputs if output.get("name") == "stderr"]
         if noise:
-            raise FailedCell(f"{path.name}: {noise[0]} from {cell.source}")
+            raise CellError(f"{path.name}: {noise[0]} from {cell.source}")
 
 
 def _fingerprint(path: Path) -> str:
@@ -135,8 +135,8 @@ def main() -> int:
     (SOURCES / "docs" / "static" / "plotly.min.js").write_text(
         plotly.offline.get_plotlyjs(), encoding="utf-8"
     )
-    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
-    return subprocess.call([*command, "-c", str(SOURCES / "docs"), str(SOURCES), str(SITE)])
+    strictly = ["--fail-on-warning", "--keep-going", "--quiet"]
+    return build_main([*strictly, "-c", str(SOURCES / "docs"), str(SOURCES), str(SITE)])
 
 
 if __name__ == "__main__":

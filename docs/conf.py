@@ -1,4 +1,4 @@
-"""How the documentation's pages are made of docs/, the notebooks and the docstrings: `make docs`."""
+"""Settings of the documentation's pages, which `make docs` builds."""
 
 import contextlib
 import io

@@ -67,11 +67,12 @@ def locked() -> dict[str, list[str]]:
 
 
 def asked_for() -> frozenset[str]:
-    """Return the packages that the project itself asks for."""
+    """Return the packages that the project itself asks for; an extra may name the project."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"].values()
     listed = [*project["dependencies"], *(text for extra in extras for text in extra)]
-    return frozenset(canonicalize_name(Requirement(text).name) for text in listed)
+    names = frozenset(canonicalize_name(Requirement(text).name) for text in listed)
+    return names - {project["name"]}
 
 
 def licence_of(package: str) -> str:

@@ -22,12 +22,11 @@ LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 ENTRIES = [entry.split(" \\\n    ") for entry in re.split(r"\n(?! )", LOCK.rstrip("\n"))]
 LOCKED = [Requirement(requirement) for requirement, *_ in ENTRIES]
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-OWN = [Requirement(text) for text in PROJECT["dependencies"]]
-DEV = [
-    Requirement(text)
-    for extra in ("dev", "browser", "docs")
-    for text in PROJECT["optional-dependencies"][extra]
+EXTRAS = PROJECT["optional-dependencies"]
+OWN = [
+    Requirement(text) for text in (*PROJECT["dependencies"], *EXTRAS["notebook"], *EXTRAS["spark"])
 ]
+DEV = [Requirement(text) for extra in ("dev", "browser", "docs") for text in EXTRAS[extra]]
 
 # One environment a supported Python and platform: a marker may choose another line in each.
 ENVIRONMENTS = [
