@@ -35,7 +35,7 @@ def name_text(name: str) -> str:
 
 
 def type_text(name: str) -> str:
-    """Return `name` as it is written for a type."""
+    """Return `name` as it is written where an event begins, mostly with its type."""
     return name_text(name) if _BEFORE_EVENT.fullmatch(name) is None else _in_double_quotes(name)
 
 

@@ -5,7 +5,7 @@ Brackets stand only where the grammar needs them to read the same tree again.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import assert_never
 
 from cepkit.pattern import conditions as c
@@ -69,7 +69,7 @@ def structure_text(structure: Structure) -> str:
             listed = [type_text(name) for name in sorted(types)]
             if len(listed) == 1:
                 return f"{listed[0]} {name_text(variable)}"
-            return f"{name_text(variable)} IN ({', '.join(listed)})"
+            return f"{type_text(variable)} IN ({', '.join(listed)})"
         case Seq(items):
             return f"SEQ({', '.join(map(structure_text, items))})"
         case And(items):
@@ -163,6 +163,8 @@ def _literal_text(value: c.Constant) -> str:
             return str(value).upper()
         case str():
             return string_text(value)
+        case datetime():
+            return f"TIMESTAMP '{value}'"
         case timedelta():
             return duration_text(in_microseconds(value))
         case _:
