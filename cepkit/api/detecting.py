@@ -124,8 +124,9 @@ def detect(
             variable that did not come, `window_end` when it could have come at the latest.
 
     Returns:
-        From Spark a Spark DataFrame, otherwise `Matches`; both with a struct column for each
-        variable, `match_start` and `match_end`, in no particular order, and `explain()`. Of a
+        From Spark a Spark DataFrame with a struct column for each variable, otherwise `Matches`;
+        both in no particular order, and with `match_start` and `match_end`, `explain()`, and
+        `to_pandas()` in columns such as `a.price` (docs/matches.md). Of a
         streaming DataFrame a streaming one with the same columns: each match comes once, in append
         mode, when no event can come any more that is part of it or breaks it. Of several
         queries a sequence of such results, which also has `counts()`, `explain()` and `together`,

@@ -15,6 +15,7 @@ import pyarrow.dataset as pa_dataset
 
 from cepkit import files
 from cepkit.cli.terminal import run_with_progress, say
+from cepkit.columnar.results.flat import flat_batch, flat_name, flat_schema
 from cepkit.columnar.results.output import to_parquet
 from cepkit.errors import UnsupportedError
 from cepkit.plan.nodes import Plan
@@ -82,11 +83,14 @@ def write(rows: Any, target: Path, *, overwrite: bool) -> int:
         with files.whole_folder(target, overwrite=overwrite) as folder:
             return _write_on_spark(rows, folder, is_csv=is_csv)
     batches = rows.to_batches() if is_table else rows.batches()
+    flat = flat_schema(rows.schema)
     if is_csv:
-        _check_flat(rows.schema)
+        # A set is one list, of events.
+        _check_flat((f.name, pa.types.is_list(f.type)) for f in rows.schema)
+        _check_flat((f.name, pa.types.is_nested(f.type)) for f in flat)
     with files.whole_file(target, overwrite=overwrite) as file:
         if is_csv:
-            return _write_csv(batches, rows.schema, file)
+            return _write_csv(batches, flat, file)
         return to_parquet(batches, rows.schema, file)
 
 
@@ -126,20 +130,25 @@ def _write_on_spark(rows: Any, folder: Path, *, is_csv: bool) -> int:
         return int(pa_dataset.dataset(folder, format="parquet").count_rows())
     from cepkit.spark.cells.schemas import quoted
 
-    columns = []
+    columns, kinds = [], {}
     for field in rows.schema.fields:
-        name = quoted(field.name)
-        parts = [part.name for part in getattr(field.dataType, "fields", ())]
-        columns += [f"{name}.{quoted(p)} AS {quoted(f'{field.name}.{p}')}" for p in parts]
+        parts = getattr(field.dataType, "fields", ())
+        for part in parts:
+            name = flat_name(field.name, part.name)
+            columns.append(f"{quoted(field.name)}.{quoted(part.name)} AS {quoted(name)}")
+            kinds[name] = part.dataType.typeName()
         if not parts:
-            columns.append(name)
-    rows.selectExpr(*columns).write.csv(str(folder), header=True)
+            columns.append(quoted(field.name))
+            kinds[field.name] = field.dataType.typeName()
+    _check_flat((n, kind in ("array", "map", "struct", "variant")) for n, kind in kinds.items())
+    flat = rows.selectExpr(*columns)
+    flat.write.csv(str(folder), header=True)
     written = rows.sparkSession.read.csv(str(folder), header=True, multiLine=True)
     return int(written.count())
 
 
-def _check_flat(schema: pa.Schema) -> None:
-    nested = [field.name for field in _flat_schema(schema) if pa.types.is_nested(field.type)]
+def _check_flat(fields: Iterable[tuple[str, bool]]) -> None:
+    nested = [name for name, is_nested in fields if is_nested]
     if nested:
         raise UnsupportedError(
             f"a CSV file cannot hold '{nested[0]}', which is a list", hint="write a .parquet file"
@@ -148,22 +157,11 @@ def _check_flat(schema: pa.Schema) -> None:
 
 def _write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Any) -> int:
     written = 0
-    with pa_csv.CSVWriter(file, _flat_schema(schema)) as writer:
+    with pa_csv.CSVWriter(file, schema) as writer:
         for batch in batches:
-            writer.write_batch(_flat(batch))
+            writer.write_batch(flat_batch(batch))
             written += len(batch)
     return written
-
-
-def _flat_schema(schema: pa.Schema) -> pa.Schema:
-    return _flat(pa.RecordBatch.from_pylist([], schema=schema)).schema
-
-
-def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch with a column `a.price` for each field of each struct."""
-    table = pa.Table.from_batches([batch]).flatten()
-    batches = table.combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
 
 
 def number_as_data(value: object) -> object:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from cepkit.columnar.results import shown as showing
 from cepkit.columnar.results.explanation import Explanation
+from cepkit.columnar.results.flat import nested_frame
 from cepkit.columnar.results.output import END, START
 from cepkit.errors import CepkitError
 from cepkit.figures import page
@@ -63,7 +64,7 @@ def write_report(
         path: The HTML file.
         query: What was asked.
         plan: How it was evaluated.
-        matches_frame: Some of the matches, as `matches.head(20)` gives them.
+        matches_frame: Some of the matches, as `matches.head(20)` gives them, flat or nested.
         statistics: What the plan was made with.
         comparison: The plans that there were.
         explanation: What the steps did.
@@ -169,6 +170,7 @@ def _against(row: StepNumber) -> tuple[str, str, str]:
 
 def _matches(frame: pd.DataFrame, query: Query) -> tuple[str, str]:
     heading = "Timeline of the first matches"
+    frame = nested_frame(frame)
     variables = [str(name) for name in frame.columns if name not in (START, END)]
     if not len(frame):
         return (

@@ -220,7 +220,9 @@ class MechanismTrace(Trace):
         )
 
     def matches_frame(self) -> pd.DataFrame:
-        """Return the matches as `detect` gives them: a column of events for each variable.
+        """Return the matches as a column of events for each variable.
+
+        `to_pandas(nested=True)` of what `detect` returns has the same form.
 
         Of several patterns the first column, `pattern`, says of which a match is.
 

@@ -290,3 +290,39 @@ def test_the_number_of_sets_is_exact_and_too_many_are_refused(stream):
     assert len(detect(stream, SETS, plan_of(SETS), limit=5).collect()) == 5
     with pytest.raises(LimitError, match="sets='maximal'"):
         matches.collect()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PATTERN SEQ(T01 a, T02 b) WHERE a.price < b.price WITHIN 100 ms",
+        "PATTERN AND(T01 a, OR(T02 b, T03 c)) WITHIN 50 ms",
+        "PATTERN SEQ(T01 a, KL(T02 b), T03 c) WITHIN 200 ms",
+    ],
+)
+def test_flat_frames_are_those_of_a_local_stream(spark, text):
+    table, query = TABLE.slice(0, 3000), parse(text)
+    plan = plan_of(query)
+    here = Matches(events(table, time="ts", type="type"), query, plan)
+    there = detect(events(spark.createDataFrame(table), time="ts", type="type"), query, plan)
+    frame = there.to_pandas()
+    assert [*frame] == [*here.to_pandas()]
+    assert rows_of(frame) == rows_of(here.to_pandas())
+    nested = there.to_pandas(nested=True)
+    assert [*nested] == [*there.columns]
+    assert len(nested) == here.count() > 0
+
+
+def rows_of(frame: pd.DataFrame) -> list[str]:
+    """Return the rows in one order, times without their zone."""
+    columns = []
+    for name in frame:
+        column = frame[name]
+        if isinstance(column.dtype, pd.DatetimeTZDtype):
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        columns.append(
+            [None if not isinstance(v, list) and pd.isna(v) else str(v) for v in column]
+            if not name.endswith("ts")
+            else [str(v) if isinstance(v, list) else pd.Timestamp(v) for v in column]
+        )
+    return sorted(map(str, zip(*columns, strict=True)))

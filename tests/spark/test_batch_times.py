@@ -71,7 +71,7 @@ def test_every_kind_of_time(zoned, tmp_path, kind):
     ids = list(range(len(times)))
     table = pa.table({"id": ids, "t": times, "kind": ["A", "B", "B"] * (len(ids) // 3)})
     local = Matches(events(table, time="t", type="kind", **options), QUERY, plan_of(QUERY))
-    expected = pairs(local.to_pandas())
+    expected = pairs(local.to_pandas(nested=True))
     assert expected
     path = str(tmp_path / "e.parquet")
     pq.write_table(table, path, row_group_size=5)

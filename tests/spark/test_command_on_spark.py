@@ -181,3 +181,13 @@ def test_ctrl_c_ends_a_run_on_spark_quietly(tmp_path):
     told = interrupted([*command, "--out", "m.parquet"], tmp_path, writes)
     assert told == (130, "", "interrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["big.parquet"]
+
+
+def test_sets_do_not_go_into_csv(detect, capsys, tmp_path):
+    sets = "PATTERN SEQ(MSFT a, KL(GOOG b)) WITHIN 1 minute"
+    for more in ((), ("--spark",)):
+        assert detect(STOCKS, "--pattern-text", sets, "--out", "m.csv", *more) != 0
+        err = capsys.readouterr().err
+        assert "a CSV file cannot hold 'b', which is a list" in err
+        assert "write a .parquet file" in err
+    assert not list(tmp_path.iterdir())

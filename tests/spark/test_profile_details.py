@@ -221,3 +221,17 @@ def test_the_number_of_jobs_does_not_grow_with_the_pattern(
         stream = ck.events(rows, time="ts", type="type", arrival=arrival)
         few, many = (jobs_of(spark, text, stream) for text in (two, eight))
         assert 0 < many <= few <= 16
+
+
+@pytest.mark.parametrize("condition", ["", "WHERE a.x = b.x"])
+def test_columns_for_the_output_alone_need_no_condition(spark, condition):
+    frame = pd.DataFrame({"id": range(8), "t": range(8), "kind": list("AB") * 4, "x": 1.0})
+    text = f"PATTERN SEQ(A a, B b) {condition} WITHIN 3 s"
+    found = {}
+    for place, source in (("here", frame), ("there", spark.createDataFrame(frame))):
+        stream = ck.events(source, time="t", type="kind", unit="s", columns=("id",))
+        found[place] = ck.detect(stream, text).to_pandas().sort_values(["a.id", "b.id"])
+    here, there = found["here"], found["there"]
+    assert [*here] == [*there]
+    assert here[["a.id", "b.id"]].to_numpy().tolist() == there[["a.id", "b.id"]].to_numpy().tolist()
+    assert "a.x" not in here

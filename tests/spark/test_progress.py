@@ -9,6 +9,8 @@ import time
 import pytest
 
 from cepkit.errors import StreamError
+from cepkit.spark.passes.frame import ResultFrame
+from cepkit.spark.passes.reports import Reports
 from cepkit.spark.session import progress
 from cepkit.spark.session.progress import run_with_progress
 
@@ -84,6 +86,50 @@ def test_an_interrupt_cancels_the_jobs_at_once(spark):
         time.sleep(0.1)
     assert not tracker.getActiveJobsIds()
     assert spark.range(5).count() == 5
+
+
+def result_of(rows) -> ResultFrame:
+    reports = Reports(rows.sparkSession.sparkContext, 1, (), reported=True)
+    return ResultFrame(rows, title="rows", route="here", reports=reports)
+
+
+@pytest.mark.parametrize("action", ["count", "collect", "toArrow", "toPandas", "show"])
+def test_an_interrupt_stops_the_jobs_of_a_result(spark, action):
+    def nap(batches):
+        for batch in batches:
+            time.sleep(900)  # nobody waits for its end
+            yield batch
+
+    result = result_of(spark.range(0, 8, 1, 8).mapInArrow(nap, "id long"))
+    main = threading.main_thread().ident
+    threading.Timer(2.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        getattr(result, action)()
+    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+
+
+def test_an_interrupt_reaches_the_jobs_of_a_result_inside_a_longer_action(spark):
+    def nap(batches):
+        for batch in batches:
+            time.sleep(900)
+            yield batch
+
+    result = result_of(spark.range(0, 8, 1, 8).mapInArrow(nap, "id long"))
+    main = threading.main_thread().ident
+    threading.Timer(2.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        run_with_progress(result.count, progress=False)
+    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+
+
+def test_a_result_is_in_the_job_group_of_its_user(spark):
+    context = spark.sparkContext
+    context.setJobGroup("the user's", "")
+    try:
+        assert result_of(spark.range(4)).count() == 4
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+    assert context.statusTracker().getJobIdsForGroup("the user's")
 
 
 def test_an_interrupt_before_a_job_starts_cancels_it_as_it_does(spark):

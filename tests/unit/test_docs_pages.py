@@ -1,4 +1,4 @@
-"""The code on the pages of docs/how-to and docs/teaching runs, and prints what stands below it."""
+"""The code on pages of docs/ runs, and prints what stands below it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = sorted([*DOCS.glob("how-to/*.md"), *DOCS.glob("teaching/*.md")])
+PAGES = sorted([*DOCS.glob("how-to/*.md"), *DOCS.glob("teaching/*.md"), DOCS / "matches.md"])
 # A block of Python, and the block of text that follows it, if there is one.
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
 

@@ -1,13 +1,14 @@
-"""Matches as a DataFrame: each event a dictionary of its columns, each set a list of events.
+"""Matches as tables and DataFrames that fit the memory.
 
-Arrow's own conversion makes bare numbers of the times inside of an event, and inexact ones of
-large integers beside missing values.
+A nested DataFrame has a dictionary for each event, a list of them for each set. Arrow's own
+conversion makes bare numbers of the times inside of an event, and inexact ones of large integers
+beside missing values.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepkit.columnar.results.flat import flat_batch, flat_frame, flat_schema
 from cepkit.memory import Room
 
 _PIECE = 8 << 20
@@ -47,11 +49,42 @@ def table_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, room: Room) -
         held.clear()  # an error that somebody looks at would keep them
 
 
-def frame_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, room: Room) -> pd.DataFrame:
-    """Return matches as one DataFrame; as `table_of`."""
+def frame_of(
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    room: Room,
+    *,
+    nested: bool = False,
+    may_lack: Collection[str] | None = None,
+) -> pd.DataFrame:
+    """Return matches as one DataFrame; as `table_of`.
+
+    Args:
+        batches: The matches, with a struct for each variable.
+        schema: Their columns.
+        room: The memory that they may take.
+        nested: Whether each variable is a column of events, or each attribute one.
+        may_lack: Of attributes, the columns in which values may be missing (see `flat_frame`).
+    """
+    pieces = _pieces(batches, schema)
+    if nested:
+        return _nested_of(pieces, schema, room)
+    flat = (flat_batch(piece.combine_chunks().to_batches()[0]) for piece in pieces)
+    table = table_of(flat, flat_schema(schema), room)
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    del table  # each column is let go when it has become one of pandas
+    try:
+        return flat_frame(columns, may_lack)
+    except MemoryError:
+        raise room.full() from None
+    finally:
+        columns.clear()
+
+
+def _nested_of(pieces: Iterable[pa.Table], schema: pa.Schema, room: Room) -> pd.DataFrame:
     held: list[pd.DataFrame] = []
     try:
-        for piece in _pieces(batches, schema):
+        for piece in pieces:
             held.append(to_frame(piece))
             room.take(len(piece), _weight(held[-1]))
         return pd.concat(held, ignore_index=True) if held else to_frame(schema.empty_table())

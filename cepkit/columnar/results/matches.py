@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import size_choice
 from cepkit.columnar.results import expected, shown
 from cepkit.columnar.results.explanation import Explanation
+from cepkit.columnar.results.flat import flat_name
 from cepkit.columnar.results.frames import frame_of
 from cepkit.columnar.results.output import Writer, output_schema
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
@@ -37,8 +37,9 @@ _SHOWN = 10
 class Matches(Rows):
     """The matches of a query: the events are loaded, matches are found when they are asked for.
 
-    However many there are, `batches` and `write_parquet` hold some at a time. `to_arrow` and
-    `to_pandas` hold them all, and refuse more than fit the memory.
+    However many there are, `batches`, `write_parquet` and a loop over them hold some at a time.
+    `to_arrow` and `to_pandas` hold them all, and refuse more than fit the memory. `len()` is
+    `count()`.
 
     Attributes:
         query: The query.
@@ -109,15 +110,10 @@ class Matches(Rows):
         """
         yield from self._blocks(limited=self.limit is not None)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the matches as record batches, in no particular order.
-
-        Raises:
-            LimitError: There are more sets to choose than could be written, and no `limit`.
-        """
+    def _batches(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         writer = self.writer()
-        left = self.limit
-        for program, block in self.blocks():
+        left = self._limit(most)
+        for program, block in self._blocks(limited=left is not None):
             for batch in writer.batches(block, program.variables):
                 part = batch if left is None else batch.slice(0, left)
                 if left is not None:
@@ -126,6 +122,21 @@ class Matches(Rows):
                     yield part
                 if left == 0:
                     return
+
+    def _limit(self, most: int | None) -> int | None:
+        """Return how many matches are wanted, where some are asked for; None: all."""
+        return min((n for n in (most, self.limit) if n is not None), default=None)
+
+    def may_lack(self) -> frozenset[str]:
+        """Return the flat columns in which values may be missing."""
+        source = self._columns.source
+        everywhere = set(self.variables).intersection(*(p.variables for p in self._programs))
+        return frozenset(
+            flat_name(variable, name)
+            for variable in self.variables
+            for name in source.column_names
+            if variable not in everywhere or source.column(name).null_count
+        )
 
     def writer(self) -> Writer:
         """Return what turns blocks into rows."""
@@ -153,16 +164,6 @@ class Matches(Rows):
         return self._number if self.limit is None else min(self._number, self.limit)
 
     @typed
-    def head(self, n: int = 5) -> pd.DataFrame:
-        """Return some `n` matches, those that are found first.
-
-        Raises:
-            LimitError: They would not fit the free memory.
-        """
-        check_range("n", n, 0)
-        return self._first(n).to_pandas()
-
-    @typed
     def timeline(self, n: int = 50) -> pd.DataFrame:
         """Return the events of some `n` matches, one row for each event.
 
@@ -174,11 +175,9 @@ class Matches(Rows):
             event's other columns), in the order of match and time.
         """
         check_range("n", n, 0)
-        first = self._first(n)
-        # Beside the frame there are the rows of the table, and the table.
-        form = "a table of their events"
-        room = Room("matches", form, expected.INSTEAD, first.forecast, copies=3)
-        frame = frame_of(first.batches(), first.schema, room)
+        room = self._room("a table of their events", n)
+        room.copies = 3  # beside the frame there are the rows of the table, and the table
+        frame = frame_of(self._batches(n), self.schema, room, nested=True)
         return shown.timeline(frame, self.variables, self._time, self._type)
 
     @typed
@@ -205,23 +204,21 @@ class Matches(Rows):
         assert self._work is not None
         return self._work
 
-    def _first(self, n: int) -> Matches:
-        """Return the same matches with a limit of `n`."""
-        first = copy.copy(self)
-        first.limit = n if self.limit is None else min(n, self.limit)
-        return first
+    def _room(self, form: str, most: int | None = None) -> Room:
+        return Room("matches", form, expected.INSTEAD, lambda: self.forecast(most))
 
-    def _room(self, form: str) -> Room:
-        return Room("matches", form, expected.INSTEAD, self.forecast)
+    def forecast(self, most: int | None = None) -> Expected | None:
+        """Return how many matches there will be, as far as that is known before they are made.
 
-    def forecast(self) -> Expected | None:
-        """Return how many matches there will be, as far as that is known before they are made."""
+        Args:
+            most: How many are asked for; None: all.
+        """
         number = self._chosen
         if self._number is not None:
             number = expected.by_count(self._number)
         elif not self._repeated:
             number = expected.by_forecast(self.query, self.plan)
-        return expected.limited(number, self.limit)
+        return expected.limited(number, self._limit(most))
 
     def _count_all(self) -> None:
         """Run over the whole stream for the counters alone."""
@@ -267,7 +264,7 @@ class Matches(Rows):
         # Conditions may read what does not go to the output.
         carried = [name for name in read if name in self._columns.source.column_names]
         attributes = tuple(dict.fromkeys((self._time, self._type, *carried)))
-        return self.head(_SHOWN), self.variables, attributes
+        return self.head(_SHOWN, nested=True), self.variables, attributes
 
     def _title(self, shown_rows: int) -> str:
         order = "; ".join(map(str, self.plan.branches))

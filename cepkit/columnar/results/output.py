@@ -113,7 +113,7 @@ class Writer:
                 arrays.append(self._list(sets[variable], self.schema.field(variable).type))
             else:
                 arrays.append(pa.nulls(len(ends[START]), self.schema.field(variable).type))
-        arrays += [self._take(self._time, ends[name]) for name in (START, END)]
+        arrays += [self._take(self._time, self._at(ends[name])) for name in (START, END)]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _list(self, members: Members, kind: pa.DataType) -> pa.Array:
@@ -122,11 +122,16 @@ class Writer:
 
     def _struct(self, rows: npt.NDArray[np.integer]) -> pa.Array:
         fields = list(self._source.schema)
+        at = self._at(rows)
         return pa.StructArray.from_arrays(
-            [self._take(field.name, rows) for field in fields], fields=fields
+            [self._take(field.name, at) for field in fields], fields=fields
         )
 
-    def _take(self, name: str, rows: npt.NDArray[np.integer]) -> pa.Array:
+    def _at(self, rows: npt.NDArray[np.integer]) -> pa.Array:
+        """Return where events are in the source."""
+        return pa.array(self._columns.source_rows(rows))
+
+    def _take(self, name: str, at: pa.Array) -> pa.Array:
         column = self._source.column(name)
         chunk = column.chunk(0) if column.num_chunks else pa.array([], column.type)
-        return chunk.take(pa.array(self._columns.source_rows(rows)))
+        return chunk.take(at)

@@ -13,12 +13,12 @@ from typing import Any, Self, TypeVar
 import pandas as pd
 import pyarrow as pa
 
-from cepkit.arguments import check_range, typed
+from cepkit.arguments import typed
 from cepkit.columnar.compile.forest import Node, Prefix
 from cepkit.columnar.compile.query import Sets, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results import expected
-from cepkit.columnar.results.frames import frame_of
+from cepkit.columnar.results.flat import flat_name
 from cepkit.columnar.results.matches import Matches, report
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
@@ -335,45 +335,39 @@ class MatchesTogether(Rows):
         """The columns: `pattern`, one for each variable, `match_start` and `match_end`."""
         return self._schema
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the matches as record batches, in no particular order.
-
-        Raises:
-            LimitError: There are more sets to choose than could be written, and no `limit`.
-        """
+    def _batches(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         several = self._several
         names = pa.array(several.names, pa.string())
         left: dict[int, int | None] = dict.fromkeys(range(len(several)), several.limit)
+        all_left = most
         writers = [matches.writer() for matches in several]
-        for q, bound, block in several.blocks(limited=several.limit is not None):
+        limited = most is not None or several.limit is not None
+        for q, bound, block in several.blocks(limited=limited):
             if left[q] == 0:
                 continue
             for batch in writers[q].batches(block, bound):
-                most = left[q]
-                part = batch if most is None else batch.slice(0, most)
-                if most is not None:
-                    left[q] = most - len(part)
+                wanted = [n for n in (left[q], all_left) if n is not None]
+                part = batch.slice(0, min(wanted, default=len(batch)))
+                left[q] = _less(left[q], len(part))
+                all_left = _less(all_left, len(part))
                 if len(part):
                     yield self._with_name(part, q, names)
-            if all(most == 0 for most in left.values()):
+            if all_left == 0 or all(n == 0 for n in left.values()):
                 return
+
+    def may_lack(self) -> frozenset[str]:
+        """Return the flat columns in which values may be missing."""
+        each = list(self._several)
+        partly = {
+            v for one in each for other in each for v in set(one.variables) - set(other.variables)
+        }
+        source = each[0].columns.source.column_names
+        names = (flat_name(variable, name) for variable in partly for name in source)
+        return frozenset(names).union(*(matches.may_lack() for matches in each))
 
     def count(self) -> int:
         """Return the number of matches of all queries."""
         return int(self._several.counts().sum())
-
-    @typed
-    def head(self, n: int = 5) -> pd.DataFrame:
-        """Return some `n` matches, those that are found first."""
-        check_range("n", n, 0)
-        return frame_of(self._first(n), self.schema, self._room("a DataFrame"))
-
-    def _first(self, n: int) -> Iterator[pa.RecordBatch]:
-        for batch in self.batches():
-            if n <= 0:
-                return
-            yield batch.slice(0, n)
-            n -= len(batch)
 
     def _with_name(self, batch: pa.RecordBatch, q: int, names: pa.Array) -> pa.RecordBatch:
         """Return matches of one query with the columns of all."""
@@ -389,8 +383,10 @@ class MatchesTogether(Rows):
                 columns.append(batch.column(place))
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
-    def _room(self, form: str) -> Room:
-        return Room("matches", form, expected.INSTEAD, self._expected)
+    def _room(self, form: str, most: int | None = None) -> Room:
+        return Room(
+            "matches", form, expected.INSTEAD, lambda: expected.limited(self._expected(), most)
+        )
 
     def _expected(self) -> Expected | None:
         total = self._several.known_total
@@ -406,6 +402,10 @@ class MatchesTogether(Rows):
 
     def __repr__(self) -> str:
         return f"{self._several.title} together: to_pandas(), to_arrow(), write_parquet(path)"
+
+
+def _less(left: int | None, taken: int) -> int | None:
+    return None if left is None else left - taken
 
 
 def _alone(events: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -78,7 +78,7 @@ def events_in(bound: object) -> list[Mapping[str, Any]]:
         return [event for item in bound for event in events_in(item)]
     raise StreamError(
         f"a {type(bound).__name__} where the event of a match belongs",
-        expected="a DataFrame as detect(...) gives it: a struct column for each variable",
+        expected="a DataFrame as to_pandas() of detect(...) gives it, or the rows of Spark",
     )
 
 

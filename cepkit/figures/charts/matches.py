@@ -12,8 +12,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from cepkit.columnar.results import shown as tidying
+from cepkit.columnar.results.flat import nested_frame
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.output import END, START
+from cepkit.columnar.results.rows import Rows
 from cepkit.errors import CepkitError, LimitError
 from cepkit.figures.diagrams.timeline import draw_timeline, timeline
 from cepkit.pattern.nodes import Event
@@ -75,10 +77,12 @@ def draw_matches(
 
 
 def first(matches: Any, n: int) -> pd.DataFrame:
-    """Return the first matches as a DataFrame, whatever `head` of their kind returns."""
+    """Return the first matches with a column of events for each variable, whatever their kind."""
+    if isinstance(matches, Rows):
+        return matches.head(n, nested=True)
     rows = matches.head(n)
     if isinstance(rows, pd.DataFrame):
-        return rows
+        return nested_frame(rows)
     names = [str(name) for name in matches.columns]
     return pd.DataFrame([[row[name] for name in names] for row in rows], columns=names)
 

@@ -30,9 +30,10 @@ class SparkMatches(ResultFrame):
 
     A struct column for each variable, null where a branch of an OR does not have it, then
     `match_start` and `match_end`. It can be selected from, joined, cached and written like any
-    other; what is derived from it is a plain DataFrame. Matches come out of the workers some at
-    a time and never pass the driver unless they are collected. Counters come with them, so
-    `explain()` after an action that took all matches costs nothing.
+    other; what is derived from it is a plain DataFrame. `to_pandas()` fetches flat columns such as
+    `a.price`. Matches come out of the workers some at a time and never pass the driver unless they
+    are collected. Counters come with them, so `explain()` after an action that took all matches
+    costs nothing.
 
     Attributes:
         query: What was asked.
@@ -124,7 +125,7 @@ class SparkMatches(ResultFrame):
             table = self.select("*").limit(n).toArrow()
         # Beside the frame there are the rows of the table, and the table.
         room = Room("matches", "a table of their events", "ask for fewer", copies=3)
-        some = frame_of(table.to_batches(), table.schema, room)
+        some = frame_of(table.to_batches(), table.schema, room, nested=True)
         return timeline(some, self.variables, self._roles.time, self._roles.type)
 
     def _run(self) -> tuple[SliceWork, Dropped]:

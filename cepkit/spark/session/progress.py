@@ -27,6 +27,9 @@ Result = TypeVar("Result")
 _LOOK_SECONDS = 0.2
 _STOP_SECONDS = 30.0
 
+_watched = threading.local()
+"""Whether this thread runs an action that is watched: what it calls is then watched with it."""
+
 
 def run_with_progress(
     action: Callable[[], Result], description: str = "", *, progress: Progress = "auto"
@@ -46,15 +49,19 @@ def run_with_progress(
     from pyspark import InheritableThread, SparkContext
 
     context = SparkContext._active_spark_context  # noqa: SLF001 - there is no public way to ask
-    if context is None:
+    if context is None or getattr(_watched, "action", False):
         return action()
-    group = f"cepkit-{uuid.uuid4()}"
+    group = [f"cepkit-{uuid.uuid4()}"]
     finished = threading.Event()
     outcome: dict[str, Any] = {}
 
     def work() -> None:
+        _watched.action = True
         try:
-            context.setJobGroup(group, description or "cepkit", interruptOnCancel=True)
+            if own := context.getLocalProperty("spark.jobGroup.id"):
+                group[0] = own  # the user's, who may cancel it as well
+            else:
+                context.setJobGroup(group[0], description or "cepkit", interruptOnCancel=True)
             outcome["result"] = action()
         except BaseException as error:  # noqa: BLE001 - it is raised again below, in the user's thread
             outcome["error"] = error
@@ -64,12 +71,14 @@ def run_with_progress(
     InheritableThread(target=work, daemon=True).start()
     with ThreadPoolExecutor(1) as caller:
         try:
-            _watch(lambda: caller.submit(_tasks, context, group), finished, description, progress)
+            _watch(
+                lambda: caller.submit(_tasks, context, group[0]), finished, description, progress
+            )
         except KeyboardInterrupt:
             # Again and again, as the action may be about to start its next job.
             stop = time.monotonic() + _STOP_SECONDS
             while not finished.is_set() and time.monotonic() < stop:
-                caller.submit(context.cancelJobGroup, group).result()
+                caller.submit(context.cancelJobGroup, group[0]).result()
                 finished.wait(_LOOK_SECONDS)
             raise
     if "error" in outcome:

@@ -87,7 +87,10 @@ def test_an_empty_stream_has_no_matches() -> None:
     with pytest.warns(StreamWarning, match="no event has the type"):
         matches = ck.detect(stream(), TEXT)
     assert matches.count() == 0
-    assert matches.to_pandas().columns.tolist() == ["a", "b", "match_start", "match_end"]
+    nested = ["a", "b", "match_start", "match_end"]
+    assert matches.to_pandas(nested=True).columns.tolist() == nested
+    flat = [f"{variable}.{name}" for variable in "ab" for name in ("t", "kind", "x")]
+    assert matches.to_pandas().columns.tolist() == [*flat, "match_start", "match_end"]
     assert "0" in str(matches.explain())
     assert repr(matches)
 

@@ -57,8 +57,8 @@ def test_which_event_is_last_is_counted_from_matches(stream):
     text = "PATTERN AND(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 5 seconds"
     matches = ck.detect(stream, text, ["a", "b"])
     frame = matches.to_pandas()
-    later = sum(a["ts"] > b["ts"] for a, b in zip(frame.a, frame.b, strict=True))
-    equal = sum(a["ts"] == b["ts"] for a, b in zip(frame.a, frame.b, strict=True))
+    later = (frame["a.ts"] > frame["b.ts"]).sum()
+    equal = (frame["a.ts"] == frame["b.ts"]).sum()
     found = output_profile(matches)
     assert found.last["a"] == later + equal / 2
     assert found.last["a"] + found.last["b"] == len(frame)

@@ -45,6 +45,7 @@ def free(monkeypatch):
 
 WAYS = {
     "to_pandas": lambda matches: matches.to_pandas(),
+    "nested": lambda matches: matches.to_pandas(nested=True),
     "to_arrow": lambda matches: matches.to_arrow(),
     "head": lambda matches: matches.head(10**12),
     "timeline": lambda matches: matches.timeline(10**12),
@@ -125,21 +126,22 @@ def test_what_is_counted_is_refused_at_once(free):
 
 
 def test_sets_are_refused_by_their_number_before_they_are_made(free):
-    free(30e6)
     # 2^17 - 1 sets: fewer than may be written, and more than fit.
     matches = ck.detect(stream("A" + "B" * 17 + "C"), "PATTERN SEQ(A a, KL(B b), C c)")
-    with pytest.raises(LimitError, match="131,071 matches, which need about"):
-        matches.to_pandas()
+    for nested in (True, False):
+        free(30e6 if nested else 4e6)
+        with pytest.raises(LimitError, match="131,071 matches, which need about"):
+            matches.to_pandas(nested=nested)
 
 
 def test_memory_that_the_system_refuses_is_an_error_of_the_result(monkeypatch):
-    def refused(self: object) -> object:
+    def refused(self: object, most: object = None) -> object:
         yield from ()
         raise MemoryError
 
     matches = ck.detect(MANY, PAIRS)
-    monkeypatch.setattr(type(matches), "batches", refused)
-    for way in (matches.to_arrow, matches.to_pandas):
+    monkeypatch.setattr(type(matches), "_batches", refused)
+    for way in (matches.to_arrow, matches.to_pandas, lambda: matches.to_pandas(nested=True)):
         with pytest.raises(LimitError, match="no more is to be had"):
             way()
 
@@ -157,7 +159,10 @@ def test_a_frame_made_in_pieces_is_that_made_at_once(monkeypatch, text, piece):
     matches = ck.detect(stream("ABCBA" * 6), text)
     whole = frames.to_frame(matches.to_arrow())
     monkeypatch.setattr(frames, "_PIECE", piece)
-    assert_frame_equal(matches.to_pandas(), whole)
+    assert_frame_equal(matches.to_pandas(nested=True), whole)
+    flat = matches.to_pandas()
+    monkeypatch.setattr(frames, "_PIECE", 1 << 30)
+    assert_frame_equal(flat, matches.to_pandas())
 
 
 def test_dictionaries_that_matches_share_with_the_stream_are_not_counted():
@@ -176,10 +181,29 @@ def test_a_frame_weighs_what_it_takes():
     matches = ck.detect(stream("AB" * 300), PAIRS, ["a", "b"])
     matches.head(3)
     tracemalloc.start()
-    frame = matches.to_pandas()
+    frame = matches.to_pandas(nested=True)
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert frames._weight(frame) == pytest.approx(taken, rel=0.25)
+
+
+def test_a_flat_frame_takes_hardly_more_than_its_values_and_is_counted_so(monkeypatch):
+    matches = ck.detect(stream("AB" * 500), PAIRS, ["a", "b"])
+    matches.head(3)
+    rooms = []
+    take = memory.Room.take
+    monkeypatch.setattr(
+        memory.Room, "take", lambda room, *args: rooms.append(room) or take(room, *args)
+    )
+    tracemalloc.start()
+    before = pa.total_allocated_bytes()
+    frame = matches.to_pandas()
+    in_arrow = pa.total_allocated_bytes() - before
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    values = int(frame.memory_usage(index=False).sum())
+    assert rooms[-1].size == pytest.approx(values, rel=0.05)
+    assert held + in_arrow < values + 20 * len(frame)
 
 
 @pytest.mark.slow

@@ -77,7 +77,7 @@ def test_each_query_has_its_own_matches_and_all_have_a_table(stream, tmp_path):
 def test_a_variable_that_is_a_set_in_one_query_is_a_list_in_all(stream):
     several = ck.detect(stream, {"one": PREFIX, "set": "PATTERN SEQ(A a, KL(B b)) WITHIN 15 s"})
     rows = several.together.to_pandas()
-    assert sorted(len(each) for each in rows["b"]) == [1, 1, 1, 2]
+    assert sorted(len(each) for each in rows["b.ts"]) == [1, 1, 1, 2]
 
 
 def test_a_limit_is_one_of_each_query(stream):

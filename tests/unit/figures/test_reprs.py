@@ -37,13 +37,16 @@ def test_matches_are_flat_columns_of_what_conditions_read():
 
 def test_a_repr_of_matches_never_raises(monkeypatch):
     matches = find(THREE, ROWS)
-    monkeypatch.setattr(type(matches), "head", lambda *_: 1 / 0)
+    monkeypatch.setattr(type(matches), "head", lambda *_, **__: 1 / 0)
     assert repr(matches) == "Matches: cannot be shown (ZeroDivisionError)"
     assert "ZeroDivisionError" in matches._repr_html_()
 
 
 def test_times_of_events_are_times_in_a_data_frame():
-    for frame in (find(THREE, ROWS).to_pandas(), find(THREE, ROWS).head()):
+    for frame in (
+        find(THREE, ROWS).to_pandas(nested=True),
+        find(THREE, ROWS).head(nested=True),
+    ):
         assert frame["a"][0] == {
             "ts": pd.Timestamp("2024-03-04 10:00", tz="UTC"), "kind": "A", "price": 1.0,
         }  # fmt: skip
