@@ -210,7 +210,7 @@ def test_a_window_of_anything_else_is_refused_whatever_its_repr(duration, hint):
 @pytest.mark.parametrize(
     "time",
     [
-        datetime(2024, 5, 1, 9, 30),
+        datetime(2024, 5, 1, 9, 30),  # noqa: DTZ001 - in UTC
         datetime(2024, 5, 1, 9, 30, tzinfo=UTC),
         pd.Timestamp("2024-05-01 11:30", tz="Europe/Berlin"),
         np.datetime64("2024-05-01T09:30"),
