@@ -352,6 +352,8 @@ class _Report:
             yield 'an attribute is one name; one with a dot in it stands in double quotes: a."x.y"'
         elif self.word == "." and "_GROUP" in self.accepts:
             yield "an attribute that all events have is named without a variable"
+        if "TYPE" in self.accepts and self.word[:1].isdigit():
+            yield f'a type that is no word stands in double quotes: "{self.word}" a'
         name_tokens = self.accepts & {"TYPE", "VARIABLE", "COLUMN", "NAME"}
         if name_tokens and is_reserved(self.word) and f"_{self.word.upper()}" not in _CLAUSES[:3]:
             yield (

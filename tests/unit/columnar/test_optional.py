@@ -92,3 +92,31 @@ def test_what_is_left_out_has_no_value() -> None:
 def test_why_not_takes_the_choice_that_comes_nearest() -> None:
     answer = str(ck.why_not(STREAM, "PATTERN SEQ(A a, OPT(B b), C c)", a=0, b=5))
     assert "b before c" in answer
+
+
+def test_functions_of_a_set_leave_missing_values_out() -> None:
+    rows = pd.DataFrame(
+        {
+            "t": pd.to_datetime([1, 2, 3, 4], unit="s"),
+            "kind": list("ABBC"),
+            "x": [1.0, None, 3.0, None],
+        }
+    )
+    stream = ck.events(rows, time="t", type="kind")
+    for condition, matches in {
+        "count(b) = 2 AND count(b.x) = 1": 1,
+        "count(b) = 2 AND sum(b.x) = 3 AND avg(b.x) = 3 AND min(b.x) = 3": 1,
+        "count(b) = 1 AND sum(b.x) IS NULL AND max(b.x) IS NULL AND count(b.x) = 0": 1,
+    }.items():
+        pattern = f"PATTERN SEQ(A a, KL(B b), C c) WHERE {condition}"
+        assert ck.detect(stream, pattern).count() == matches, condition
+
+
+def test_a_stream_without_events_is_told_of_once() -> None:
+    stream = ck.events(ROWS[:0], time="t", type="kind")
+    for look in (ck.profile, lambda *given: ck.detect(*given).count()):
+        with pytest.warns(UserWarning) as told:
+            look(stream, "PATTERN SEQ(A a, B b, C c)")
+        texts = [str(one.message) for one in told]
+        assert len([text for text in texts if "no events" in text]) == 1
+        assert not [text for text in texts if "has the type" in text]
