@@ -36,6 +36,7 @@ def test_keys_step_through_the_example(opened):
     player.press("End")
     assert player.step == 7
     assert "Step 6: the stream ends" in player.sentence
+    assert player.host.locator(".transport output").inner_text() == "6 / 6"
     player.press("ArrowRight", "PageUp")
     assert player.step == 0
     player.press("End", "p", "ArrowLeft", "Home")

@@ -203,8 +203,11 @@ class Player {
     this.pattern.show(this.tracks, p);
     this.strip.show(p, badges);
     this.slider.value = p;
-    this.slider.setAttribute("aria-valuetext", `step ${p} of ${total}`);
-    this.count.value = `${p.toLocaleString("en")} / ${total.toLocaleString("en")}`;
+    // As the sentence and `trace[n]` number them: from 0; before the first there is none.
+    const step = p ? (p - 1).toLocaleString("en") : "–";
+    const last = Math.max(0, total - 1).toLocaleString("en");
+    this.slider.setAttribute("aria-valuetext", p ? `step ${step} of 0 to ${last}` : "before the first step");
+    this.count.value = `${step} / ${last}`;
     this.sentence.textContent = visible(toldAll(this.tape, this.tracks, p, total));
     this.cards.forEach((card) => card.show(p, this.seek));
     this.charts.forEach((chart) => chart.show(p));
