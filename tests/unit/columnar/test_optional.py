@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pandas as pd
 import pytest
 
@@ -115,7 +117,8 @@ def test_functions_of_a_set_leave_missing_values_out() -> None:
 def test_a_stream_without_events_is_told_of_once() -> None:
     stream = ck.events(ROWS[:0], time="t", type="kind")
     for look in (ck.profile, lambda *given: ck.detect(*given).count()):
-        with pytest.warns(UserWarning) as told:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
             look(stream, "PATTERN SEQ(A a, B b, C c)")
         texts = [str(one.message) for one in told]
         assert len([text for text in texts if "no events" in text]) == 1
