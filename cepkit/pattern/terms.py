@@ -274,7 +274,7 @@ def _time(time: Any) -> datetime:
     if isinstance(time, datetime) and time.tzinfo is not None:
         time = time.astimezone(UTC).replace(tzinfo=None)
     if type(time) is datetime:
-        return time
+        return time.replace(fold=0)
     moment = time.to_datetime64() if hasattr(time, "to_datetime64") else time
     exact = moment.astype("datetime64[us]")
     plain = exact.item()
