@@ -18,6 +18,12 @@ Where the definition of a match leaves room, the judge decides:
 * Null and NaN are one thing, in PARTITION BY too: missing agrees with missing.
 * A count window counts inside the partition where there is PARTITION BY, whatever the strategy;
   strict-contiguity counts over the whole stream, also where there is PARTITION BY.
+* OPT(...) chooses between what stands in it and nothing. Where two choices of an OR share a
+  variable, a condition about it counts in both.
+* FIRST B b: no event of the stream, other than the match's own, comes before b (strictly) and could
+  be b as far as what is before b tells: it is after those events, in the partition and window of
+  the match, and fulfils the conditions that are about b and variables before it. An absent event is
+  none of them, nor is what AND leaves in any order.
 * Contiguity: the arrival numbers of all events of a match, Kleene members included, have no gap.
 * skip-till-next-match orders the matches of all OR branches together, by the arrival numbers of the
   bound variables in pattern order; a Kleene set is its arrival numbers ascending, then infinity, so
@@ -97,6 +103,7 @@ class _Leaf(NamedTuple):
     kind: Literal["one", "set", "absent"]
     sizes: tuple[int, float]
     path: tuple[tuple[type, int], ...]
+    first: bool = False
 
 
 def _choices(
@@ -108,6 +115,12 @@ def _choices(
             yield (_Leaf(variable, types, kind, (1, 1), path),)
         case nodes.Not(item):
             yield from _choices(item, path, "absent")
+        case nodes.Opt(item):
+            yield from _choices(item, path)
+            yield ()
+        case nodes.First(item):
+            for (leaf,) in _choices(item, path):
+                yield (leaf._replace(first=True),)
         case nodes.Kleene(item, minimum, maximum):
             sizes = (minimum, math.inf if maximum is None else maximum)
             for (leaf,) in _choices(item, path, "set"):
@@ -172,7 +185,9 @@ class _Branch:
         for binding in self._extend({}, order):
             numbers = self._contiguous_numbers(_all_events(binding))
             contiguous = not numbers or max(numbers) - min(numbers) + 1 == len(numbers)
-            if contiguous and not any(self._broken(leaf, binding) for leaf in self.absent):
+            if not contiguous or any(self._broken(leaf, binding) for leaf in self.absent):
+                continue
+            if all(self._is_first(leaf, binding) for leaf in self.positive if leaf.first):
                 yield binding
 
     def _extend(self, binding: Binding, todo: list[_Leaf]) -> Iterator[Binding]:
@@ -189,6 +204,26 @@ class _Branch:
             for members in combinations(fit, size):
                 if self._fits(leaf, members, binding, whole=True):
                     yield from self._extend({**binding, leaf.variable: members}, rest)
+
+    def _is_first(self, leaf: _Leaf, binding: Binding) -> bool:
+        name, own = leaf.variable, _all_events(binding)
+        others = {v: events for v, events in binding.items() if v != name}
+        known = {v: events for v, events in others.items() if _precedes(self.leaf[v], leaf)}
+        about = [
+            condition
+            for condition in self.conditions
+            if name in condition.variables and condition.variables <= {*known, name}
+        ]
+        return not any(
+            (leaf.types is None or event.type in leaf.types)
+            and all(event is not other for other in own)
+            and all(other.ts < event.ts for other in _all_events(known))
+            and event.ts < binding[name][0].ts
+            and _partition(event, self.query) == _partition(own[0], self.query)
+            and self._within_window([*own, event])
+            and all(condition.holds({**known, name: (event,)}) for condition in about)
+            for event in self.stream
+        )
 
     def _broken(self, leaf: _Leaf, binding: Binding) -> bool:
         return any(self._fits(leaf, (event,), binding) for event in self.stream)

@@ -213,6 +213,17 @@ def _called(function: str, arguments: list[Any]) -> Any:
             return new.join(text.split(old)) if old else text
         case "concat", _:
             return "".join(arguments)
+    return _part_of_time(function, *arguments)
+
+
+def _part_of_time(function: str, time: Any) -> Any:
+    match function:
+        case "hour" | "minute" | "second":
+            return getattr(time, function)
+        case "weekday":
+            return time.isoweekday()
+        case "date":
+            return time.replace(hour=0, minute=0, second=0, microsecond=0)
     raise TypeError(function)
 
 

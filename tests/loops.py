@@ -51,7 +51,9 @@ def in_python(text: str) -> Any:
         exec(sources.module_text(text), names)
     if "predicate" in names:
         return SimpleNamespace(predicate=_Callback(names["predicate"]))
-    return SimpleNamespace(**{n: _quiet(names[n]) for n in ("join", "exists") if n in names})
+    return SimpleNamespace(
+        **{n: _quiet(names[n]) for n in ("join", "exists", "first") if n in names}
+    )
 
 
 def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ conditions, no window, events a second apart.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -43,7 +43,7 @@ FEW = settings(
 UNIT = 1_000_000
 """A time step: one second. Windows are whole units, so that their edges are hit."""
 
-Operator: TypeAlias = Literal["SEQ", "AND", "OR", "NOT", "KL"]
+Operator: TypeAlias = Literal["SEQ", "AND", "OR", "NOT", "KL", "FIRST", "OPT"]
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 
 WindowKind: TypeAlias = Literal["none", "time", "time-exclusive", "count", "count-exclusive"]
@@ -156,7 +156,32 @@ def structures(
     size = draw(st.integers(1, max_variables))
     if not allowed & {"SEQ", "AND", "OR"}:
         size = 1
-    return draw(_structure(0, size, allowed, positive=True, type_sets=type_sets))
+    structure = draw(_structure(0, size, allowed, positive=True, type_sets=type_sets))
+    return draw(_with_firsts(structure, False)) if "FIRST" in allowed else structure
+
+
+@st.composite
+def _with_firsts(draw: st.DrawFn, node: nodes.Structure, follows: bool) -> nodes.Structure:
+    """Put FIRST before some of the events that others are always before."""
+    match node:
+        case nodes.Event() if follows and draw(st.integers(0, 3)) == 3:
+            return nodes.First(node)
+        case nodes.Seq(items) | nodes.And(items) | nodes.Or(items):
+            parts = []
+            for item in items:
+                parts.append(draw(_with_firsts(item, follows)))
+                follows = follows or (isinstance(node, nodes.Seq) and _binds(item))
+            return replace(node, items=tuple(parts))
+    return node
+
+
+def _binds(node: nodes.Structure) -> bool:
+    match node:
+        case nodes.Seq(items) | nodes.And(items):
+            return any(map(_binds, items))
+        case nodes.Or(items):
+            return all(map(_binds, items))
+    return not isinstance(node, nodes.Not | nodes.Opt)
 
 
 @st.composite
@@ -213,10 +238,13 @@ def _leaf(
     event = nodes.Event("abcdefgh"[number], types)
     wrappers = ["one", "one", "one"]
     wrappers += ["NOT"] if "NOT" in allowed and not positive else []
+    wrappers += ["OPT"] if "OPT" in allowed and not positive else []
     wrappers += ["KL"] if "KL" in allowed else []
     wrapper = draw(st.sampled_from(wrappers)) if len(wrappers) > 3 else "one"
     if wrapper == "NOT":
         return nodes.Not(event)
+    if wrapper == "OPT":
+        return nodes.Opt(event)
     if wrapper == "KL":
         bounds = ((1, None), (1, None), (1, 2), (2, None), (2, 3), (1, 1))
         return nodes.Kleene(event, *draw(st.sampled_from(bounds)))
@@ -534,7 +562,7 @@ def queries(
     if by_itself or strategy is Strategy.PARTITION_CONTIGUITY:
         keys = draw(st.sampled_from(_KEYS))
     bare = Query(structure, window=window, strategy=strategy, partition_by=keys)
-    branches = normal_form(bare)
+    branches = [branch.as_written for branch in normal_form(bare)]
     parts = []
     # Often no condition: then matches abound, and the structure is put to the test.
     count = draw(st.sampled_from((0, 1, 0, 2, 1, 0, 3, 2)))

@@ -102,7 +102,7 @@ def profile(
         >>> ck.profile(stream).events
         1000
     """
-    from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
+    from cepkit.stream.warnings import warn_of_absent, warn_of_dropped, warn_of_no_events
 
     if pattern is None:
         return _summary(stream)
@@ -112,7 +112,9 @@ def profile(
     check_range("seed", seed, 0)
     statistics = measured_together(stream, queries, seed, details=True)
     warn_of_dropped(statistics.dropped, *queries)
-    for part in (statistics, *statistics.others):
+    if not statistics.events:
+        warn_of_no_events(*queries)
+    for part in (statistics, *statistics.others) if statistics.events else ():
         assert part.query is not None
         warn_of_absent(part.never_occurring, (), part.query)
     query = queries[0]

@@ -15,8 +15,9 @@ k w^(k-1) - (k-1) w^k, w = W/D. Everything is computed as logarithms.
 Where joins were sampled, what was found corrects both (corrections.py).
 
 PARTITION BY is a condition between all events: same_key^(k-1). Equalities that follow from others
-count too (key_classes.py). A repeated variable takes sets, as if they were events (`log_sets`);
-what stands under NOT is left out: the numbers are those before it is checked.
+count too (key_classes.py). A repeated variable takes sets, as if they were events (`log_sets`).
+What stands under NOT is left out: the numbers are those before it is checked. Of the n events that
+a variable under FIRST could otherwise take, it takes one wherever there is any: 1 - e^-n.
 Equal times and one event for two variables are ignored. O(number of selectivities) for each set.
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
 (VLDB 2018), section 4.1; the totals over a stream and ord(S) are ours.
@@ -25,7 +26,7 @@ Source: *Join Query Optimization Techniques for Complex Event Processing Applica
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import assert_never
@@ -36,7 +37,8 @@ from cepkit.costs.ordering import Factorial, share_factorials
 from cepkit.costs.set_functions import SetFunction
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow
-from cepkit.plan.logarithms import log, log_sum
+from cepkit.plan.logarithms import from_log, log, log_sum
+from cepkit.plan.negation import depends_on
 from cepkit.statistics.model import Statistics
 
 TICK_SECONDS = 1e-6
@@ -58,6 +60,8 @@ class Expectation:
         classes: Variables whose keys agree, of which not all pairs stand in the pattern.
         log_equal: For each pair that the engine looks up by equal keys ln(share that agrees).
         corrections: What sampled joins say beyond all this.
+        firsts: For each variable under FIRST, with those that say which is the first: ln(share
+            that is left).
     """
 
     branch: Branch
@@ -69,6 +73,7 @@ class Expectation:
     classes: tuple[KeyClass, ...] = ()
     log_equal: Mapping[frozenset[str], float] = field(default_factory=dict)
     corrections: Corrections = field(default_factory=Corrections)
+    firsts: Mapping[str, tuple[frozenset[str], float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, branch: Branch, statistics: Statistics) -> Expectation:
@@ -81,6 +86,20 @@ class Expectation:
 
     @classmethod
     def _of(cls, branch: Branch, statistics: Statistics) -> Expectation:
+        every = cls._of_every(branch, statistics)
+        firsts = {}
+        for absent in branch.negated:
+            if absent.earlier_than is not None:
+                known = depends_on(branch, absent.variable) - {absent.earlier_than}
+                names = known | {absent.earlier_than}
+                number = from_log(every.log_alive(names) - every.log_alive(known))
+                if 0 < number < math.inf:
+                    left = log(-math.expm1(-number)) - log(number)
+                    firsts[absent.earlier_than] = names, left
+        return replace(every, firsts=firsts) if firsts else every
+
+    @classmethod
+    def _of_every(cls, branch: Branch, statistics: Statistics) -> Expectation:
         window = window_seconds(branch, statistics)
         counts = {v: log(window * statistics.rate(v)) for v in branch.variables}
         for variable, minimum, maximum in branch.repeated:
@@ -175,7 +194,13 @@ class Expectation:
 
     @property
     def _dependences(self) -> Iterable[tuple[int, float]]:
-        return ((self.mask(names), value) for names, value in self.corrections.dependences.items())
+        known = (*self.corrections.dependences.items(), *self.firsts.values())
+        return ((self.mask(names), value) for names, value in known)
+
+    def log_end(self, bound: Collection[str], new: str) -> float:
+        """Return ln(share of its range that a step looks at): up to the first, under FIRST."""
+        names, share = self.firsts.get(new, (frozenset(), 0.0))
+        return share if names <= {*bound, new} else 0.0
 
     def log_share(self, one: str, other: str) -> float | None:
         """Return ln(selectivity) between two variables; None where nothing is between them."""

@@ -79,6 +79,7 @@ class _Steps:
                     looked_at = looked_at.counting_events(other, self.statistics)
             sides = (expectation.filters(expectation.mask(side)) for side in (bound, new))
             in_scope = looked_at.log_total(both, duration, looked_at.in_scope)
+            in_scope += looked_at.log_end(bound, unit.name)
             yield ExpectedStep(
                 unit.name,
                 from_log(math.fsum((in_scope, *sides))),

@@ -20,6 +20,8 @@ from cepkit.costs.contract import BranchCost, PairCost
 from cepkit.costs.expectation import Expectation
 from cepkit.costs.partial_matches import alive
 from cepkit.pattern.normal_form import Branch
+from cepkit.plan.logarithms import log_sum
+from cepkit.plan.nodes import OrderPlan
 from cepkit.statistics.model import Statistics
 
 PER_PARTIAL_MATCH = 3.0
@@ -47,6 +49,26 @@ class Work:
         in_scope = replace(survivors, groups=expected.in_scope.groups)
         pairs = PairCost(in_scope, expected.filters)
         return BranchCost(branch.variables, survivors.times(self.per_partial_match), pairs)
+
+
+def work_of_order(branch: Branch, statistics: Statistics, order: OrderPlan) -> float:
+    """Return ln(work) of an order, where FIRST ends a step early: costs of sets cannot tell.
+
+    Args:
+        branch: The branch.
+        statistics: The rates and selectivities.
+        order: A plan for it.
+    """
+    cost, expected = WORK.on(branch, statistics), Expectation.of(branch, statistics)
+    assert cost.alive is not None
+    assert cost.pairs is not None
+    costs = []
+    for (left, right), variable in zip(cost.steps(order), order.order, strict=True):
+        bound = order.order[: order.order.index(variable)]
+        looked_at = cost.pairs.between(left | right) + cost.pairs.side(left)
+        looked_at += cost.pairs.side(right) + expected.log_end(bound, variable)
+        costs += [cost.alive(left | right), looked_at]
+    return log_sum(costs)
 
 
 WORK = Work()

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, assert_never
 from cepkit.pattern.conditions import Expression, has_set_functions, is_filter, variables_of
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import name_text
-from cepkit.pattern.nodes import Event, Not
+from cepkit.pattern.nodes import Event, First, Not
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text, structure_text
@@ -181,6 +181,8 @@ def text_of(requirement: Requirement) -> str:
             most = "" if maximum is None else str(maximum)
             bounds = str(minimum) if minimum == maximum else f"{minimum},{most}"
             return f"{name_text(variable)}{{{bounds}}}"
+        case Absent(Event(_, types, earlier_than=str(variable))):
+            return structure_text(First(Event(variable, types)))
         case Absent(event):
             return structure_text(Not(event))
         case Unconsumed():

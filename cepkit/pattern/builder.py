@@ -24,7 +24,7 @@ from cepkit.arguments import typed
 from cepkit.errors import PatternError, shown
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, AllOf, Expression
-from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure
+from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq, Structure
 from cepkit.pattern.parser import parse, parse_aggregates, parse_condition, parse_window
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import to_text
@@ -55,12 +55,14 @@ __all__ = [
     "count",
     "event",
     "first",
+    "first_of",
     "fn",
     "kl",
     "last",
     "max_",
     "min_",
     "not_",
+    "opt",
     "or_",
     "seq",
     "sum_",
@@ -72,7 +74,7 @@ __all__ = [
 class Pattern:
     """A query under construction; accepted wherever a query is.
 
-    Made by `event`, `any_event`, `seq`, `and_`, `or_`, `not_` and `kl`.
+    Made by `event`, `any_event`, `seq`, `and_`, `or_`, `not_`, `kl`, `first_of` and `opt`.
     """
 
     parts: Query
@@ -224,6 +226,21 @@ def not_(item: Pattern | Structure) -> Pattern:
     return Pattern(Query(Not(_structure(item))))
 
 
+def first_of(item: Pattern | Structure) -> Pattern:
+    """Return the first such event after what is before it in a sequence.
+
+    Example:
+        >>> print(seq(event("a", "A"), first_of(event("b", "B"))))
+        PATTERN SEQ(A a, FIRST B b)
+    """
+    return Pattern(Query(First(_structure(item))))
+
+
+def opt(item: Pattern | Structure) -> Pattern:
+    """Return the item, or nothing: matches are with and without it."""
+    return Pattern(Query(Opt(_structure(item))))
+
+
 @typed
 def kl(item: Pattern | Structure, minimum: int = 1, maximum: int | None = None) -> Pattern:
     """Return a set of `minimum` to `maximum` events (None: no upper bound)."""
@@ -267,7 +284,7 @@ def _structure(item: Pattern | Structure) -> Structure:
                     hint="call .where(), .within() ... after the outermost seq(...) is closed",
                 )
             return parts.structure
-        case Event() | Seq() | And() | Or() | Not() | Kleene():
+        case Event() | Seq() | And() | Or() | Not() | Kleene() | First() | Opt():
             return item
     raise PatternError(
         f"{shown(item)} as a part of a pattern",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 from weakref import WeakValueDictionary
 
 from cepkit.errors import PatternError, UnsupportedError, nearest
@@ -10,9 +11,11 @@ from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms
 from cepkit.pattern.conditions import Aggregate, Attribute, conjuncts, walk
 from cepkit.pattern.limits import refuse_too_deep, refuse_too_large, refuse_too_long
-from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure, events_of
+from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq, Structure, events_of
 from cepkit.pattern.nodes import walk as walk_structure
+from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
+from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import Query
 
 _sound: WeakValueDictionary[int, Query] = WeakValueDictionary()
@@ -41,20 +44,24 @@ def check(query: Query) -> Query:
         for condition in conjuncts(query.where):
             check_condition(condition, events)
     _check_aggregates(query, names)
-    absent = _may_be_all(query.structure)
-    if absent is not None:
+    alone = _may_be_all(query.structure)
+    if alone is not None:
         raise PatternError(
-            f"a match could consist of nothing but the absence of '{absent.variable}'",
-            expected="at least one event that is not under NOT, in every branch of an OR",
-            span=absent.span,
+            f"a match could consist of nothing but the absence of '{alone.variable}'"
+            if isinstance(alone, Event)
+            else f"a match could be without any event, as {structure_text(alone)} may be left out",
+            expected="at least one event that is not under NOT or OPT, in every branch of an OR",
+            span=alone.span,
         )
     _sound[id(query)] = query
     return query
 
 
-def _may_be_all(structure: Structure) -> Event | None:
-    """Return an absent event that a branch could consist of with no event beside it, or None."""
+def _may_be_all(structure: Structure) -> Event | Opt | None:
+    """Return what may be all of a branch with no event beside it: an absent event, or an OPT."""
     match structure:
+        case Opt():
+            return structure
         case Not(Event() as event):
             return event
         case Or(items):
@@ -99,13 +106,26 @@ def _check_structure(structure: Structure) -> None:
                 raise PatternError(
                     f"NOT stands around {_name(item)}",
                     expected="a single event, as in NOT(B b)",
-                    hint="say the absence of each event by a NOT of its own",
+                    hint=_instead_of_not(item),
                     span=node.span,
                 )
             case Kleene(item) if not isinstance(item, Event):
                 raise PatternError(
                     f"KL stands around {_name(item)}",
                     expected="a single event, as in KL(B b)",
+                    hint=_one_event_for(item),
+                    span=node.span,
+                )
+            case Opt(item) if isinstance(item, Opt) or _may_be_all(item) is not None:
+                raise PatternError(
+                    f"OPT stands around {structure_text(item)}, which may be no event",
+                    expected="what always has an event, as in OPT(B b)",
+                    span=node.span,
+                )
+            case First(item) if not isinstance(item, Event):
+                raise PatternError(
+                    f"FIRST stands before {_name(item)}",
+                    expected="a single event, as in FIRST B b",
                     span=node.span,
                 )
             case Kleene(_, minimum, maximum):
@@ -122,19 +142,101 @@ def _check_structure(structure: Structure) -> None:
                     raise PatternError("an event without a variable", span=node.span)
                 if types is not None and not types:
                     raise PatternError(f"'{variable}' may have none of no types", span=node.span)
+    _check_firsts(structure, follows=False)
     refuse_too_large(structure)
 
 
+def _check_firsts(structure: Structure, *, follows: bool) -> bool:
+    """Refuse FIRST where nothing is before it; return whether a match always has an event here.
+
+    Args:
+        structure: A part of the pattern.
+        follows: Whether a match always has an event before this part.
+    """
+    match structure:
+        case Not():
+            return False
+        case Opt(item):
+            _check_firsts(item, follows=follows)
+            return False
+        case First(Event(variable)):
+            if not follows:
+                raise PatternError(
+                    f"FIRST '{variable}', and no event is always before it",
+                    expected=f"an event before it, as in SEQ(A a, {structure_text(structure)})",
+                    hint='a type that is called FIRST stands in double quotes: "FIRST" a',
+                    span=structure.span,
+                )
+            return True
+        case Seq(items):
+            binds = False
+            for item in items:
+                binds = _check_firsts(item, follows=follows or binds) or binds
+            return binds
+        case And(items) | Or(items):
+            bound = [_check_firsts(item, follows=follows) for item in items]
+            return any(bound) if isinstance(structure, And) else all(bound)
+        case _:
+            return True
+
+
 def _check_names(structure: Structure) -> None:
-    known: set[str] = set()
-    for event in events_of(structure):
-        if event.variable in known:
+    events = events_of(structure)
+    if len({event.variable for event in events}) == len(events):
+        return
+    _named(structure)
+    # A match of two choices would be found twice, or be one of the first alone.
+    known: dict[frozenset[str], tuple[Event, ...]] = {}
+    for branch in normal_form(Query(structure)):
+        names = frozenset(branch.variables)
+        other = known.setdefault(names, branch.positive)
+        again = [e for e in branch.positive if not any(e is known for known in other)]
+        if again:
             raise PatternError(
-                f"the variable '{event.variable}' is named twice",
-                expected="a name of its own for each event",
-                span=event.span,
+                f"two choices at an OR have the same variables: {', '.join(sorted(names))}",
+                expected="names that tell the choices apart",
+                hint="AND(A a, B b) says any order",
+                span=again[0].span,
             )
-        known.add(event.variable)
+
+
+def _named(structure: Structure) -> dict[str, Structure]:
+    """Return the events of a part by their names, NOT and KL around them included.
+
+    Raises:
+        PatternError: Two that a match could have together have one name, or two of different
+            choices differ in more than their place.
+    """
+    match structure:
+        case Event(variable) | Not(Event(variable)) | Kleene(Event(variable)):
+            return {variable: structure}
+        case First(item) | Opt(item) | Not(item) | Kleene(item):
+            return _named(item)
+        case Seq(items) | And(items) | Or(items):
+            named: dict[str, Structure] = {}
+            for item in items:
+                for name, part in _named(item).items():
+                    _check_same_name(name, named.setdefault(name, part), part, structure)
+            return named
+        case _:
+            assert_never(structure)
+
+
+def _check_same_name(name: str, one: Structure, other: Structure, around: Structure) -> None:
+    if one is other:
+        return
+    if not isinstance(around, Or):
+        raise PatternError(
+            f"the variable '{name}' is named twice",
+            expected="a name of its own for each event",
+            span=events_of(other)[0].span,
+        )
+    if structure_text(one) != structure_text(other):
+        raise PatternError(
+            f"'{name}' is {structure_text(one)} in one choice, {structure_text(other)} in another",
+            expected="the same event in each choice at an OR, or another name",
+            span=events_of(other)[0].span,
+        )
 
 
 def _check_policies(query: Query) -> None:
@@ -185,8 +287,30 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
         raise PatternError("GROUP BY without AGG", hint="add AGG COUNT, or drop GROUP BY")
 
 
+def _instead_of_not(item: Structure) -> str | None:
+    """Return what says the same as NOT around what it cannot stand around."""
+    match item:
+        case Kleene(Event() as event, 1) | First(Event() as event):
+            return f"write {structure_text(Not(event))}"
+        case Or(items) if all(isinstance(one, Event) for one in items):
+            return f"write {', '.join(structure_text(Not(one)) for one in items)}"
+        case _:
+            return None
+
+
+def _one_event_for(item: Structure) -> str | None:
+    """Return one event of all the types that an OR chooses among."""
+    match item:
+        case Or(items):
+            events = [one for one in items if isinstance(one, Event) and one.types is not None]
+            if len(events) == len(items):
+                types = frozenset[str]().union(*(event.types or () for event in events))
+                return f"write {structure_text(Kleene(Event(events[0].variable, types)))}"
+    return None
+
+
 def _name(node: Structure) -> str:
-    names = {Seq: "SEQ", And: "AND", Or: "OR", Not: "NOT", Kleene: "KL", Event: "an event"}
+    names = {Seq: "SEQ", And: "AND", Or: "OR", Not: "NOT", Kleene: "KL", First: "FIRST", Opt: "OPT"}
     return names[type(node)]
 
 

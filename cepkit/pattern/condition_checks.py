@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import get_args
 
 from cepkit.errors import PatternError, nearest
@@ -35,11 +35,15 @@ def check_forms(where: c.Expression) -> None:
             case c.Literal(value) if type(value) not in get_args(c.Constant):
                 raise PatternError(
                     f"a constant of the type {type(value).__name__}",
-                    expected="a number, a text, a timedelta, True, False or None",
+                    expected="a number, a text, a datetime, a timedelta, True, False or None",
                     span=node.span,
                 )
-            case c.Literal(timedelta() as value) if not _fits(in_microseconds(value)):
+            case c.Literal(timedelta() as value) if abs(in_microseconds(value)) > MAX_INTEGER:
                 raise PatternError("a duration of more than 292,000 years", span=node.span)
+            case c.Literal(datetime() as value) if value.tzinfo is not None:
+                raise PatternError(
+                    f"the time {value} with a zone", expected="the same in UTC", span=node.span
+                )
             case c.Literal(float(value)) if not math.isfinite(value):
                 raise PatternError(
                     f"the constant {value}",
@@ -195,8 +199,10 @@ def _check_together(condition: c.Expression, mentioned: set[str], events: Events
             span=condition.span,
         )
     for sides in events.choices:
-        touched = [min(side & mentioned) for side in sides if side & mentioned]
-        if len(touched) > 1:
+        inside = mentioned & frozenset[str]().union(*sides)
+        if not any(inside <= side for side in sides):
+            side = next(side for side in sides if side & inside)
+            touched = min(side & inside), min(inside - side)
             raise PatternError(
                 f"one condition is about '{touched[0]}' and '{touched[1]}', "
                 "which stand in two branches of an OR",

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal as OneOf
 from typing import TypeAlias, assert_never, cast
 
@@ -24,7 +24,8 @@ from cepkit.errors import Span
 
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "%"]
 ComparisonOperator: TypeAlias = OneOf["<", "<=", "=", "!=", ">=", ">"]
-Constant: TypeAlias = int | float | str | bool | timedelta | None
+Constant: TypeAlias = int | float | str | bool | timedelta | datetime | None
+"""Times are in UTC, and name no zone."""
 
 
 class _Node:

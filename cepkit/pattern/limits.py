@@ -8,7 +8,7 @@ from typing import assert_never
 
 from cepkit.errors import PatternError
 from cepkit.pattern.conditions import Expression, children
-from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure, walk
+from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq, Structure, walk
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 
 # So much, some 4,000 conditions, is parsed in about a second.
@@ -66,7 +66,7 @@ def _below(node: Structure | Expression) -> tuple[Structure | Expression, ...]:
             return ()
         case Seq(items) | And(items) | Or(items):
             return items
-        case Not(item) | Kleene(item):
+        case Not(item) | Kleene(item) | First(item) | Opt(item):
             return (item,)
         case _:
             return children(node)
@@ -83,10 +83,10 @@ def refuse_too_large(structure: Structure) -> None:
         # Python refuses to write out an integer of thousands of digits.
         number = f"{branches:,}" if branches < 10**12 else f"about 10^{log10(branches):.0f}"
         raise PatternError(
-            f"the choices at the ORs multiply to {number} patterns",
+            f"the choices at OR and OPT multiply to {number} patterns",
             expected=f"at most {MAX_BRANCHES:,}",
             hint="where the choice is only one of types, write a IN (A, B)",
-            span=next(node.span for node in walk(structure) if isinstance(node, Or)),
+            span=next(node.span for node in walk(structure) if isinstance(node, Or | Opt)),
         )
     together = _largest(structure)
     if len(together) > MAX_EVENTS:
@@ -101,10 +101,12 @@ def refuse_too_large(structure: Structure) -> None:
 def count_branches(structure: Structure) -> int:
     """Return how many branches `structure` has, without making them."""
     match structure:
-        case Event() | Not() | Kleene():
+        case Event() | Not() | Kleene() | First():
             return 1
         case Or(items):
             return sum(map(count_branches, items))
+        case Opt(item):
+            return 1 + count_branches(item)
         case Seq(items) | And(items):
             return prod(map(count_branches, items))
         case _:
@@ -114,10 +116,12 @@ def count_branches(structure: Structure) -> int:
 def _largest(structure: Structure) -> list[Structure]:
     """Return the events of the largest branch."""
     match structure:
-        case Event() | Not() | Kleene():
+        case Event() | Not() | Kleene() | First():
             return [structure]
         case Or(items):
             return max(map(_largest, items), key=len)
+        case Opt(item):
+            return _largest(item)
         case Seq(items) | And(items):
             return list(chain.from_iterable(map(_largest, items)))
         case _:

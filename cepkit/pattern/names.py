@@ -10,9 +10,13 @@ RESERVED = (
     "FALSE", "WHERE", "WITHIN", "EXCLUSIVE", "STRATEGY", "PARTITION", "GROUP", "BY", "AGG",
 )  # fmt: skip
 
+# Words of the language before an event only: elsewhere they are names like any other.
+BEFORE_EVENTS = ("FIRST",)
+
 _WORD = re.compile(r"[^\W\d]\w*")
 # A regular expression, as in the grammar: upper() folds other letters than re.IGNORECASE does.
 _KEYWORD = re.compile("|".join(RESERVED), re.IGNORECASE)
+_BEFORE_EVENT = re.compile("|".join(BEFORE_EVENTS), re.IGNORECASE)
 
 
 def is_word(name: str) -> bool:
@@ -26,8 +30,13 @@ def is_reserved(name: str) -> bool:
 
 
 def name_text(name: str) -> str:
-    """Return `name` as it is written for a type, a variable, a column or a function."""
+    """Return `name` as it is written for a variable, a column or a function."""
     return name if is_word(name) and not is_reserved(name) else _in_double_quotes(name)
+
+
+def type_text(name: str) -> str:
+    """Return `name` as it is written where an event begins, mostly with its type."""
+    return name_text(name) if _BEFORE_EVENT.fullmatch(name) is None else _in_double_quotes(name)
 
 
 def attribute_text(name: str) -> str:

@@ -15,10 +15,18 @@ from cepkit.errors import Span
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event: a variable and the types it may have (None: any type)."""
+    """One event: a variable and the types it may have (None: any type).
+
+    Attributes:
+        variable: What the rest of the pattern calls it.
+        types: The types it may have.
+        earlier_than: Of an absence that FIRST implies, which no pattern says itself: the variable
+            that is the first.
+    """
 
     variable: str
     types: frozenset[str] | None
+    earlier_than: str | None = field(default=None, kw_only=True)
     span: Span | None = field(default=None, compare=False, repr=False)
 
     def may_have(self, kind: str) -> bool:
@@ -72,7 +80,23 @@ class Kleene:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-Structure: TypeAlias = Event | Seq | And | Or | Not | Kleene
+@dataclass(frozen=True, slots=True)
+class First:
+    """The first such event after what is before it. Only a single event may stand inside."""
+
+    item: Structure
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Opt:
+    """The item, or nothing."""
+
+    item: Structure
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Structure: TypeAlias = Event | Seq | And | Or | Not | Kleene | First | Opt
 
 
 def walk(structure: Structure) -> Iterator[Structure]:
@@ -84,7 +108,7 @@ def walk(structure: Structure) -> Iterator[Structure]:
         case Seq(items) | And(items) | Or(items):
             for item in items:
                 yield from walk(item)
-        case Not(item) | Kleene(item):
+        case Not(item) | Kleene(item) | First(item) | Opt(item):
             yield from walk(item)
         case _:
             assert_never(structure)
@@ -96,9 +120,16 @@ def events_of(structure: Structure) -> tuple[Event, ...]:
 
 
 def bound_events_of(structure: Structure) -> tuple[Event, ...]:
-    """Return the event nodes of `structure` that a match can bind: all but those under NOT."""
+    """Return the event nodes of `structure` that a match can bind: all but those under NOT.
+
+    Of those in branches of an OR that share a variable the first stands for all.
+    """
     absent = {id(node.item) for node in walk(structure) if isinstance(node, Not)}
-    return tuple(event for event in events_of(structure) if id(event) not in absent)
+    bound: dict[str, Event] = {}
+    for event in events_of(structure):
+        if id(event) not in absent:
+            bound.setdefault(event.variable, event)
+    return tuple(bound.values())
 
 
 def repeated_in(structure: Structure) -> frozenset[str]:

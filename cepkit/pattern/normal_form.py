@@ -3,22 +3,36 @@
 Nested SEQ, AND and OR become branches, one for each choice at the ORs; each branch has its
 variables, a strict partial order over them, its negated and repeated variables, and the
 conditions that are about it. Everything behind the language works on branches.
+`FIRST B b` becomes `NOT(B x), B b`, where x fulfils what b must fulfil given what is before it.
 The number of branches is the product over the ORs that stand together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from operator import itemgetter
 from typing import assert_never
 
 from cepkit.pattern.conditions import Expression, conjuncts, variables_of
-from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure
+from cepkit.pattern.nodes import (
+    And,
+    Event,
+    First,
+    Kleene,
+    Not,
+    Opt,
+    Or,
+    Seq,
+    Structure,
+    events_of,
+    walk,
+)
 from cepkit.pattern.policies import Strategy, Window
 from cepkit.pattern.query import Query
+from cepkit.pattern.rewrite import renamed
 
 
 @dataclass(frozen=True)
@@ -27,7 +41,7 @@ class Branch:
 
     Attributes:
         positive: The events that a match binds, in pattern order, repeated ones included.
-        negated: The events that must not be there.
+        negated: The events that must not be there, those that FIRST implies included.
         repeated: For each Kleene variable its least and greatest number of events.
         order: The pairs (x, y) where x is strictly before y: transitive, over all variables.
         conditions: All must hold; each is about variables of this branch only.
@@ -49,6 +63,19 @@ class Branch:
     def variables(self) -> tuple[str, ...]:
         """The positive variables in pattern order."""
         return tuple(event.variable for event in self.positive)
+
+    @cached_property
+    def as_written(self) -> Branch:
+        """The branch without the absences that FIRST implies: what statistics are about."""
+        implied = {event.variable for event in self.negated if event.earlier_than is not None}
+        if not implied:
+            return self
+        return replace(
+            self,
+            negated=tuple(e for e in self.negated if e.variable not in implied),
+            order=frozenset(pair for pair in self.order if not implied.intersection(pair)),
+            conditions=tuple(c for c in self.conditions if not implied & variables_of(c)),
+        )
 
     def event(self, variable: str) -> Event:
         """Return the event node of `variable`."""
@@ -102,26 +129,39 @@ class _Choice:
         )
 
 
-def _choices(structure: Structure) -> tuple[_Choice, ...]:
+def _choices(structure: Structure, earlier: Mapping[str, str]) -> tuple[_Choice, ...]:
+    """Return the choices at the ORs of a structure.
+
+    Args:
+        structure: The structure.
+        earlier: For each variable under FIRST the name of what must not be there before it.
+    """
     match structure:
         case Event():
             return (_Choice(positive=(structure,)),)
+        case First(Event() as event):
+            variable = event.variable
+            absent = Event(earlier[variable], event.types, earlier_than=variable)
+            first = _Choice(positive=(event,))
+            return (_Choice(negated=(absent,)).beside(first, in_order=True),)
         case Not(Event() as event):
             return (_Choice(negated=(event,)),)
         case Kleene(Event() as event, minimum, maximum):
             return (_Choice((event,), repeated=((event.variable, minimum, maximum),)),)
+        case Opt(item):
+            return (*_choices(item, earlier), _Choice())
         case Or(items):
-            return tuple(choice for item in items for choice in _choices(item))
+            return tuple(choice for item in items for choice in _choices(item, earlier))
         case Seq(items) | And(items):
             joined = []
-            for parts in product(*map(_choices, items)):
+            for parts in product(*(_choices(item, earlier) for item in items)):
                 union = parts[0]
                 for part in parts[1:]:
                     union = union.beside(part, in_order=isinstance(structure, Seq))
                 joined.append(union)
             return tuple(joined)
-        case Not() | Kleene():
-            raise AssertionError("checks.py lets NOT and KL stand around single events only")
+        case Not() | Kleene() | First():
+            raise AssertionError("checks.py lets these stand around single events only")
         case _:
             assert_never(structure)
 
@@ -132,6 +172,7 @@ def normal_form(query: Query) -> tuple[Branch, ...]:
     A condition belongs to every branch that has all of its variables. Two branches bind different
     variables, so that no match is found twice - except where an OR chooses between absences only,
     as in AND(A a, OR(NOT(B b), NOT(C c))): there the union has to drop what is found again.
+    OPT is a choice between its item and nothing.
 
     They are made once for each query, and kept with it.
 
@@ -144,6 +185,11 @@ def normal_form(query: Query) -> tuple[Branch, ...]:
     return cache["normal form"]
 
 
+def written_branches(query: Query) -> tuple[Branch, ...]:
+    """Return the branches of `query` without what FIRST implies: what is measured and shown."""
+    return tuple(branch.as_written for branch in normal_form(query))
+
+
 def _branches(query: Query) -> tuple[Branch, ...]:
     # By one of their variables: an OR of many patterns has as many branches as conditions.
     conditions: dict[str | None, list[tuple[int, Expression, frozenset[str]]]] = {}
@@ -152,7 +198,8 @@ def _branches(query: Query) -> tuple[Branch, ...]:
         first = min(variables, default=None)
         conditions.setdefault(first, []).append((number, condition, variables))
     branches = []
-    for choice in _choices(query.structure):
+    earlier = _names_of_earlier(query.structure)
+    for choice in _without_repeats(_choices(query.structure, earlier)):
         names = frozenset(choice.names)
         about = [
             (number, condition)
@@ -167,10 +214,48 @@ def _branches(query: Query) -> tuple[Branch, ...]:
                 choice.negated,
                 choice.repeated,
                 choice.order,
-                tuple(condition for _, condition in about),
+                (*(condition for _, condition in about), *_implied(choice, about)),
                 query.window,
                 query.strategy,
                 query.partition_by,
             )
         )
     return tuple(branches)
+
+
+def _without_repeats(choices: Sequence[_Choice]) -> Iterator[_Choice]:
+    """Yield the choices that may have matches which none before them has, as nothing twice."""
+    known: dict[tuple[Event, ...], list[set[Event]]] = {}
+    for choice in choices:
+        absent = {*choice.negated}
+        demands = known.setdefault(choice.positive, [])
+        if not any(fewer <= absent for fewer in demands):
+            demands.append(absent)
+            yield choice
+
+
+def _names_of_earlier(structure: Structure) -> dict[str, str]:
+    """Return names for what must not be there before variables under FIRST, which none has yet."""
+    used = {event.variable for event in events_of(structure)}
+    names = {}
+    for node in walk(structure):
+        if isinstance(node, First) and isinstance(node.item, Event):
+            name = f"earlier {node.item.variable}"
+            while name in used:
+                name += "'"
+            used.add(name)
+            names[node.item.variable] = name
+    return names
+
+
+def _implied(choice: _Choice, about: Sequence[tuple[int, Expression]]) -> Iterator[Expression]:
+    """Yield what events that FIRST lets not be there would fulfil: what is known by then."""
+    positive = {event.variable for event in choice.positive}
+    for absent in choice.negated:
+        variable = absent.earlier_than
+        if variable is None:
+            continue
+        known = {x for x, y in choice.order if y == variable and x in positive} | {variable}
+        for _, condition in about:
+            if variable in variables_of(condition) <= known:
+                yield renamed(condition, {variable: absent.variable})

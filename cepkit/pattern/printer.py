@@ -5,14 +5,14 @@ Brackets stand only where the grammar needs them to read the same tree again.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import assert_never
 
 from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds, window_text
 from cepkit.pattern.limits import refuse_too_deep
-from cepkit.pattern.names import attribute_text, name_text, string_text
-from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure
+from cepkit.pattern.names import attribute_text, name_text, string_text, type_text
+from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq, Structure
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.printing import text_of
@@ -65,11 +65,11 @@ def structure_text(structure: Structure) -> str:
         case Event(variable, types):
             assert types is not None
             if types == {variable}:
-                return name_text(variable)
-            listed = [name_text(name) for name in sorted(types)]
+                return type_text(variable)
+            listed = [type_text(name) for name in sorted(types)]
             if len(listed) == 1:
                 return f"{listed[0]} {name_text(variable)}"
-            return f"{name_text(variable)} IN ({', '.join(listed)})"
+            return f"{type_text(variable)} IN ({', '.join(listed)})"
         case Seq(items):
             return f"SEQ({', '.join(map(structure_text, items))})"
         case And(items):
@@ -78,6 +78,10 @@ def structure_text(structure: Structure) -> str:
             return f"OR({', '.join(map(structure_text, items))})"
         case Not(item):
             return f"NOT({structure_text(item)})"
+        case Opt(item):
+            return f"OPT({structure_text(item)})"
+        case First(item):
+            return f"FIRST {structure_text(item)}"
         case Kleene(item, minimum, maximum):
             return f"KL({structure_text(item)}){_bounds_text(minimum, maximum)}"
         case _:
@@ -159,6 +163,8 @@ def _literal_text(value: c.Constant) -> str:
             return str(value).upper()
         case str():
             return string_text(value)
+        case datetime():
+            return f"TIMESTAMP '{value}'"
         case timedelta():
             return duration_text(in_microseconds(value))
         case _:

@@ -7,7 +7,7 @@ the rest. So no engine carries validity masks through a condition.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import assert_never
 
@@ -116,3 +116,13 @@ def replaced(
             return replace(expression, items=all_of(items))
         case _:
             assert_never(expression)
+
+
+def renamed(expression: c.Expression, names: Mapping[str, str]) -> c.Expression:
+    """Return `expression` about variables by other names, where `names` has one."""
+
+    def new(node: c.Attribute | c.Aggregate) -> c.Expression:
+        variable = node.variable or ""
+        return replace(node, variable=names[variable]) if variable in names else node
+
+    return replaced(expression, new)

@@ -15,7 +15,7 @@ from cepkit.pattern.names import RESERVED, is_reserved, is_word, unquoted
 from cepkit.stream.durations import NOT_UNITS, UNITS
 
 _EXAMPLE = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 4 hours"
-_STRUCTURES = frozenset({"_SEQ", "AND", "OR", "NOT", "_KL", "_ANY", "TYPE"})
+_STRUCTURES = frozenset({"_SEQ", "AND", "OR", "NOT", "_KL", "_ANY", "_OPT", "FIRST", "TYPE"})
 _VALUES = frozenset(
     {"NAME", "NUMBER", "STRING", "QUOTED", "MINUS", "TRUE", "FALSE", "NULL", "_LPAR"}
 )
@@ -31,7 +31,7 @@ _GROUPS: tuple[tuple[frozenset[str], frozenset[str], str], ...] = (
     (
         frozenset({"_SEQ"}),
         _STRUCTURES | {"QUOTED", "STRING"},
-        "an event as in MSFT a, or one of SEQ, AND, OR, NOT, KL",
+        "an event as in MSFT a, or one of SEQ, AND, OR, NOT, KL, FIRST, OPT",
     ),
     (frozenset({"NUMBER", "NAME", "NOT"}), _VALUES | {"NOT"}, "a condition"),
     (frozenset({"NUMBER", "NAME"}), _VALUES, "a value"),
@@ -352,6 +352,8 @@ class _Report:
             yield 'an attribute is one name; one with a dot in it stands in double quotes: a."x.y"'
         elif self.word == "." and "_GROUP" in self.accepts:
             yield "an attribute that all events have is named without a variable"
+        if "TYPE" in self.accepts and self.word[:1].isdigit():
+            yield f'a type that is no word stands in double quotes: "{self.word}" a'
         name_tokens = self.accepts & {"TYPE", "VARIABLE", "COLUMN", "NAME"}
         if name_tokens and is_reserved(self.word) and f"_{self.word.upper()}" not in _CLAUSES[:3]:
             yield (

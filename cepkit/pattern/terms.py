@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -250,6 +250,8 @@ def expression_of(value: Operand) -> c.Expression:
         )
     if isinstance(node, timedelta | np.timedelta64):
         return c.Literal(_duration(node))
+    if isinstance(node, datetime | np.datetime64):
+        return c.Literal(_time(node))
     if type(node).__module__ == "numpy" and getattr(node, "shape", None) == ():
         node = node.item()
     if type(node) is int and not -(2**63) <= node < 2**63:
@@ -259,12 +261,28 @@ def expression_of(value: Operand) -> c.Expression:
         )
     if node is None or type(node) in (int, float, str, bool):
         return c.Literal(node)
-    hint = "a time is written as a text: a.ts > '2024-05-01 09:30:00'"
+    hint = "a time is written as a text, as '2024-05-01', or a datetime"
     raise PatternError(
         f"a constant of the type {type(node).__name__}",
-        expected="a number, a text, a timedelta, True, False or None",
+        expected="a number, a text, a datetime, a timedelta, True, False or None",
         hint=hint if isinstance(node, date) else None,
     )
+
+
+def _time(time: Any) -> datetime:
+    """Return a time in UTC as Python has it; those of pandas and NumPy may be finer, or none."""
+    if isinstance(time, datetime) and time.tzinfo is not None:
+        time = time.astimezone(UTC).replace(tzinfo=None)
+    if type(time) is datetime:
+        return time.replace(fold=0)
+    moment = time.to_datetime64() if hasattr(time, "to_datetime64") else time
+    exact = moment.astype("datetime64[us]")
+    plain = exact.item()
+    if np.isnat(moment) or exact != moment or not isinstance(plain, datetime):
+        raise PatternError(
+            f"the time {time}", expected="a time of whole microseconds, as events have"
+        )
+    return plain
 
 
 def _duration(duration: Any) -> timedelta:

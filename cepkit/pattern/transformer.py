@@ -17,6 +17,7 @@ from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.durations import read_duration, read_window
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
+from cepkit.pattern.moments import read_time
 from cepkit.pattern.names import name_text, unquoted
 from cepkit.pattern.policies import Strategy, Window
 from cepkit.pattern.query import Query
@@ -90,6 +91,12 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def not_(self, meta: Meta, children: Children) -> n.Structure:
         return n.Not(children[1], self._span(meta))
+
+    def opt(self, meta: Meta, children: Children) -> n.Structure:
+        return n.Opt(children[0], self._span(meta))
+
+    def first(self, meta: Meta, children: Children) -> n.Structure:
+        return n.First(children[1], self._span(meta))
 
     def kleene(self, meta: Meta, children: Children) -> n.Structure:
         minimum, maximum = children[1] if len(children) > 1 else (1, None)
@@ -259,6 +266,9 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def string(self, meta: Meta, children: Children) -> c.Expression:
         return c.Literal(unquoted(str(children[0])), self._span(meta))
+
+    def timestamp(self, meta: Meta, children: Children) -> c.Expression:
+        return c.Literal(read_time(unquoted(str(children[0])), self._span(meta)), self._span(meta))
 
     def true(self, meta: Meta, children: Children) -> c.Expression:
         return c.Literal(True, self._span(meta))

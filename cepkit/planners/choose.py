@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 
 from cepkit.costs.contract import CostModel, query_cost
 from cepkit.costs.partial_matches import PARTIAL_MATCHES
 from cepkit.costs.steps import expected_steps
-from cepkit.costs.work import WORK
-from cepkit.pattern.normal_form import normal_form
+from cepkit.costs.work import WORK, work_of_order
+from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import check_plan
-from cepkit.plan.nodes import Plan, as_tree
+from cepkit.plan.nodes import OrderPlan, Plan, as_tree
 from cepkit.planners import PLANNERS
 from cepkit.planners.contract import Observer, Planner
 from cepkit.planners.deciding import Decisions
@@ -49,6 +50,8 @@ def choose_plan(
 
 _MOST_FOR_ORDERS, MOST_FOR_TREES = 18, 10
 """Variables of a branch for which the best plan is found within some milliseconds."""
+_MOST_PERMUTED = 5
+"""Variables of which all orders are compared, where a set does not say what a step costs."""
 WORTH_A_TREE = math.log(2)
 """A tree writes down what its subtrees find; it must promise to halve the work."""
 
@@ -63,6 +66,7 @@ def plan_to_run(query: Query, statistics: Statistics) -> Plan:
     exact = most <= _MOST_FOR_ORDERS
     quick = "ii-greedy" if most <= MAX_VARIABLES else "greedy"
     order = choose_plan(query, statistics, "dp-order" if exact else quick, WORK)
+    order = _ended_by_first(order, query, statistics)
     if not 4 <= most <= MOST_FOR_TREES:
         return order
     tree = choose_plan(query, statistics, "dp-tree", WORK)
@@ -70,6 +74,28 @@ def plan_to_run(query: Query, statistics: Statistics) -> Plan:
     as_trees = [as_tree(plan) for plan in order.branches]
     work = query_cost([WORK.on(branch, statistics) for branch in branches], as_trees)
     return tree if tree.log_cost + WORTH_A_TREE < work else order
+
+
+def _ended_by_first(plan: Plan, query: Query, statistics: Statistics) -> Plan:
+    """Return a plan of orders, where that is cheaper one in which FIRST ends steps early."""
+    branches = normal_form(query)
+    plans = [
+        _best_with_firsts(branch, statistics, known)
+        if isinstance(known, OrderPlan) and branch is not branch.as_written
+        else known
+        for branch, known in zip(branches, plan.branches, strict=True)
+    ]
+    if tuple(plans) == plan.branches:
+        return plan
+    return cost_plan(Plan(tuple(plans), plan.planner), query, statistics, WORK)
+
+
+def _best_with_firsts(branch: Branch, statistics: Statistics, known: OrderPlan) -> OrderPlan:
+    """Return the best of all orders; of many variables the known one or that of the pattern."""
+    variables = branch.variables
+    few = len(variables) <= _MOST_PERMUTED
+    orders = map(OrderPlan, permutations(variables) if few else (variables,))
+    return min((known, *orders), key=lambda order: work_of_order(branch, statistics, order))
 
 
 def cost_plan(

@@ -79,4 +79,5 @@ def _absence_text(branch: Branch, variable: str, names: Mapping[str, str]) -> st
     parts = [expression_text(c) for c in canonical_conditions(about, {**names, variable: name})]
     after = [f"after {names[x]}" for x in sorted(branch.before(variable)) if x in names]
     before = [f"before {names[x]}" for x in sorted(branch.after(variable)) if x in names]
-    return f"NOT({', '.join((' '.join((name, *after, *before)), *parts))})"
+    word = "NOT" if branch.event(variable).earlier_than is None else "FIRST"
+    return f"{word}({', '.join((' '.join((name, *after, *before)), *parts))})"

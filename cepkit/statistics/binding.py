@@ -17,7 +17,7 @@ from cepkit.errors import StatisticsError
 from cepkit.pattern.canonical import CanonicalEvent, SubPattern, canonical, canonical_event
 from cepkit.pattern.conditions import has_set_functions, variables_of
 from cepkit.pattern.nodes import events_of
-from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.statistics.keys import KeyCounts
@@ -108,7 +108,7 @@ class CanonicalStatistics:
     def _add(self, values: Mapping[str, Any], query: Query) -> None:
         """Add what the statistics of a query say; what is known stays."""
         over_time: OverTime | None = values["over_time"]
-        for branch in normal_form(query):
+        for branch in written_branches(query):
             for event in branch.positive + branch.negated:
                 name, types = event.variable, event.types
                 self.rates.setdefault(types, values["rates"][name])
@@ -146,7 +146,7 @@ class CanonicalStatistics:
         selectivities: dict[frozenset[str], Selectivity] = {}
         equalities: dict[frozenset[str], Equality] = {}
         joins: dict[frozenset[str], Joined] = {}
-        for branch in normal_form(query):
+        for branch in written_branches(query):
             for event in branch.positive + branch.negated:
                 filtered = canonical_event(branch, event.variable)
                 if filtered.filters or filtered in self.filters:

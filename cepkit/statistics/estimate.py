@@ -23,7 +23,7 @@ from cepkit.pattern.canonical import CanonicalEvent, SubPattern, canonical_event
 from cepkit.pattern.conditions import has_set_functions, variables_of
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import events_of
-from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query
 from cepkit.statistics.binding import measured_form
 from cepkit.statistics.joins import joined_variables, sampled_joins
@@ -61,7 +61,7 @@ def tally_slice(
     tallies: dict[frozenset[str], Tally] = {}
     known: dict[SubPattern, Tally] = {}  # by what they are about, whatever the names
     events = Events(columns, query.partition_by, owned)
-    for branch in map(_without_set_functions, normal_form(query)):
+    for branch in map(_without_set_functions, written_branches(query)):
         sets = {variables_of(c) for c in branch.conditions if variables_of(c)}
         links = links_of(branch, columns.kinds)
         members: dict[str, Rows] = {}
@@ -183,7 +183,7 @@ def joins_of(
     """
     joined: dict[frozenset[str], Joined] = {}
     events = Events(columns, query.partition_by)
-    for branch in map(_without_set_functions, normal_form(query)):
+    for branch in map(_without_set_functions, written_branches(query)):
         members = {v: events.rows(canonical_event(branch, v)) for v in joined_variables(branch)}
         joined |= sampled_joins(columns, branch, members, statistics, seed)
     return joined

@@ -17,7 +17,7 @@ from cepkit.lazy import pd
 from cepkit.pattern.conditions import Attribute, Comparison, Expression, variables_of
 from cepkit.pattern.evaluation.operations import as_floats, common_codes
 from cepkit.pattern.nodes import events_of
-from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.stream.columns import Column, Kind
@@ -86,7 +86,7 @@ def links_of(branch: Branch, kinds: Mapping[str, Kind]) -> dict[frozenset[str], 
 def links_in(query: Query, kinds: Mapping[str, Kind]) -> dict[frozenset[str], Link]:
     """Return the links of all branches of a query, by their two variables."""
     links: dict[frozenset[str], Link] = {}
-    for branch in normal_form(query):
+    for branch in written_branches(query):
         for names, link in links_of(branch, kinds).items():
             links.setdefault(names, link)
     return links

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from cepkit.pattern.conditions import Aggregate, AllOf, Attribute, Expression, conjuncts
-from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq, Structure, events_of
+from cepkit.pattern.conditions import AllOf, Expression, conjuncts
+from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq, Structure, events_of
 from cepkit.pattern.query import Query
-from cepkit.pattern.rewrite import replaced
+from cepkit.pattern.rewrite import renamed
 
 
 def partition_attributes(query: Query) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ def together(queries: Sequence[Query]) -> Query:
             names[event.variable] = name
         used_names |= {*names.values()}
         structures.append(_renamed(query.structure, names))
-        conditions += [_over(names, part) for part in conjuncts(query.where)]
+        conditions += [renamed(part, names) for part in conjuncts(query.where)]
     first = queries[0]
     where = AllOf(tuple(conditions)) if conditions else None
     return Query(Or(tuple(structures)), where, first.window, partition_by=first.partition_by)
@@ -56,16 +56,9 @@ def _renamed(structure: Structure, names: Mapping[str, str]) -> Structure:
     match structure:
         case Event(variable):
             return replace(structure, variable=names[variable])
-        case Not(item) | Kleene(item):
+        case Not(item) | Kleene(item) | First(item) | Opt(item):
             return replace(structure, item=_renamed(item, names))
         case Seq(items) | And(items) | Or(items):
             return replace(structure, items=tuple(_renamed(item, names) for item in items))
         case _:
             assert_never(structure)
-
-
-def _over(names: Mapping[str, str], condition: Expression) -> Expression:
-    def new(node: Attribute | Aggregate) -> Expression:
-        return replace(node, variable=names[node.variable or ""])
-
-    return replaced(condition, new)

@@ -49,6 +49,15 @@ def warn_of_absent(absent: Sequence[str], known: Iterable[str], *patterns: objec
         _warn(f"no event has the type '{name}'{hint}{_about(*patterns)}")
 
 
+def warn_of_no_events(*patterns: object) -> None:
+    """Warn of a stream without any event, in which no type can occur.
+
+    Args:
+        patterns: The patterns; the first is named.
+    """
+    _warn(f"the stream has no events{_about(*patterns)}")
+
+
 def _about(pattern: object, *others: object) -> str:
     more = f" and {len(others):,} more pattern{'s' if len(others) > 1 else ''}" if others else ""
     return f" ({cut(pattern, _PATTERN_LENGTH)}{more})"

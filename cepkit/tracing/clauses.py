@@ -80,7 +80,9 @@ class Clauses:
                 case nodes.Not(nodes.Event(variable) as event, span):
                     events[variable] = add("absence", *_ends(span))
                     inside.add(id(event))
-                case nodes.Kleene(nodes.Event(variable) as event, _, _, span):
+                case nodes.Kleene(nodes.Event(variable) as event, span=span) | nodes.First(
+                    nodes.Event(variable) as event, span
+                ):
                     events[variable] = add("event", *_ends(span))
                     inside.add(id(event))
                 case nodes.Event(variable, _, span) if id(node) not in inside:

@@ -45,7 +45,7 @@ DOMAINS: Mapping[str, tuple[Any, ...]] = {
     "s": ("", "a", "b", "ab", "aba", "AB", " é ", "Ésa", None),
     "f": (True, False, None),
     "h": ((1.0, 2.0, 3.0), (3.0, 1.0, 2.5), (2.0, 2.0, 2.0), (1.0, 2.5), None),
-    "t": (*(EPOCH + timedelta(seconds=s) for s in (0, 1, 2, 50)), None),
+    "t": (*(EPOCH + timedelta(seconds=s) for s in (0, 1, 2, 50, 90_061.5, -0.5)), None),
     "d": (*(timedelta(seconds=s) for s in (0, 1, -2, 2)), None),
 }
 BOUNDS: Mapping[str, str] = {

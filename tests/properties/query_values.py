@@ -28,19 +28,20 @@ from cepkit.pattern.conditions import (
     Negative,
 )
 from cepkit.pattern.limits import LONGEST_WINDOW, MOST_IN_WINDOW
-from cepkit.pattern.names import RESERVED
-from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq
-from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.names import BEFORE_EVENTS, RESERVED
+from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq
+from cepkit.pattern.normal_form import written_branches
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
 
 _INT64 = 2**63
+_WORDS = (*RESERVED, *BEFORE_EVENTS, "OPT")
 
 # Keywords in all cases, units, functions, near-keywords, and whatever unicode has to offer.
 nasty_texts = st.one_of(
     st.text(max_size=6),
     st.sampled_from(["'", '"', "''", '""', "a'b", 'a"b', "--", "# no", "a\nb", "a\r\n", "\t", " "]),
-    st.sampled_from([*RESERVED, *map(str.lower, RESERVED), *map(str.title, RESERVED)]),
+    st.sampled_from([*_WORDS, *map(str.lower, _WORDS), *map(str.title, _WORDS)]),
     st.sampled_from(["count", "COUNT", "sum", "abs", "hours", "events", "1a", "é", "e\u0301"]),
     st.sampled_from(
         ["\u017feq", "\u212al", "\u0131n", "\u0130N", "WHERE\u0301", "_", "a-b", "a.b", "\ufeff"]
@@ -56,8 +57,9 @@ literals = st.one_of(
     st.integers(-_INT64, _INT64 - 1),
     st.integers(-3, 3),
     st.floats(allow_nan=False, allow_infinity=False),
-    st.integers(-_INT64, _INT64 - 1).map(lambda us: timedelta(microseconds=us)),
+    st.integers(1 - _INT64, _INT64 - 1).map(lambda us: timedelta(microseconds=us)),
     st.integers(-3, 3).map(lambda hours: timedelta(hours=hours)),
+    st.datetimes().map(lambda time: time.replace(fold=0)),  # of a zone, which it has none
     nasty_texts,
 ).map(Literal)
 
@@ -74,13 +76,15 @@ def structures(draw: st.DrawFn, depth: int = 3) -> object:
         return Event(variable, None if types is None else frozenset(types))
 
     def node(depth: int, *, may_be_absent: bool) -> object:
-        kinds = ["event", "kleene"] + ["not"] * may_be_absent
+        kinds = ["event", "kleene"] + ["not", "opt"] * may_be_absent
         kinds += ["seq", "and", "or"] * (depth > 0)
         kind = draw(st.sampled_from(kinds))
         if kind == "event":
             return event()
         if kind == "not":
             return Not(event())
+        if kind == "opt":
+            return Opt(node(depth - 1, may_be_absent=False) if depth > 0 else event())
         if kind == "kleene":
             least = draw(st.integers(1, 5))
             most = draw(st.none() | st.integers(least, least + 5))
@@ -92,6 +96,10 @@ def structures(draw: st.DrawFn, depth: int = 3) -> object:
         items = tuple(
             node(depth - 1, may_be_absent=may_be_absent or i != present) for i in range(count)
         )
+        if kind == "seq" and isinstance(items[0], Event | Kleene):
+            begin, *rest = items
+            first = (First(i) if isinstance(i, Event) and draw(st.booleans()) else i for i in rest)
+            items = (begin, *first)
         return Seq(items) if kind == "seq" else And(items)
 
     return node(depth, may_be_absent=False)
@@ -161,7 +169,7 @@ def queries(draw: st.DrawFn) -> Query:
     """Draw any query that passes `checks.check`."""
     structure = draw(structures())
     # A condition is about events that one match has together, and at most one absent event.
-    branch = draw(st.sampled_from(normal_form(Query(structure))))
+    branch = draw(st.sampled_from(written_branches(Query(structure))))
     repeated = [name for name, _, _ in branch.repeated]
     single = [event.variable for event in (*branch.positive, *branch.negated[:1])]
     single = [name for name in single if name not in repeated]

@@ -20,7 +20,7 @@ from cepkit.errors import UnsupportedError
 from cepkit.pattern import conditions as c
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.checks import check
-from cepkit.pattern.nodes import Event, Not, Seq, Structure, bound_events_of, events_of
+from cepkit.pattern.nodes import Event, First, Not, Seq, Structure, bound_events_of, events_of
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
 from cepkit.routes import detected
@@ -48,10 +48,18 @@ def with_aggregates(draw: st.DrawFn, query: Query) -> Query:
     return check(replace(query, aggregates=tuple(asked), group_by=group_by))
 
 
+def _perhaps_first(draw: st.DrawFn, item: Structure) -> Structure:
+    return First(item) if isinstance(item, Event) and draw(st.booleans()) else item
+
+
 def _a_sequence(draw: st.DrawFn, query: Query) -> Query:
     """Draw absences, keys and aggregates for a query that A-Seq may then aggregate."""
     if len(bound_events_of(query.structure)) > 1 and draw(st.booleans()):
         query = replace(query, structure=_with_absence(draw, query.structure))
+    if isinstance(query.structure, Seq) and draw(st.booleans()):
+        begin, *rest = query.structure.items
+        rest = [_perhaps_first(draw, item) for item in rest]
+        query = replace(query, structure=Seq((begin, *rest)))
     names = [event.variable for event in events_of(query.structure)]
     if len(names) > 1 and draw(st.integers(0, 2)) == 2:
         attribute = draw(st.sampled_from("kkzsy"))

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, get_args
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cepkit.columnar.results.matches import Matches
+from cepkit.errors import PatternError
+from cepkit.pattern import conditions as c
+from cepkit.pattern.checks import check
+from cepkit.pattern.nodes import Event, First, Opt, Or, Seq
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
 from cepkit.plan.nodes import OrderPlan, Pair, Plan, Tree, TreePlan
 from cepkit.stream.stream import Stream, events
 from tests.loops import Way, evaluated
@@ -22,7 +28,7 @@ CONDITIONS: tuple[ConditionKind, ...] = tuple(
     kind for kind in get_args(ConditionKind) if kind != "set"
 )
 DETECTED = cases(
-    ("SEQ", "AND", "OR", "NOT"),
+    ("SEQ", "AND", "OR", "NOT", "FIRST", "OPT"),
     max_variables=5,
     strategies=tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATCH),
     condition_kinds=CONDITIONS,
@@ -94,6 +100,39 @@ def test_any_tree_finds_what_the_judge_finds(way: Way, data: st.DataObject) -> N
     plan = data.draw(tree_plans(case))
     rows = data.draw(st.sampled_from([None, 1, 3, 7]))
     assert found(case, plan, way=way, slice_rows=rows) == case.matches
+
+
+def _choices_that_share(draw: st.DrawFn, query: Query) -> Query:
+    """Draw an OR of sequences over some of the same variables, no two over all the same."""
+    some = st.frozensets(st.sampled_from("abc"), min_size=1)
+    chosen = draw(st.lists(some, min_size=2, max_size=4, unique=True))
+    items = []
+    for names in chosen:
+        listed = draw(st.permutations(sorted(names)))
+        first, *rest = (Event(name, frozenset((name.upper(),))) for name in listed)
+        firsts = [draw(st.sampled_from((event, First(event), Opt(event)))) for event in rest]
+        items.append(Seq((first, *firsts)))
+    known = max(chosen, key=len)
+    pairs = [(x, y) for x in sorted(known) for y in sorted(known)]
+    x, y = draw(st.sampled_from(pairs))
+    where = c.Comparison("<=", c.Attribute(x, "x"), c.Attribute(y, "x"))
+    plain = replace(query, structure=Or(tuple(items)), where=where)
+    try:
+        return check(plain)
+    except PatternError:  # an OPT left out makes two choices one
+        assume(False)
+        raise
+
+
+SHARED_NAMES = cases(max_events=24, change=_choices_that_share)
+
+
+@given(data=st.data())
+def test_choices_may_share_variables(data: st.DataObject) -> None:
+    case = data.draw(SHARED_NAMES)
+    plan = data.draw(plans(case))
+    rows = data.draw(st.sampled_from([None, 1, 3, 7]))
+    assert found(case, plan, slice_rows=rows) == case.matches
 
 
 @given(data=st.data())

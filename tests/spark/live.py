@@ -25,6 +25,8 @@ PATTERNS = {
     "OR": "PATTERN SEQ(A a, OR(B b, C c)) WITHIN 1 second PARTITION BY key",
     "NOT in the middle": "PATTERN SEQ(A a, NOT(B b), C c) WITHIN 1 second PARTITION BY key",
     "NOT at the end": f"PATTERN SEQ(A a, B b, NOT(C c)) WHERE {KEYED} WITHIN 2 seconds",
+    "FIRST and OPT": "PATTERN SEQ(A a, FIRST B b, OPT(C c)) WHERE b.price > a.price"
+    " WITHIN 1 second PARTITION BY key",
     "KL": f"PATTERN SEQ(A a, KL(B b){{1,2}}, C c) WHERE {KEYED} WITHIN 600 milliseconds",
     "skip-till-next-match": f"PATTERN SEQ(A a, B b, C c) WHERE {KEYED} WITHIN 2 seconds"
     " STRATEGY skip-till-next-match",

@@ -24,7 +24,8 @@ from cepkit.pattern.conditions import (
     conjuncts,
     variables_of,
 )
-from cepkit.pattern.nodes import And, Event, Not, Or, Seq, Structure
+from cepkit.pattern.nodes import And, Event, First, Not, Opt, Or, Seq, Structure
+from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query
@@ -79,13 +80,18 @@ def sequence_of(query: Query) -> EventSequence:
         _refuse(f"the strategy {query.strategy.value} chooses among matches")
     if isinstance(query.window, CountWindow):
         _refuse("a window in events counts events of every type")
-    positive, negated = _positions(query.structure)
-    variables = tuple(e.variable for e in (*positive, *(e for _, e in negated)))
+    _check_sequence(query.structure)
+    (branch,) = normal_form(query)
+    positive = branch.positive
+    negated = tuple(
+        (len(branch.before(event.variable) & {*branch.variables}), event)
+        for event in branch.negated
+    )
     filters: dict[str, list[Expression]] = {}
     constants: list[Expression] = []
     links: list[_Link] = []
     absent = frozenset(event.variable for _, event in negated)
-    for condition in conjuncts(query.where):
+    for condition in branch.conditions:
         # What an absent event must fulfil is one thing; all else falls into its parts.
         expression = without_not(condition)
         parts = (expression,) if variables_of(condition) & absent else conjuncts(expression)
@@ -99,7 +105,7 @@ def sequence_of(query: Query) -> EventSequence:
                 constants.append(part)
     keys = []
     for members in _classes(links, absent):
-        keys.append(_key(members, variables, links))
+        keys.append(_key(members, branch, links))
         for one, other in combinations(sorted(members), 2):
             if one[0] == other[0]:  # a.k = b.k AND a.j = b.k is about a alone as well
                 same = Comparison("=", Attribute(*one), Attribute(*other))
@@ -118,26 +124,26 @@ def sequence_of(query: Query) -> EventSequence:
     )
 
 
-def _positions(structure: Structure) -> tuple[tuple[Event, ...], tuple[tuple[int, Event], ...]]:
-    positive: list[Event] = []
-    negated: list[tuple[int, Event]] = []
+def _check_sequence(structure: Structure) -> None:
+    began = False
+    last: Event | None = None  # what must be absent after all so far
     for item in _items(structure):
         match item:
-            case Event():
-                positive.append(item)
-            case Not(Event() as event) if not positive:
+            case Event() | First():
+                began, last = True, None
+            case Not(Event() as event) if not began:
                 _refuse(f"'{event.variable}' must be absent before the first event", item.span)
             case Not(Event() as event):
-                negated.append((len(positive), event))
+                last = last or event
             case And() | Or():
                 name = "AND" if isinstance(item, And) else "OR"
                 _refuse(f"{name} is no sequence", item.span)
+            case Opt():
+                _refuse("OPT leaves events out", item.span)
             case _:
                 _refuse("KL takes sets of events", item.span)
-    for position, event in negated:
-        if position == len(positive):
-            _refuse(f"'{event.variable}' must be absent after the last event", event.span)
-    return tuple(positive), tuple(negated)
+    if last is not None:
+        _refuse(f"'{last.variable}' must be absent after the last event", last.span)
 
 
 def _items(structure: Structure) -> Iterable[Structure]:
@@ -197,22 +203,25 @@ def _classes(links: Iterable[_Link], absent: frozenset[str]) -> list[set[Member]
     return classes
 
 
-def _key(
-    members: set[Member], variables: tuple[str, ...], links: Iterable[_Link]
-) -> tuple[Member, ...]:
+def _key(members: set[Member], branch: Branch, links: Iterable[_Link]) -> tuple[Member, ...]:
+    events = branch.positive + branch.negated
     by_variable = dict(sorted(members, reverse=True))
-    left_out = [variable for variable in variables if variable not in by_variable]
+    left_out = [event for event in events if event.variable not in by_variable]
     if left_out:
+        first = left_out[0].earlier_than
+        what = (
+            f"'{left_out[0].variable}'" if first is None else f"the events before FIRST '{first}'"
+        )
         left, right = next(
             (left, right) for left, right in links if (left.variable, left.name) in members
         )
         _refuse(
-            f"{expression_text(Comparison('=', left, right))} leaves out '{left_out[0]}', "
+            f"{expression_text(Comparison('=', left, right))} leaves out {what}, "
             "so that it parts no stream",
             left.span,
             hint="equate an attribute of every event, absent ones too, or write PARTITION BY",
         )
-    return tuple((variable, by_variable[variable]) for variable in variables)
+    return tuple((event.variable, by_variable[event.variable]) for event in events)
 
 
 def _refuse(reason: str, span: Span | None = None, hint: str | None = None) -> NoReturn:

@@ -28,7 +28,7 @@ from cepkit.pattern.nodes import Kleene
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.pattern.printer import expression_text, structure_text
-from cepkit.pattern.rewrite import replaced
+from cepkit.pattern.rewrite import renamed, replaced
 from cepkit.stream.columns import Kind
 from cepkit.tracing.clauses import Clauses
 
@@ -79,6 +79,7 @@ class Rules:
                 self.limit = width - exclusive
             case CountWindow(width, exclusive):
                 self.limit = width - 1 - exclusive
+        self._written = {e.variable: e.earlier_than for e in branch.negated if e.earlier_than}
         self._names, self._kinds = {name: i for i, name in enumerate(names)}, kinds
         self._sets = frozenset(variable for variable, _, _ in branch.repeated)
         self._stages: dict[tuple[int, int], Stage] = {}
@@ -227,7 +228,7 @@ class Rules:
         }
         return Test(
             expression_text(replaced(condition, self._renamed)),
-            self.clauses.conditions[condition],
+            self.clauses.conditions[renamed(condition, self._written)],
             truth(condition, layout),
             shown(condition, layout),
             self.mask(variables_of(condition)),
@@ -236,9 +237,8 @@ class Rules:
 
     def _renamed(self, node: Attribute | Aggregate) -> Expression:
         """Return what a condition reads by the name that traces give its variable."""
-        return (
-            node if node.variable is None else replace(node, variable=self.name_of(node.variable))
-        )
+        variable = self._written.get(node.variable or "", node.variable)
+        return node if variable is None else replace(node, variable=self.name_of(variable))
 
     def _absence(self, index: int) -> Absence:
         event = self.branch.negated[index]
@@ -268,7 +268,14 @@ class Rules:
             for test in tests:
                 needs |= test.mask
         return Absence(
-            name, index, self.clauses.events[name], after, before, needs, tests, windowed
+            name,
+            index,
+            self.clauses.events[self._written.get(name, name)],
+            after,
+            before,
+            needs,
+            tests,
+            windowed,
         )
 
 

@@ -234,8 +234,25 @@ class _Compiler:
                 rest = [a for a in rest if a not in own]
                 inner[unit.variables], deeper = self.placed(own, unit.inner)
                 inner |= deeper
-        after = [replace(a, after=self._after(a, units)) for a in rest]
+        after = [self._ending(replace(a, after=self._after(a, units)), units) for a in rest]
         return tuple(sorted(after, key=lambda absence: absence.after)), inner
+
+    def _ending(self, absence: Absence, units: Sequence[Unit]) -> Absence:
+        """Return an absence that FIRST implies with whether it is known before its step."""
+        step, variable = absence.step, absence.step.event.earlier_than
+        if variable is None or absence.after == len(units) or absence.conditions or absence.apart:
+            return absence
+        if self._branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
+            return absence  # its search has loops of its own
+        if units[absence.after].variables != (variable,) or step.upper != (Bound(variable, 0),):
+            return absence
+        known = {v for unit in units[: absence.after] for v in unit.variables}
+        others = [*step.residuals, *(band.other for band in step.bands)]
+        needed = {bound.variable for bound in step.lower}.union(*map(variables_of, others))
+        linked = all(names_of(self.classes[number]) & known for number in step.classes)
+        in_time = all(clock == "time" for _, clock in step.windows)
+        ends = linked and in_time and not step.distinct_from and needed <= known | {step.variable}
+        return replace(absence, ends=ends)
 
     def _after(self, absence: Absence, units: Sequence[Unit]) -> int:
         bound: tuple[str, ...] = ()

@@ -141,12 +141,15 @@ class Absence:
             it depends on the members of sets.
         conditions: Those about sets or their members; they hold for every member.
         apart: Kleene variables of which it could be, but must not be, a member.
+        ends: Whether it is known before that step, and nothing may be bound there that is after
+            the first such event: the step then looks no further.
     """
 
     step: Step
     after: int
     conditions: tuple[Expression, ...] = ()
     apart: tuple[str, ...] = ()
+    ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)

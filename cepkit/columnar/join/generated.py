@@ -56,6 +56,19 @@ Args:
 """
 
 
+FirstLoop = Callable[..., None]
+"""Finds for each partial match the first candidate in its range that is in all bands.
+
+Args:
+    low: int32[partials], as for a join.
+    high: int32[partials], as for a join.
+    times: int64[candidates], the time of each candidate.
+    until: int64[partials], from when on none is looked for.
+    found: int32[partials], the output: the candidate, -1 for none.
+    bands: As for a join.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class GeneratedJoin:
     """A join with a residual predicate, and the operands of it.
@@ -94,6 +107,12 @@ def exists_of(bands: int) -> ExistsLoop:
     """Return the search for any candidate in a number of bands."""
     exists: ExistsLoop = load(_exists(bands)).exists
     return exists
+
+
+def first_of(bands: int) -> FirstLoop:
+    """Return the search for the first candidate in a number of bands."""
+    first: FirstLoop = load(_first(bands)).first
+    return first
 
 
 def generate(
@@ -206,6 +225,30 @@ def _exists(bands: int) -> str:
             *(f"            {line}" for line in moving),
             f"            if {' & '.join(checks) or 'True'}:",
             "                present[p] = True",
+            "                break",
+            "",
+        )
+    )
+
+
+def _first(bands: int) -> str:
+    """Return the source of a search for the first candidate."""
+    names, fixed, moving, checks = _bands(bands)
+    return "\n".join(
+        (
+            "@helper",
+            f"def first({', '.join(('low', 'high', 'times', 'until', 'found', *names))}):",
+            "    for p in range(uintp(low.size)):",
+            "        found[p] = -1",
+            "        if high[p] <= low[p]:",
+            "            continue",
+            *(f"        {line}" for line in fixed),
+            "        for y in range(uintp(low[p]), uintp(high[p])):",
+            "            if times[y] >= until[p]:",
+            "                break",
+            *(f"            {line}" for line in moving),
+            f"            if {' & '.join(checks) or 'True'}:",
+            "                found[p] = y",
             "                break",
             "",
         )

@@ -18,10 +18,11 @@ from cepkit.columnar.join.generated import (
     GeneratedJoin,
     JoinLoop,
     exists_of,
+    first_of,
     generate,
     join_of,
 )
-from cepkit.columnar.kernels.loops import searched_bounds, take
+from cepkit.columnar.kernels.loops import cut, searched_bounds, take
 from cepkit.columnar.slices.binding import band_limits
 from cepkit.columnar.slices.bound import BoundBand, BoundStep, Search, Side, Table
 from cepkit.columnar.slices.candidates import Candidates, Group
@@ -42,6 +43,9 @@ BUFFER = 1 << 16
 GENERATE_AFTER = 1 << 21
 """Candidates of a step after which a loop is written for its residual predicates: compiling it
 takes a third of a second."""
+
+_FIRST_STRETCH = 8
+"""Candidates that a search for the first one looks at to begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,19 @@ class Join:
         Those of one partial match stand together, its candidates ascending.
         """
         low, high = self.ranges(bound, partials, size)
+        for end in bound.ends:
+            self._cut(end, bound, partials, low, high)
+        yield from self._groups(bound, counters, partials, size, (low, high))
+
+    def _groups(
+        self,
+        bound: BoundStep,
+        counters: StepCounters,
+        partials: Partials,
+        size: int,
+        ranges: tuple[Ints, Ints],
+    ) -> Iterator[tuple[int, int, Ints, Ints]]:
+        low, high = ranges
         counters.candidates += int(np.maximum(high.astype(np.int64) - low, 0).sum())
         loop = self._choose_loop(bound, counters.candidates, partials, size)
         parents, candidates = np.empty(BUFFER, np.int32), np.empty(BUFFER, np.int32)
@@ -105,6 +122,44 @@ class Join:
                 *self._checked(bound, partials, loop, parents[:count], candidates[:count]),
             )
             done = stopped
+
+    def _cut(
+        self, end: BoundStep, bound: BoundStep, partials: Partials, low: Ints, high: Ints
+    ) -> None:
+        """Let ranges of a step end with the first event that must not come before."""
+        new, others = bound.candidates, end.candidates
+        some = high > low
+        until = np.where(some, take(new.ts, np.where(some, high - 1, 0)), 0) if len(new) else None
+        if until is None:
+            return
+        size = len(low)
+        begin, stop = self.ranges(end, partials, size)
+        found = np.full(size, -1, dtype=np.int32)
+        if end.residuals:
+            self._find_first(end, partials, (begin, np.where(some, stop, begin)), found)
+        else:
+            bands = [array for band in end.bands for array in self._limits(band, partials, size)]
+            first_of(len(end.bands))(begin, stop, others.ts, until, found, *bands)
+        cut(low, high, new.ts, found, others.ts)
+
+    def _find_first(
+        self, bound: BoundStep, partials: Partials, ranges: tuple[Ints, Ints], found: Ints
+    ) -> None:
+        """Find the first candidate that holds, in stretches of a range that grow."""
+        counters = self._sought.setdefault(bound.step.name, StepCounters(bound.step.name))
+        begin, stop = ranges
+        rows, width = np.flatnonzero(stop > begin).astype(np.int32), _FIRST_STRETCH
+        while len(rows):
+            part = {v: take(candidates, rows) for v, candidates in partials.items()}
+            low = begin[rows]
+            high = np.minimum(low.astype(np.int64) + width, stop[rows]).astype(np.int32)
+            for _, _, parents, new in self._groups(bound, counters, part, len(rows), (low, high)):
+                if len(parents):
+                    first = np.append(True, parents[1:] != parents[:-1])
+                    found[rows[parents[first]]] = new[first]
+            begin[rows] = high
+            rows = rows[(found[rows] < 0) & (high < stop[rows])]
+            width *= 2
 
     def sought(self, absence: BoundStep, rows: Partials, size: int) -> npt.NDArray[np.bool_]:
         """Return for each row whether there is an event that must not be there.

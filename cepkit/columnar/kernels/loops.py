@@ -133,6 +133,28 @@ def searched_bounds(limits: Times, keys: Ints, y_ts: Times, starts: Times, out: 
 
 
 @compiled
+def cut(low: Ints, high: Ints, y_ts: Times, found: Ints, x_ts: Times) -> None:
+    """Let ranges end before the first y that is later than an x.
+
+    Args:
+        low: int32[n], where each range begins.
+        high: int32[n], where it ends; the output.
+        y_ts: int64[y], the time of each y, ascending in a range.
+        found: int32[n], the x; -1 for none.
+        x_ts: int64[x], the time of each x.
+    """
+    for p in range(uintp(low.size)):
+        if found[p] < 0 or high[p] <= low[p]:
+            continue
+        limit = x_ts[uintp(found[p])]
+        end = uintp(high[p])
+        k = uintp(low[p])
+        while k < end and y_ts[k] <= limit:
+            k += uintp(1)
+        high[p] = k
+
+
+@compiled
 def take(values: npt.NDArray[Any], at: Ints) -> npt.NDArray[Any]:
     """Return `values[at]`; NumPy would first make 64-bit copies of the indices.
 

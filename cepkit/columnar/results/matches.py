@@ -29,7 +29,7 @@ from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
-from cepkit.stream.warnings import warn_of_absent, warn_of_dropped
+from cepkit.stream.warnings import warn_of_absent, warn_of_dropped, warn_of_no_events
 
 _SHOWN = 10
 
@@ -282,6 +282,9 @@ def report(columns: EventColumns, *queries: Query) -> None:
         queries: The queries that it is read for.
     """
     warn_of_dropped(columns.dropped, *queries)
+    if not len(columns):
+        warn_of_no_events(*queries)
+        return
     known = frozenset(columns.type_names)
     absent: dict[str, list[Query]] = {}
     for query in queries:

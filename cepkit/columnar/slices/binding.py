@@ -8,7 +8,7 @@ columns of numbers. Cost: O(candidates of all variables).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -119,7 +119,7 @@ def bind(
         truth(condition, candidates[program.bound[0]].read, 1)[0] for condition in program.constants
     )
     binder = Binder(program, columns, candidates, key_counts, scan)
-    steps = binder.bind_all(program.steps)
+    steps = binder.bind_all(program.steps, program.absences)
     sets = tuple(
         binder.bind(one.step, [v for v in program.bound if v not in one.shared])
         for one in program.sets
@@ -177,17 +177,29 @@ class Binder:
         self._partition = next(partitions, None)
         self.in_order = came_in_order(program, columns)
 
-    def bind_all(self, steps: Sequence[AnyStep]) -> tuple[BoundStep | Subtree, ...]:
-        """Return steps bound, those that join subtrees as far as can be."""
+    def bind_all(
+        self, steps: Sequence[AnyStep], absences: Sequence[Absence]
+    ) -> tuple[BoundStep | Subtree, ...]:
+        """Return steps bound, those that join subtrees as far as can be.
+
+        Args:
+            steps: The steps.
+            absences: What is looked for after them.
+        """
         bound: list[BoundStep | Subtree] = []
         for number, step in enumerate(steps):
             outside = _bound(steps, number - 1)
             if isinstance(step, GroupStep):
-                inner = self.bind_all(step.steps)
+                inner = self.bind_all(step.steps, step.absences)
                 looked_for = self.absences(step.absences, step.steps)
                 bound.append(Subtree(step, inner, looked_for, outside))
             else:
-                bound.append(self.bind(step, outside))
+                ends = tuple(
+                    self.bind(replace(absence.step, upper=()), outside)
+                    for absence in absences
+                    if absence.ends and absence.after == number
+                )
+                bound.append(replace(self.bind(step, outside), ends=ends))
         return tuple(bound)
 
     def absences(
@@ -198,7 +210,7 @@ class Binder:
             tuple(
                 self.bind(absence.step, _bound(steps, number))
                 for absence in absences
-                if absence.after == number
+                if absence.after == number and not absence.ends
             )
             for number in range(len(steps))
         )

@@ -74,6 +74,7 @@ class BoundStep:
         upper: A range ends before the least of these; empty: after the last candidate.
         bands: Compared in the inner loop.
         residuals: Residual predicates, checked on what the inner loop lets through.
+        ends: Events that must not come before the new one: its range ends with the first of each.
     """
 
     step: AnyStep
@@ -82,6 +83,7 @@ class BoundStep:
     upper: tuple[Table | Search, ...]
     bands: tuple[BoundBand, ...]
     residuals: tuple[Expression, ...]
+    ends: tuple[BoundStep, ...] = ()
 
     def new(self, at: Ints) -> dict[str, Ints]:
         """Return the candidate of each new variable in the rows of some candidates."""

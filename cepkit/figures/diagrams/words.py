@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import name_text
-from cepkit.pattern.nodes import Event, Kleene
+from cepkit.pattern.nodes import Event, First, Kleene
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import expression_text, structure_text
@@ -66,9 +66,12 @@ def order_texts(branch: Branch, left: Collection[str], right: Collection[str]) -
 
 def absence_text(branch: Branch, event: Event) -> str:
     """Say what must not be there: where, and with which conditions."""
+    scope = scope_text(branch, event.variable, branch.variables)
+    if event.earlier_than is not None:
+        first = structure_text(First(branch.event(event.earlier_than)))
+        return f"{first}, none {scope}"
     about: list[Expression] = [c for c in branch.conditions if event.variable in variables_of(c)]
     where = " AND ".join(map(expression_text, about))
-    scope = scope_text(branch, event.variable, branch.variables)
     text = " ".join(part for part in (f"no {structure_text(event)}", scope) if part)
     return f"{text}, where {where}" if where else text
 

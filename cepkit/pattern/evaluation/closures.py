@@ -11,7 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias, assert_never
 
 import numpy as np
@@ -29,7 +29,7 @@ from cepkit.pattern.evaluation.functions.contract import (
 from cepkit.pattern.evaluation.functions.registered import computed_kind, function_of
 from cepkit.pattern.evaluation.kinds import ValueKind, constant_kind
 from cepkit.pattern.evaluation.operations import computed
-from cepkit.pattern.moments import moment
+from cepkit.pattern.moments import moment, since_1970
 from cepkit.stream.columns import MISSING_INTEGER, Column
 
 Value: TypeAlias = Callable[[Sequence[Any]], Any]
@@ -275,6 +275,8 @@ def _constant(constant: c.Constant) -> Kinded:
             value = known(constant)
         case timedelta():
             value = in_microseconds(constant)
+        case datetime():
+            value = since_1970(constant)
     return (lambda _: value), kind
 
 

@@ -7,7 +7,7 @@ Cost: one pass over the rows for each node of the expression.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeAlias, assert_never
 
 import numpy as np
@@ -17,6 +17,7 @@ from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.kinds import constant_kind
 from cepkit.pattern.evaluation.operations import Truth, compare, computed
+from cepkit.pattern.moments import since_1970
 from cepkit.stream.columns import Column
 
 Read: TypeAlias = Callable[[str, str], Column]
@@ -122,6 +123,8 @@ def _constant(constant: c.Constant) -> Column:
         case str():
             texts = np.array([constant], dtype=object)
             return Column(kind, np.zeros(1, dtype=np.int32), texts)
+        case datetime():
+            return Column(kind, np.array([since_1970(constant)], dtype=np.int64))
         case timedelta():
             return Column(kind, np.array([in_microseconds(constant)], dtype=np.int64))
         case _:

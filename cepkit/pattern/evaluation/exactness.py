@@ -8,7 +8,7 @@ is what loops have no words for: durations that are rounded, and texts that are 
 from __future__ import annotations
 
 import math
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import assert_never
 
 import numpy as np
@@ -22,6 +22,7 @@ from cepkit.pattern.evaluation.functions.registered import function_of
 from cepkit.pattern.evaluation.kind_checks import kind_of
 from cepkit.pattern.evaluation.kinds import WHOLE, ValueKind
 from cepkit.pattern.evaluation.operations import as_floats
+from cepkit.pattern.moments import since_1970
 from cepkit.stream.columns import Column
 
 Floats = npt.NDArray[np.float64]
@@ -73,6 +74,8 @@ def _magnitude(expression: c.Expression, read: Read) -> float:
             return float(abs(constant))
         case c.Literal(timedelta() as constant):
             return float(abs(in_microseconds(constant)))
+        case c.Literal(datetime() as constant):
+            return float(abs(since_1970(constant)))
         case c.Literal():
             return 0.0
         case c.Attribute(variable, name):

@@ -7,7 +7,7 @@ what a user's function returns ("any"): that is known only when it is called.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal as OneOf
 from typing import TypeAlias, assert_never, get_args
 
@@ -67,6 +67,8 @@ def constant_kind(constant: Constant) -> Kind:
             return "text"
         case timedelta():
             return "duration"
+        case datetime():
+            return "timestamp"
         case _:
             assert_never(constant)
 

@@ -212,5 +212,5 @@ def test_what_is_shown_need_not_be_carried(method: str) -> None:
 def test_an_empty_stream_has_no_triggers() -> None:
     frame = pd.DataFrame({"ts": pd.to_datetime([]), "kind": pd.Series([], dtype=str)})
     events = ck.events(frame, time="ts", type="kind")
-    with pytest.warns(UserWarning, match="no event has the type"):
+    with pytest.warns(UserWarning, match="the stream has no events"):
         assert values(events, "PATTERN SEQ(A a, B b) WITHIN 1 s AGG COUNT") == []

@@ -84,7 +84,7 @@ def test_frames_tables_and_files_give_the_same(suffix: str, tmp_path: Path) -> N
 
 
 def test_an_empty_stream_has_no_matches() -> None:
-    with pytest.warns(StreamWarning, match="no event has the type"):
+    with pytest.warns(StreamWarning, match="the stream has no events"):
         matches = ck.detect(stream(), TEXT)
     assert matches.count() == 0
     nested = ["a", "b", "match_start", "match_end"]

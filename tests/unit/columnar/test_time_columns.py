@@ -155,3 +155,46 @@ def test_columns_of_durations() -> None:
     assert trace.events.attributes["gap"] == ("1500 milliseconds", "9 seconds", "8 seconds", None)
     keys = ck.profile(events, f"{pattern} PARTITION BY gap").keys[0]
     assert ("1500 milliseconds", 1) in keys.most_frequent
+
+
+@pytest.mark.parametrize(
+    ("condition", "matches"),
+    [
+        ("hour(a.t) = 23 AND hour(b.t) = 0", 1),
+        ("minute(a.t) = 59 AND second(a.t) = 58", 1),
+        ("weekday(a.t) = 7 AND weekday(b.t) = 1", 1),  # a Sunday and a Monday
+        ("date(a.t) = date(b.t)", 0),
+        ("date(b.t) - date(a.t) = 1 day", 1),
+        ("date(b.t + 1 hour) > '2024-03-04'", 0),
+        ("hour(a.t + 1 hour) = 0", 1),
+        ("hour(a.t) + hour(b.t) = 23", 1),
+    ],
+)
+def test_parts_of_times(condition: str, matches: int) -> None:
+    times = ["2024-03-03 23:59:58.999999", "2024-03-04 00:00:00"]
+    frame = pd.DataFrame({"t": pd.to_datetime(times, format="ISO8601"), "kind": ["A", "B"]})
+    pattern = f"PATTERN SEQ(A a, B b) WHERE {condition}"
+    assert ck.detect(ck.events(frame, time="t", type="kind"), pattern).count() == matches
+
+
+@pytest.mark.parametrize(
+    ("condition", "matches"),
+    [
+        ("a.t < TIMESTAMP '2024-03-04 00:00'", 1),
+        ("a.t < TIMESTAMP '2024-03-03 23:59:58.999999'", 0),
+        ("b.t = TIMESTAMP '2024-03-04 01:00+01:00'", 1),
+        ("TIMESTAMP '2024-03-04 00:00:01' - a.t < 3 seconds", 1),
+        ("b.t + (a.t - TIMESTAMP '2024-03-03') > TIMESTAMP '2024-03-05'", 0),
+        ("b.t IN (TIMESTAMP '2024-03-04', TIMESTAMP '2024-03-05')", 1),
+        ("greatest(a.t, b.t, TIMESTAMP '2024-03-05') = TIMESTAMP '2024-03-05'", 1),
+    ],
+)
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_times_that_are_written(condition: str, matches: int, zone: str | None) -> None:
+    times = pd.to_datetime(["2024-03-03 23:59:58.999999", "2024-03-04 00:00:00"], format="ISO8601")
+    times = times if zone is None else times.tz_localize("UTC").tz_convert(zone)
+    frame = pd.DataFrame({"t": times, "kind": ["A", "B"]})
+    pattern = f"PATTERN SEQ(A a, B b) WHERE {condition}"
+    assert ck.detect(ck.events(frame, time="t", type="kind"), pattern).count() == matches
+    trace = ck.simulate(ck.events(frame, time="t", type="kind"), f"{pattern} WITHIN 1 day")
+    assert len(trace.matches) == matches

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -129,7 +129,9 @@ def test_nothing_is_changed_by_a_further_step():
         (lambda: a.x < 3 & b.x, "bracket each comparison"),
         (lambda: a.x == None, "is_null"),  # noqa: E711
         (lambda: a.x < b, "'b' alone is no value"),
-        (lambda: a.ts < datetime(2024, 5, 1, tzinfo=UTC), "a time is written as a text"),
+        (lambda: a.ts < date(2024, 5, 1), "a time is written as a text"),
+        (lambda: a.ts < np.datetime64("2024-05-01", "ns") + 1, "a time of whole microseconds"),
+        (lambda: a.ts < pd.NaT, "a time of whole microseconds"),
         (lambda: a.d < pd.Timedelta(5, "ns"), "a duration of whole microseconds"),
         (lambda: a.d < np.timedelta64(1, "M"), "a duration of whole microseconds"),
         (lambda: a.d < np.timedelta64("NaT"), "a duration of whole microseconds"),
@@ -203,3 +205,17 @@ def test_a_window_of_anything_else_is_refused_whatever_its_repr(duration, hint):
     with pytest.raises(PatternError) as error:
         PAIR.within(duration)
     assert error.value.hint == f'within("{hint}")'
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        datetime(2024, 5, 1, 9, 30),  # noqa: DTZ001 - in UTC
+        datetime(2024, 5, 1, 9, 30, tzinfo=UTC),
+        pd.Timestamp("2024-05-01 11:30", tz="Europe/Berlin"),
+        np.datetime64("2024-05-01T09:30"),
+    ],
+)
+def test_times_of_python_are_those_of_texts(time):
+    written = parse("PATTERN SEQ(A a, B b) WHERE a.ts < TIMESTAMP '2024-05-01 09:30'")
+    assert seq(event("a", "A"), event("b", "B")).where(a.ts < time).query == written

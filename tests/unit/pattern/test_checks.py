@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from cepkit.errors import PatternError
@@ -76,7 +79,7 @@ def test_a_leading_absence_needs_one_event_beside_it():
 
 def test_ors_that_multiply_are_refused_before_they_are_multiplied():
     ors = ", ".join(f"OR(A a{i}, B b{i})" for i in range(200))
-    with pytest.raises(PatternError, match="choices at the ORs multiply"):
+    with pytest.raises(PatternError, match="choices at OR and OPT multiply"):
         parse(f"PATTERN AND({ors})")
 
 
@@ -113,3 +116,11 @@ def test_an_unknown_attribute_is_refused_at_its_place():
     assert "did you mean 'price'?" in str(caught.value)
     with pytest.raises(PatternError, match="no column 'k'"):
         check_attributes(query, ["price", "prize", "w"])
+
+
+def test_the_duration_that_stands_for_a_missing_one_is_none():
+    least = Comparison("<", Attribute("a", "t"), Literal(timedelta(microseconds=-(2**63))))
+    with pytest.raises(PatternError, match="292,000 years"):
+        check(Query(A, least))
+    query = Query(A, replace(least, right=Literal(timedelta(microseconds=1 - 2**63))))
+    assert parse(str(query)) == check(query)

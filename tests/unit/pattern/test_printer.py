@@ -78,3 +78,17 @@ def test_windows_are_written_in_the_largest_unit_that_is_exact(text, printed):
 
 def test_a_structure_alone():
     assert structure_text(parse("PATTERN seq(A A, B b)").structure) == "SEQ(A, B b)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'SEQ("FIRST" a, FIRST "first" IN (A, B), "First")',
+        "OR(OPT opt, SEQ(OPT, OPT(Opt IN (A, B)), ANY first))",
+        "SEQ(A first, FIRST B opt) WHERE first.x < TIMESTAMP '2024-05-01 00:00:00' AND opt.x < 1",
+    ],
+)
+def test_words_before_events_are_names_elsewhere(text: str) -> None:
+    query = parse(f"PATTERN {text}")
+    assert parse(to_text(query)) == query
+    assert to_text(query).replace("\n", " ") == f"PATTERN {text}"

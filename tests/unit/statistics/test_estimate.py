@@ -142,7 +142,7 @@ def test_the_seed_decides(frame: pd.DataFrame) -> None:
 def test_an_empty_stream_and_one_moment() -> None:
     empty = pd.DataFrame({"t": pd.Series([], dtype=float), "kind": pd.Series([], dtype=str)})
     empty["x"] = empty.t
-    with pytest.warns(UserWarning, match="no event has the type"):
+    with pytest.warns(UserWarning, match="the stream has no events"):
         measured = ck.profile(events(empty, time="t", type="kind", unit="s"), TEXT)
     assert (measured.events, measured.rates["a"]) == (0, 0.0)
     assert measured.never_occurring == ("A", "B", "C")

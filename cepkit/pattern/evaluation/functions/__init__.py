@@ -1,6 +1,6 @@
 """The shelf of functions that a condition may call: a new one fits contract.py and has an entry."""
 
-from cepkit.pattern.evaluation.functions import correlation, numbers, texts
+from cepkit.pattern.evaluation.functions import correlation, numbers, texts, times
 from cepkit.pattern.evaluation.functions.contract import Function
 from cepkit.shelf import Shelf
 
@@ -19,6 +19,11 @@ FUNCTIONS: Shelf[Function] = Shelf(
     (numbers.ROUND, "the nearest whole number, of two the even one; of a float a float"),
     (numbers.LEAST, "the least of two or more numbers, times or durations"),
     (numbers.GREATEST, "the greatest of two or more numbers, times or durations"),
+    (times.HOUR, "the hour of a time in UTC, 0 to 23"),
+    (times.MINUTE, "the minute, 0 to 59"),
+    (times.SECOND, "the whole second, 0 to 59"),
+    (times.WEEKDAY, "the day of the week in UTC, 1 for Monday to 7 for Sunday"),
+    (times.DATE, "the time at which the day began, in UTC"),
     (texts.LOWER, "the text in lower case"),
     (texts.UPPER, "the text in upper case"),
     (texts.TRIM, "the text without white space at its ends"),
