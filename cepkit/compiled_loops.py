@@ -14,6 +14,7 @@ import pickle
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -25,6 +26,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from cepkit.caches import CacheFolder, user_folder, warn_once
+from cepkit.progress import is_watched
 
 _DIGEST_BYTES = 32
 
@@ -51,6 +53,9 @@ class LoopCache:
             if digest == _digest(made_of, kept):
                 # It is whole, and nobody else can have written it.
                 return CompileResult._rebuild(target, *pickle.loads(kept))  # noqa: S301, SLF001
+        # A loop that was written for a pattern stands in no file, and takes a moment.
+        if Path(self.loop.py_func.__code__.co_filename).is_absolute():
+            _say_once()
         return None
 
     def save_overload(self, types: Any, compiled: Any) -> None:
@@ -106,6 +111,14 @@ class LoopCache:
         fields = [_fields(each) for each in getattr(types, "args", types)]
         parts = (_VERSIONS, what, fields, _sources(self.loop))
         return f"{function.__module__}.{function.__name__}-{digest}.nbc", repr(parts).encode()
+
+
+@cache
+def _say_once() -> None:
+    """Say, where somebody looks, what the first run of each kind of work waits for."""
+    if is_watched():
+        sys.stderr.write("compiling loops, once on this machine\n")
+        sys.stderr.flush()
 
 
 def _sources(loop: Any) -> list[Any]:

@@ -37,12 +37,12 @@ def lent(function: F) -> F:
     numbers, which can take longer than all else. `_nrt` is what Numba's own functions that
     allocate nothing say.
     """
-    return _loop(function, nogil=True, forceinline=True, _nrt=False)
+    return _loop(function, nogil=True, forceinline=True, _nrt=False, no_cpython_wrapper=True)
 
 
 def called(function: F) -> F:
     """Compile the same as a function of its own: for what is long, or seldom needed."""
-    return _loop(function, nogil=True, _nrt=False)
+    return _loop(function, nogil=True, _nrt=False, no_cpython_wrapper=True)
 
 
 def addressed(signature: str) -> Callable[[F], Any]:
@@ -64,7 +64,9 @@ def addressed(signature: str) -> Callable[[F], Any]:
 
 
 def _loop(function: F, **options: Any) -> F:
-    loop = njit(error_model="numpy", **options)(function)
+    # What Python, or C, would call it by takes longer to compile than much else.
+    options |= {"error_model": "numpy", "no_cfunc_wrapper": True}
+    loop: Any = njit(**options)(function)
     # Not with NUMBA_DISABLE_JIT, where the function comes back as it is.
     if hasattr(loop, "py_func"):
         loop._cache = LoopCache(loop)  # noqa: SLF001 - Numba has no other way

@@ -16,8 +16,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import networkx as nx
-
+from cepkit.components import components
 from cepkit.pattern.conditions import Attribute, Comparison, variables_of
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log
@@ -47,16 +46,15 @@ def key_classes(branch: Branch, statistics: Statistics) -> tuple[KeyClass, ...]:
 
     Those are left out of which it is not known how many keys agree, or where none do.
     """
-    graph: nx.Graph[_Node] = nx.Graph()
+    edges: dict[frozenset[_Node], frozenset[str]] = {}
     for pair, attributes in _equated(branch).items():
         one, other = sorted(pair)
         first, second = zip(*sorted(attributes), strict=True)
-        graph.add_edge((one, first), (other, second), pair=pair)
+        edges[frozenset(((one, first), (other, second)))] = pair
     classes = []
-    for nodes in nx.connected_components(graph):
+    for nodes in components((first, second) for first, second in edges):
         variables = frozenset(variable for variable, _ in nodes)
-        edges = graph.subgraph(nodes).edges(data=True)
-        pairs: tuple[frozenset[str], ...] = tuple(edge["pair"] for _, _, edge in edges)
+        pairs = tuple(pair for edge, pair in edges.items() if edge <= nodes)
         shares = [_share(pair, branch, statistics) for pair in pairs]
         known = [share for share in shares if share]
         # An attribute that must equal another of its own variable is no class of variables.

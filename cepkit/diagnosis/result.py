@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import pandas as pd
-
 from cepkit.diagnosis.findings import Finding
 from cepkit.diagnosis.funnel import FunnelRow
 from cepkit.diagnosis.requirements import kind_of, text_of
+from cepkit.lazy import pd
 from cepkit.pattern.query import Query
 from cepkit.printing import Printed, html_output, html_text
 from cepkit.statistics.tables import count_text, html_table, text_table

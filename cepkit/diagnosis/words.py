@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from cepkit.columnar.results.shown import moment_text
 from cepkit.diagnosis.event_table import set_function_of
 from cepkit.diagnosis.measures import gaps
+from cepkit.lazy import pd
 from cepkit.pattern.conditions import Attribute, Comparison, Expression, InList, walk
 from cepkit.pattern.evaluation.columns import Read, value
 from cepkit.pattern.names import attribute_text, name_text, string_text

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from cepkit.errors import PatternError
+from cepkit.lazy import pd
 from cepkit.pattern.evaluation.kinds import are_comparable, word
 from cepkit.pattern.evaluation.operations import as_floats, as_times, common_codes
 from cepkit.stream.columns import Column

@@ -22,10 +22,9 @@ from dataclasses import dataclass
 from heapq import merge
 from itertools import combinations
 
-import networkx as nx
-
 from cepkit.costs.contract import CostModel
 from cepkit.costs.expectation import Expectation
+from cepkit.lazy import nx
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log_sum
 from cepkit.plan.nodes import OrderPlan

@@ -14,7 +14,6 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
@@ -37,6 +36,7 @@ from cepkit.aggregation.sharing.plan import (
 from cepkit.aggregation.sharing.planner import Rates, Share, choose, cost_of
 from cepkit.columnar.results.matches import report
 from cepkit.errors import PlanError, telling
+from cepkit.lazy import nx
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import ByName, called

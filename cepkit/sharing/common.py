@@ -11,8 +11,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TypeAlias
 
-import networkx as nx
-
+from cepkit.lazy import nx
 from cepkit.sharing.workload import Form, Places, Sharer
 
 _Mapping: TypeAlias = frozenset[tuple[int, int]]

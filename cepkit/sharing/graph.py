@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
-
 from cepkit.errors import LimitError
+from cepkit.lazy import nx
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import free_name, named, number_of

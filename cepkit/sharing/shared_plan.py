@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import networkx as nx
-
 from cepkit.costs.contract import CostModel
 from cepkit.errors import PatternError
+from cepkit.lazy import nx
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.policies import Window

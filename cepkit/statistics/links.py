@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
+from cepkit.lazy import pd
 from cepkit.pattern.conditions import Attribute, Comparison, Expression, variables_of
 from cepkit.pattern.evaluation.operations import as_floats, common_codes
 from cepkit.pattern.nodes import events_of

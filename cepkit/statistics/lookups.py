@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.components import components
 from cepkit.pattern.keys import dense_keys
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import TimeWindow
@@ -36,12 +36,11 @@ def equal_keys(columns: EventColumns, branch: Branch) -> list[EqualKeys]:
     keys: list[EqualKeys] = []
     if branch.partition_by:
         keys.append(dict.fromkeys(branch.variables, partition_of(columns, branch.partition_by)))
-    graph: nx.Graph[tuple[str, str]] = nx.Graph()
+    equal: list[tuple[tuple[str, str], tuple[str, str]]] = []
     for names, link in links_of(branch, columns.kinds).items():
         if names <= {*branch.variables}:
-            ends = (((link.first, x), (link.second, y)) for x, y in link.attributes)
-            graph.add_edges_from(ends)
-    for members in nx.connected_components(graph):
+            equal += (((link.first, x), (link.second, y)) for x, y in link.attributes)
+    for members in components(equal):
         # Of two attributes of one variable the conditions see to it that they are equal.
         attributes = dict(sorted(members, reverse=True))
         read = sorted({*attributes.values()})

@@ -10,8 +10,8 @@ from collections.abc import Callable, Hashable, Mapping
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
+from cepkit.lazy import pd
 from cepkit.pattern.canonical import PLACEHOLDER, CanonicalEvent
 from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import partition_keys

@@ -18,7 +18,7 @@ _NAIVE = pa.timestamp("us")
 _ZONED = pa.timestamp("us", "UTC")
 
 # Texts that stand for null in files and in pandas.
-_NULLS = pa.array(["", "NAT", "NAN", "NULL", "NONE", "NA", "N/A"])
+_NULLS = ("", "NAT", "NAN", "NULL", "NONE", "NA", "N/A")
 
 _WITH_ZONE = r"[T ]\d{2}.*(Z|[+-]\d{2}(:?\d{2})?)$"
 _TIDY = (
@@ -91,7 +91,8 @@ def _located(times: pa.Array, timezone: str | None) -> Integers:
 
 def _tidied(texts: pa.Array) -> pa.Array:
     tidy = pc.utf8_upper(pc.utf8_trim_whitespace(texts))
-    tidy = pc.if_else(pc.is_in(tidy, _NULLS.cast(tidy.type)), pa.scalar(None, type=tidy.type), tidy)
+    null = pc.is_in(tidy, pa.array(_NULLS, tidy.type))
+    tidy = pc.if_else(null, pa.scalar(None, type=tidy.type), tidy)
     for pattern, replacement in _TIDY:
         tidy = pc.replace_substring_regex(tidy, pattern, replacement)
     return tidy

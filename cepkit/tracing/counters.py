@@ -17,8 +17,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
-import pandas as pd
-
+from cepkit.lazy import pd
 from cepkit.pattern.parser import parse
 from cepkit.stream.codec import keyed
 from cepkit.stream.shapes import ShapeError, Time, check_below, shown

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
-import pandas as pd
-
 from cepkit.arguments import typed
 from cepkit.errors import TraceError
+from cepkit.lazy import pd
 from cepkit.printing import WithPrinter
 from cepkit.stream.codec import SPARSE, keyed
 from cepkit.stream.shapes import ShapeError, check_below, shown

@@ -87,3 +87,27 @@ def test_a_loop_is_compiled_anew_where_the_fields_of_a_record_have_changed(tmp_p
     later = record.stat().st_mtime + 10
     os.utime(record, (later, later))
     assert ran(tmp_path) == "1 0"
+
+
+def test_what_is_compiled_is_said_once_and_never_again(tmp_path: Path) -> None:
+    (tmp_path / "loop.py").write_text(LOOP)
+    (tmp_path / "helper_of_loop.py").write_text(HELPER.format(more=1))
+    (tmp_path / "words_of_loop.py").write_text("FACTOR = 1\n")
+    line = "compiling loops, once on this machine\n"
+    assert said(tmp_path, watched=True) == line
+    assert said(tmp_path, watched=True) == ""
+    (tmp_path / "words_of_loop.py").write_text("FACTOR = 22\n")
+    assert said(tmp_path, watched=False) == ""  # no terminal, no notebook
+
+
+def said(folder: Path, *, watched: bool) -> str:
+    """Return what goes to stderr, where somebody looks or nobody does."""
+    look = f"import cepkit.compiled_loops as c; c.is_watched = lambda: {watched}; import loop"
+    search = os.pathsep.join([str(folder), *sys.path])
+    return subprocess.run(
+        [sys.executable, "-c", look],
+        env={**os.environ, "PYTHONPATH": search, "NUMBA_CACHE_DIR": str(folder / "kept")},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr

@@ -24,7 +24,7 @@ from cepkit.aggregation.kernels.records import (
     Tracks,
     Wide,
 )
-from cepkit.compiling import compiled, lent
+from cepkit.compiling import called, compiled, lent
 
 
 class Lanes(NamedTuple):
@@ -80,8 +80,9 @@ def run(steps: Steps, most: int, carried: Carried, prime: int, to: Output) -> in
     v = _lanes(ki, kf, km, one)
     start_code = 2 * (n - 1)
     last = uintp(n) * width
-    done = 0
-    written = 0
+    # As 64 bits from the first: functions are compiled once more for the type of a plain 0.
+    done: Any = np.int64(0)
+    written: Any = np.int64(0)
     for key in range(starts.size - 1):
         begin, end = starts[key], starts[key + 1]
         _reset(b, width)
@@ -102,7 +103,7 @@ def run(steps: Steps, most: int, carried: Carried, prime: int, to: Output) -> in
                 now = ts[i] if i < end and not expiries else ts[start] + window + 1
                 if (i < end and now > ts[i]) or now - ts[start] <= window:
                     break
-                had = _number(h, b, last, width, prime) if expiries == 1 else 0
+                had = _number(h.ints, b.ints, last, width, prime) if expiries == 1 else 0
                 while front > 0 and now - ts[op[front - one]] > window:
                     front -= one
                     start = op[front]
@@ -116,8 +117,9 @@ def run(steps: Steps, most: int, carried: Carried, prime: int, to: Output) -> in
                     oldest = i
                     lives = uintp(0)
                 _take(older.rows, front, h, width)
-                if expiries == 2 or (expiries == 1 and had != _number(h, b, last, width, prime)):
-                    _values(h, b, last, width, prime, v)
+                if expiries:
+                    _values_apart(h, b, last, width, prime, v)
+                if expiries == 2 or (expiries == 1 and had != v.ints[0]):
                     e_op[written] = start
                     _write(left, written, v)
                     written += 1
@@ -129,9 +131,9 @@ def run(steps: Steps, most: int, carried: Carried, prime: int, to: Output) -> in
                 continue
             if code == 0:
                 before = last - width
-                new[done] = _number(h, b, before, width, prime)
+                new[done] = _number(h.ints, b.ints, before, width, prime)
                 if only_new:
-                    _values(h, b, before, width, prime, v)
+                    _values_apart(h, b, before, width, prime, v)
                     _complete(tracks, done, v, n, rows[i], carried, prime)
             _extend(b, p * width, (p - one) * width, p, rows[i], width, carried, prime)
             lives += uintp(code == start_code)
@@ -144,7 +146,7 @@ def run(steps: Steps, most: int, carried: Carried, prime: int, to: Output) -> in
                     for at in range(run_begin, done):
                         _write(tracks, at, v)
                 run_begin = done
-    return written
+    return int(written)
 
 
 @compiled
@@ -156,7 +158,7 @@ def _lanes(ki: np.uintp, kf: np.uintp, km: np.uintp, size: np.uintp) -> Lanes:
     )
 
 
-@lent
+@called
 def _turn(
     codes: Ints, rows: Ints, begin: int, end: int, n: int, carried: Carried, prime: int, t: Lanes,
     older: Front,
@@ -214,7 +216,7 @@ def _write(to: Tracks, at: int, v: Lanes) -> None:
         to.leasts[lane, at] = v.leasts[lane]
 
 
-@lent
+@called
 def _complete(
     to: Tracks, at: int, v: Lanes, n: int, event: int, carried: Carried, prime: int
 ) -> None:
@@ -278,7 +280,7 @@ def _extend(
             x_m[row + j] = min(x_m[row + j], longer)
 
 
-@lent
+@called
 def _reset(x: Lanes, width: np.uintp) -> None:
     """Make identity matrices."""
     square = width * width
@@ -337,15 +339,22 @@ def _take(rows: Lanes, front: np.uintp, h: Lanes, width: np.uintp) -> None:
 def _ways(h: Wide, at: np.uintp, b: Wide, row: np.uintp, width: np.uintp, prime: int) -> int:
     """Return the product of a lane of `h`, which begins at `at`, and a row of `b`."""
     total = 0
+    if prime:
+        # Not a mere sum, of which LLVM would make vectors: that takes seconds.
+        for j in range(width):
+            total += h[at + j] * b[row + j] % prime
+            if total >= prime:
+                total -= prime
+        return total
     for j in range(width):
-        total += h[at + j] * b[row + j] % prime if prime else h[at + j] * b[row + j]
-    return total % prime if prime else total
+        total += h[at + j] * b[row + j]
+    return total
 
 
 @lent
-def _number(h: Lanes, b: Lanes, row: np.uintp, width: np.uintp, prime: int) -> int:
+def _number(h: Wide, b: Wide, row: np.uintp, width: np.uintp, prime: int) -> int:
     """Return how many live prefixes there are of the length that a row of `b` is about."""
-    return _ways(h.ints, uintp(0), b.ints, row, width, prime)
+    return _ways(h, uintp(0), b, row, width, prime)
 
 
 @lent
@@ -376,3 +385,9 @@ def _values(h: Lanes, b: Lanes, row: np.uintp, width: np.uintp, prime: int, v: L
             if known != NOBODY and more != NOBODY:
                 least = min(least, known, more)
         v_m[lane] = least
+
+
+@called
+def _values_apart(h: Lanes, b: Lanes, row: np.uintp, width: np.uintp, prime: int, v: Lanes) -> None:
+    """Write the same where it is seldom needed: it is long, and compiled into loops but once."""
+    _values(h, b, row, width, prime, v)

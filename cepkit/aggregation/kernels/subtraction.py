@@ -7,13 +7,13 @@ right modulo 2 to the 64, whatever happens in between.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import uintp
 
 from cepkit.aggregation.kernels.records import Bits, Carried, Ints, Tracks, Wide
-from cepkit.compiling import compiled, lent
+from cepkit.compiling import called, compiled, lent
 
 
 class Stream(NamedTuple):
@@ -90,13 +90,11 @@ class _Expiring(NamedTuple):
         triggered: int64[groups], the operation since whose time each has triggers.
         shrunk: bool[groups], whether matches expire.
         latest: int64[groups], the last START that does.
-        which: int32[groups], the groups that shrink, in some order.
     """
 
     triggered: Wide
     shrunk: Bits
     latest: Wide
-    which: Ints
 
 
 @compiled
@@ -122,10 +120,11 @@ def run(stream: Stream, carried: Carried, to: Output) -> int:
     number = live.size if expiries else 0
     expiring = _Expiring(
         np.full(number, -1, dtype=np.int64), np.zeros(number, dtype=np.bool_),
-        np.zeros(number, dtype=np.int64), np.empty(number, dtype=np.int32),
+        np.zeros(number, dtype=np.int64),
     )  # fmt: skip
-    latest, which = expiring.latest, expiring.which
-    done = run_begin = tail = shrinking = written = 0
+    # As 64 bits from the first: functions are compiled once more for the type of a plain 0.
+    done: Any = np.int64(0)
+    run_begin, tail, written, shrinking = done, done, done, False
     key, group = uintp(0), uintp(0)
     for i in range(size + 1 if expiries else size):
         code = codes[i] if i < size else 0
@@ -142,16 +141,15 @@ def run(stream: Stream, carried: Carried, to: Output) -> int:
                 gone = c[first + each - width] * np.int64(p == one)
                 live[group] -= gone
                 if expiries and p == one:
-                    shrinking += _shrink(expiring, group, tail, gone, shrinking)
+                    expiring.latest[group] = tail
+                    if gone != 0:
+                        expiring.shrunk[group] = shrinking = True
                 _divide(sums, key, group, p, n, rows[tail], carried)
                 tail += 1
                 if shrinking and (tail == i or ts[tail] != ts[tail - 1]):
-                    moment = ts[tail - 1] + window + 1
-                    now = i < size and moment == ts[i]
-                    some = which[:shrinking]
-                    for g in some[np.argsort(latest[some])]:
-                        written += _announce(ts, moment, now, sums, expiring, g, to, written)
-                    shrinking = 0
+                    now = i < size and ts[tail - 1] + window + 1 == ts[i]
+                    written = _announce(stream, tail, now, sums, expiring, to, written)
+                    shrinking = False
         if i == size:
             break
         p = uintp(n - (code >> 1))
@@ -172,7 +170,7 @@ def run(stream: Stream, carried: Carried, to: Output) -> int:
                 for at in range(run_begin, done):
                     _held(tracks, at, sums, of[at])
             run_begin = done
-    return written
+    return int(written)
 
 
 @compiled
@@ -186,29 +184,20 @@ def _nothing(groups: Ints, n: int, ki: int) -> _Sums:
     for key_begin in range(width, uintp(c.size), each):
         for j in range(one, width):
             c[key_begin + (j - one) * width + j] = 1
-    number = groups.max() + 1 if groups.size else 0
+    number = 0
+    for group in groups:
+        number = max(number, group + 1)
     live, sums = np.zeros(number, dtype=np.int64), np.zeros((ki, number), dtype=np.int64)
     return _Sums(c, s, live, sums)
 
 
-@lent
+@called
 def _trigger(stream: Stream, i: int, expiring: _Expiring) -> None:
     """Note which groups have triggers at the time of an operation; these come first."""
     at = i
     while at < stream.ts.size and stream.codes[at] == 0 and stream.ts[at] == stream.ts[i]:
         expiring.triggered[stream.groups[stream.keys[at] if stream.keys.size else 0]] = i
         at += 1
-
-
-@lent
-def _shrink(expiring: _Expiring, group: np.uintp, start: int, gone: int, shrinking: int) -> int:
-    """Note that matches of a START expire; return whether its group did not shrink before."""
-    expiring.latest[group] = start
-    if gone == 0 or expiring.shrunk[group]:
-        return 0
-    expiring.shrunk[group] = True
-    expiring.which[shrinking] = group
-    return 1
 
 
 @lent
@@ -268,20 +257,42 @@ def _multiply(
         c[to + j] += c[come + j]
 
 
-@lent
+@called
 def _announce(
-    ts: Wide, moment: int, now: bool, sums: _Sums, expiring: _Expiring, group: int, to: Output,
-    at: int,
-) -> int:  # fmt: skip
-    """Write a moment of expiry of a group, unless it is `now` and there are triggers; how many."""
-    expiring.shrunk[group] = False
-    since = expiring.triggered[group]
-    if now and since >= 0 and ts[since] == moment:
-        return 0
-    to.ts[at] = moment
-    to.left_of[at] = group
-    _held(to.left, at, sums, group)
-    return 1
+    stream: Stream, tail: int, now: bool, sums: _Sums, expiring: _Expiring, to: Output, written: int
+) -> int:
+    """Write the groups that shrink at the moment before `tail`, in the order of their last STARTs.
+
+    Args:
+        stream: The operations.
+        tail: The first operation that has not expired.
+        now: Whether there are triggers at this moment: their groups need no row.
+        sums: What the groups hold.
+        expiring: Which groups shrink.
+        to: What is written.
+        written: How many rows were written before.
+
+    Returns:
+        How many rows have been written.
+    """
+    ts, codes, _, keys, groups, n, window = stream
+    moment = ts[tail - 1] + window + 1
+    begin = tail - 1
+    while begin > 0 and ts[begin - 1] == ts[begin]:
+        begin -= 1
+    for op in range(begin, tail):
+        group = groups[keys[op] if keys.size else 0]
+        start = codes[op] >> 1 == n - 1
+        if not start or not expiring.shrunk[group] or expiring.latest[group] != op:
+            continue
+        expiring.shrunk[group] = False
+        since = expiring.triggered[group]
+        if not now or since < 0 or ts[since] != moment:
+            to.ts[written] = moment
+            to.left_of[written] = group
+            _held(to.left, written, sums, group)
+            written += 1
+    return written
 
 
 @lent

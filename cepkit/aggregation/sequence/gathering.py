@@ -13,10 +13,10 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from cepkit.aggregation.sequence.definition import EventSequence
 from cepkit.compiling import compiled, inlined
+from cepkit.lazy import pd
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.keys import dense_keys, partition_keys

@@ -13,12 +13,12 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from cepkit.aggregation.sequence.definition import sequence_of
 from cepkit.aggregation.sequence.operations import Operations, operations_of
 from cepkit.aggregation.tracing.names import key_names, pieces_of, traced_events
 from cepkit.errors import LimitError
+from cepkit.lazy import pd
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import EventColumns

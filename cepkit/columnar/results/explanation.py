@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pandas as pd
-
 from cepkit.columnar.slices.counters import StepCounters
+from cepkit.lazy import pd
 from cepkit.plan.nodes import Plan, Unit, work_of
 from cepkit.printing import Printed, html_output
 from cepkit.statistics.tables import html_table, whole

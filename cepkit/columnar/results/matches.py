@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import pandas as pd
 import pyarrow as pa
 
 from cepkit.arguments import check_range, typed
@@ -22,6 +21,7 @@ from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, expl
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.plans import SlicePlans, SliceWork
+from cepkit.lazy import pd
 from cepkit.memory import Expected, Room
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import bound_events_of, events_of, repeated_in

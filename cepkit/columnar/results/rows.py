@@ -17,6 +17,7 @@ from cepkit.columnar.results.frames import frame_of, table_of, to_frame
 from cepkit.columnar.results.output import to_parquet
 from cepkit.errors import LimitError, UnsupportedError, shown
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
+from cepkit.lazy import pd
 from cepkit.memory import Room
 from cepkit.statistics.tables import whole
 

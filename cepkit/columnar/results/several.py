@@ -10,7 +10,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-import pandas as pd
 import pyarrow as pa
 
 from cepkit.arguments import typed
@@ -25,6 +24,7 @@ from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import Counters, StepCounters
 from cepkit.columnar.workload import Group, grouped
 from cepkit.errors import PatternError, PlanError, StatisticsError
+from cepkit.lazy import pd
 from cepkit.memory import Expected, Room
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.checks import check_asks_for_matches, check_attributes

@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from cepkit.columnar.results.output import END, START
 from cepkit.errors import StreamError
+from cepkit.lazy import pd
 from cepkit.printing import html_output, html_text
 from cepkit.statistics.tables import number, text_table
 

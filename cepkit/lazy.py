@@ -1,0 +1,30 @@
+"""Modules that take long to import, each imported when it is first used.
+
+Write `from cepkit.lazy import pd`: a detection from a file to a count needs none of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["nx", "pd"]
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+else:
+
+    class _Lazy:
+        """A module that is imported when something in it is asked for."""
+
+        def __init__(self, name: str) -> None:
+            self.__name__ = name
+
+        def __getattr__(self, name: str) -> Any:
+            value = getattr(import_module(self.__name__), name)
+            setattr(self, name, value)  # so that it is looked up once
+            return value
+
+    nx = _Lazy("networkx")
+    pd = _Lazy("pandas")
