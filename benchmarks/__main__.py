@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 NAMES = (
     "engine",
+    "peers",
     "operators",
     "spark_batch",
     "spark_profile",

@@ -14,6 +14,7 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.several import check_share
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
+from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
@@ -199,8 +200,13 @@ def detect(
             plans=_live_plans(adapt, query, chosen, sets),
         )
     _check_recorded_options(buckets, late, timeouts)
+    columns = None
     if plan is None and order_matters(query):
-        plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
+        if stream.place == "local":
+            columns = stream.columns(attributes_read(query))
+            plan_to_run = choosing.plan_in_memory(query, columns)
+        else:
+            plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
     else:
         # Of events side by side there are so few that their order does not matter.
         plan_to_run = as_plan(plan, query)
@@ -221,9 +227,11 @@ def detect(
             sets=sets,
             plans=plans,
         )
-    from cepkit.columnar.results.matches import Matches
+    from cepkit.columnar.results.matches import Matches, report
 
-    return Matches(stream, query, plan_to_run, limit=limit, sets=sets, plans=plans)
+    if columns is not None:
+        report(columns, query)
+    return Matches(stream, query, plan_to_run, limit=limit, sets=sets, plans=plans, columns=columns)
 
 
 def _live_plans(

@@ -8,7 +8,7 @@ from itertools import permutations
 from cepkit.costs.contract import CostModel, query_cost
 from cepkit.costs.partial_matches import PARTIAL_MATCHES
 from cepkit.costs.steps import expected_steps
-from cepkit.costs.work import WORK, work_of_order
+from cepkit.costs.work import PER_PARTIAL_MATCH, WORK, work_of_order
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import check_plan
@@ -18,6 +18,8 @@ from cepkit.planners.contract import Observer, Planner
 from cepkit.planners.deciding import Decisions
 from cepkit.planners.iterative_improvement import MAX_VARIABLES
 from cepkit.statistics.model import Statistics
+from cepkit.statistics.slices import SIZE, estimate_by_slices
+from cepkit.stream.columns import EventColumns
 
 
 def choose_plan(
@@ -54,6 +56,13 @@ _MOST_PERMUTED = 5
 """Variables of which all orders are compared, where a set does not say what a step costs."""
 WORTH_A_TREE = math.log(2)
 """A tree writes down what its subtrees find; it must promise to halve the work."""
+
+_SHARE = 0.1
+"""Of the time of a search that measuring may take."""
+_PER_CANDIDATE, _MEASURING = 1e-9, 0.01
+"""Seconds that the engine takes for a candidate, and that measuring `SIZE` events takes."""
+_LARGER, _LARGEST = 4, 32
+"""As many times as many events are measured again, where that is worth its time."""
 
 
 def plan_to_run(query: Query, statistics: Statistics) -> Plan:
@@ -96,6 +105,27 @@ def _best_with_firsts(branch: Branch, statistics: Statistics, known: OrderPlan) 
     few = len(variables) <= _MOST_PERMUTED
     orders = map(OrderPlan, permutations(variables) if few else (variables,))
     return min((known, *orders), key=lambda order: work_of_order(branch, statistics, order))
+
+
+def plan_in_memory(query: Query, columns: EventColumns, seed: int = 0) -> Plan:
+    """Return the plan to run over a stream in memory, by slices of it.
+
+    Measuring may take a tenth of the time that the plan is expected to take, and 20 ms anyway.
+
+    Args:
+        query: The query.
+        columns: The stream, with the attributes of `attributes_read`.
+        seed: Of the choice of slices.
+    """
+    plan = plan_to_run(query, estimate_by_slices(columns, query, seed=seed))
+    forecast, statistics = plan.forecast, plan.statistics
+    if forecast is None or statistics is None or statistics.measured_events is None:
+        return plan
+    seconds = _PER_CANDIDATE * (forecast.candidates + PER_PARTIAL_MATCH * forecast.partial_matches)
+    larger = int(min(_SHARE * seconds / _MEASURING, _LARGEST))
+    if larger < _LARGER:
+        return plan
+    return plan_to_run(query, estimate_by_slices(columns, query, seed=seed, size=larger * SIZE))
 
 
 def cost_plan(

@@ -26,7 +26,7 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query
 from cepkit.statistics.binding import measured_form
-from cepkit.statistics.joins import joined_variables, sampled_joins
+from cepkit.statistics.joins import Part, joined_variables, sampled_joins
 from cepkit.statistics.links import links_of
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.sampling import Slice, Tally, linked, sampled
@@ -171,21 +171,26 @@ def estimate(
 
 
 def joins_of(
-    columns: EventColumns, query: Query, statistics: Statistics, seed: int
+    columns: EventColumns,
+    query: Query,
+    statistics: Statistics,
+    seed: int,
+    part: Part | None = None,
 ) -> dict[frozenset[str], Joined]:
     """Return what samples of joins tell of sets of variables of each branch.
 
     Args:
-        columns: The whole stream, with the attributes of `attributes_read`.
+        columns: The whole stream, or part of it, with the attributes of `attributes_read`.
         query: The pattern.
         statistics: Its selectivities.
         seed: Of the draws.
+        part: What part; None: the whole stream.
     """
     joined: dict[frozenset[str], Joined] = {}
     events = Events(columns, query.partition_by)
     for branch in map(_without_set_functions, written_branches(query)):
         members = {v: events.rows(canonical_event(branch, v)) for v in joined_variables(branch)}
-        joined |= sampled_joins(columns, branch, members, statistics, seed)
+        joined |= sampled_joins(columns, branch, members, statistics, seed, part)
     return joined
 
 

@@ -21,6 +21,7 @@ from math import exp, fsum, log, prod
 
 import numpy as np
 
+from cepkit.pattern.canonical import CanonicalEvent, canonical_event
 from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.normal_form import Branch
@@ -29,7 +30,7 @@ from cepkit.pattern.rewrite import without_not
 from cepkit.statistics.lookups import Bound, Lookups, Scope
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.selectivity import Joined
-from cepkit.statistics.slice_events import Rows, reader
+from cepkit.statistics.slice_events import Held, Rows, reader
 from cepkit.stream.columns import EventColumns
 
 MOST_VARIABLES = 6
@@ -43,6 +44,21 @@ _ALL = 32_000
 _FEW, _MORE = 30, 8
 """Where fewer hits than that are expected, so many times as many pairs are drawn."""
 _LEAST = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What part of a stream is sampled, where it is not all of it.
+
+    Attributes:
+        owned: Which events belong to it; partial matches count where their first event does.
+        share: Of the events of the stream that belong to it.
+        sizes: How many events of the whole stream an event of the pattern can take.
+    """
+
+    owned: Held
+    share: float
+    sizes: Mapping[CanonicalEvent, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,31 +108,34 @@ def sampled_joins(
     members: Mapping[str, Rows],
     statistics: Statistics,
     seed: int,
+    part: Part | None = None,
 ) -> dict[frozenset[str], Joined]:
     """Return what a sample of their joins tells of sets of two or more variables of a branch.
 
     Args:
-        columns: The whole stream.
+        columns: The whole stream, or part of it.
         branch: The branch, without conditions on whole sets.
         members: For each of `joined_variables` the rows that pass its own conditions.
         statistics: What else was measured: it says in which order to join.
         seed: Of the draws.
+        part: What part; None: the whole stream.
     """
     if not members or not all(map(len, members.values())):
         return {}
-    return JoinSampling(columns, branch, members, statistics, seed).joined()
+    return JoinSampling(columns, branch, members, statistics, seed, part=part).joined()
 
 
 class JoinSampling:
     """The samples of all sets of some variables of a branch.
 
     Args:
-        columns: The whole stream.
+        columns: The whole stream, or part of it.
         branch: The branch.
         members: For each of the variables the rows that pass its own conditions, at least one.
         statistics: The rates and selectivities.
         seed: Of the draws.
         sample: How many partial matches of each set are extended.
+        part: What part of the stream; None: all of it.
     """
 
     def __init__(
@@ -127,8 +146,13 @@ class JoinSampling:
         statistics: Statistics,
         seed: int,
         sample: int = SAMPLE,
+        part: Part | None = None,
     ) -> None:
         self._columns, self._members = columns, members
+        self._part = part
+        self._sizes = {v: float(len(rows)) for v, rows in members.items()}
+        if part is not None:
+            self._sizes = {v: part.sizes[canonical_event(branch, v)] for v in members}
         self._sample = min(sample, _ALL >> len(members))
         self._lookups = Lookups(columns, branch, members)
         self._rng = np.random.default_rng([seed, len(members)])
@@ -170,23 +194,36 @@ class JoinSampling:
         # Were it the fewest pairs of the samples themselves, chance would choose.
         new = min(reached, key=lambda variable: self._log_pairs(variable, names))
         sample = self.samples[names - {new}]
-        drawn, weight, in_scope = self._drawn(sample, self._lookups.of(new, sample.bound), names)
-        hits = len(drawn[new])
-        exact = not sample.variance and weight == sample.weight
-        variance = 0.0 if exact else sample.variance + 1 / max(hits, 1)
+        drawn, weight, in_scope, owned = self._drawn(
+            sample, self._lookups.of(new, sample.bound), names
+        )
+        exact = not sample.variance and weight == sample.weight and self._part is None
+        variance = 0.0 if exact else sample.variance + 1 / max(len(drawn[new]), 1)
         self.samples[names] = self._thinned(drawn, weight, variance)
         # As many for each combination in scope as for each partial match.
         self._in_scope[names] = self._in_scope[names - {new}] * in_scope / sample.number
-        events = prod(float(len(self._members[v])) for v in names)
+        events = prod(self._sizes[v] for v in names) * (self._part.share if self._part else 1.0)
+        hits = self._owned(drawn)
         # Hits that come from few hits before are worth as few.
         worth = min(1 / variance, hits) if hits and variance else float(hits)
         each = weight / events * (hits / worth if hits else 1.0)
-        return Joined(self._in_scope[names] / events, worth, each, exact)
+        return Joined(self._in_scope[names] * owned / events, worth, each, exact)
+
+    def _owned(self, drawn: Mapping[str, Rows]) -> int:
+        """Return how many combinations begin with an event of the part that is sampled."""
+        rows = [*drawn.values()]
+        if self._part is None or not len(rows[0]):
+            return len(rows[0])
+        # Rows are in the order of time.
+        return int(np.count_nonzero(self._part.owned[np.minimum.reduce(rows)]))
 
     def _drawn(
         self, sample: JoinSample, scope: Scope, names: frozenset[str]
-    ) -> tuple[dict[str, Rows], float, float]:
-        """Return partial matches of a set, how many each stands for, and the pairs looked at."""
+    ) -> tuple[dict[str, Rows], float, float, float]:
+        """Return partial matches of a set, how many each stands for, and the pairs looked at.
+
+        Also the share of these pairs that belong to the part of the stream.
+        """
         size, most = scope.size, self._sample
         if most * exp(self._log_kept(scope.variable, names)) < _FEW:
             most *= _MORE
@@ -197,13 +234,15 @@ class JoinSampling:
             own = keys[scope.variable][drawn[scope.variable]]
             held &= (own >= 0) & (own == keys[variable][drawn[variable]])
         in_scope = float(held.sum()) * weight if scope.others else size * sample.weight
+        looked_at = {v: rows[held] for v, rows in drawn.items()} if scope.others else drawn
+        owned = self._owned(looked_at) / max(1, len(looked_at[scope.variable]))
         for variable in scope.bound:
             pair = (variable, scope.variable)
             if pair not in self._order and pair[::-1] not in self._order:
                 held &= drawn[variable] != drawn[scope.variable]
         for condition in self._due(names, scope.variable):
             held &= truth(condition, reader(self._columns, drawn), len(held))
-        return {v: rows[held] for v, rows in drawn.items()}, weight, in_scope
+        return {v: rows[held] for v, rows in drawn.items()}, weight, in_scope, owned
 
     def _log_pairs(self, new: str, names: frozenset[str]) -> float:
         """Return how many pairs are to be looked at if this variable comes last, as a logarithm.

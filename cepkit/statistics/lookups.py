@@ -18,7 +18,7 @@ from cepkit.pattern.keys import dense_keys
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import TimeWindow
 from cepkit.statistics.links import Codes, links_of
-from cepkit.statistics.slice_events import Rows, partition_of
+from cepkit.statistics.slice_events import Rows, partition_of, sorting_order
 from cepkit.stream.columns import EventColumns
 
 EqualKeys: TypeAlias = Mapping[str, Codes]
@@ -151,10 +151,11 @@ class Lookups:
                 present = keys >= 0
                 rows, ranks, keys = rows[present], ranks[present], keys[present]
                 ranks = ranks * self._sizes[number] + keys
-            ranks = ranks * (self._span + 2) + (self._ts[rows] - self._begin)
             if looked_up:
-                order = np.argsort(ranks, kind="stable")
+                # Rows of one key stay in the order of time.
+                order = sorting_order(ranks)
                 rows, ranks = rows[order], ranks[order]
+            ranks = ranks * (self._span + 2) + (self._ts[rows] - self._begin)
             self._indexes[asked] = _Index(rows, ranks)
         return self._indexes[asked]
 

@@ -34,6 +34,7 @@ from cepkit.statistics.selectivity import (
     checked_share,
     not_negative,
 )
+from cepkit.statistics.tables import count_text
 from cepkit.stream.columns import Dropped
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
@@ -75,6 +76,8 @@ class Statistics(WithPrinter):
             one with a branch for each, a variable that two of them name being `a` and `a of
             pattern 2`. None where only the names are known.
         others: Those of the same stream for patterns of another window or partition.
+        measured_events: On how many events, in slices of the stream, conditions were measured;
+            None: on all that the stream has, or nowhere.
     """
 
     rates: Mapping[str, float]
@@ -99,6 +102,7 @@ class Statistics(WithPrinter):
     joins: Mapping[frozenset[str], Joined] = field(default_factory=lambda: MappingProxyType({}))
     query: Query | None = None
     others: tuple[Statistics, ...] = ()
+    measured_events: int | None = None
     _canonical: CanonicalStatistics | None = field(
         default=None, init=False, repr=False, compare=False
     )
@@ -180,6 +184,13 @@ class Statistics(WithPrinter):
     def span_seconds(self) -> float:
         """The time from the first to the last event in seconds; 0 for an empty stream."""
         return 0.0 if self.first is None or self.last is None else (self.last - self.first) / 1e6
+
+    @property
+    def basis(self) -> str:
+        """What was measured, as a phrase: all events, or some of them in slices."""
+        if self.measured_events is None:
+            return f"all {count_text(self.events, 'event')}"
+        return f"{self.measured_events:,} of {self.events:,} events, in random slices"
 
     def rate(self, variable: str) -> float:
         """Return the events per second that `variable` can take, its own conditions applied."""
@@ -411,6 +422,7 @@ _KINDS: Mapping[str, tuple[Any, ...]] = {
     "keys": (tuple,),
     "lateness": (Lateness, NoneType),
     "forecast": (Forecast, NoneType),
+    "measured_events": (int, NoneType),
 }
 
 

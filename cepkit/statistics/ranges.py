@@ -13,7 +13,7 @@ import numpy as np
 
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow
-from cepkit.statistics.slice_events import Rows, Sorted
+from cepkit.statistics.slice_events import Rows, Sorted, sorting_order
 
 
 class Ranges:
@@ -37,19 +37,23 @@ class Ranges:
         """Return begins, ends, and the rows of `name` that they count in."""
         events = self._events
         ranks, ranked = events.ranked(self._keys[name], rows)
-        times = {v: events.ts[of_variable] for v, of_variable in bound.items()}
-        low = np.maximum.reduce(list(times.values())) - self._window
-        high = np.minimum.reduce(list(times.values())) + self._window + 1
-        for variable, ts in times.items():
+        bound_times = {v: events.ts[of_variable] for v, of_variable in bound.items()}
+        low = np.maximum.reduce(list(bound_times.values())) - self._window
+        high = np.minimum.reduce(list(bound_times.values())) + self._window + 1
+        for variable, ts in bound_times.items():
             if variable in self._branch.before(name):
                 low = np.maximum(low, ts + 1)
             if variable in self._branch.after(name):
                 high = np.minimum(high, ts)
         known = next(iter(bound))
-        if events.partitions(self._keys[known]) > 1:
-            keys = self._keys[known][bound[known]] * events.stride
-            begins = np.searchsorted(ranks, keys + np.searchsorted(events.ts, low))
-            ends = np.searchsorted(ranks, keys + np.searchsorted(events.ts, high))
+        if self._keys[known].any():
+            keys = self._keys[known][bound[known]]
+            # Looked up in their order they are next to each other in memory.
+            order = sorting_order(keys)
+            begins, ends = np.empty((2, len(keys)), np.int64)
+            for places, times in ((begins, low), (ends, high)):
+                wanted = keys * events.stride + np.searchsorted(events.ts, times)
+                places[order] = np.searchsorted(ranks, wanted[order])
         else:
             own = events.ts[ranked]
             begins, ends = np.searchsorted(own, low), np.searchsorted(own, high)

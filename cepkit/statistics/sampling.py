@@ -141,9 +141,9 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
     scope = Ranges(events.sorted, part.branch, dict.fromkeys(names, events.keys))
     of, joined = events.link(link)
     # An event of both variables' types is in scope of itself, where neither must be first.
-    both = np.intersect1d(first, second)
-    if {(order[0], order[1]), (order[1], order[0])} & part.branch.order:
-        both = both[:0]
+    both = first[:0]
+    if not {(order[0], order[1]), (order[1], order[0])} & part.branch.order:
+        both = np.intersect1d(first, second, assume_unique=True)
     number = Pairs.of(scope, order, first, second).number - len(both)
     if not number:
         return Tally(names, 0.0, 0, True, 0.0, 0.0, 0.0, 0.0)

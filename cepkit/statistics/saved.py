@@ -22,7 +22,7 @@ from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.lateness import Lateness
 from cepkit.statistics.over_time import OverTime
 from cepkit.statistics.selectivity import Equality, Joined, Selectivity
-from cepkit.stream.codec import INLINE, decode, encode
+from cepkit.stream.codec import INLINE, SPARSE, decode, encode
 from cepkit.stream.columns import Dropped
 from cepkit.stream.json_text import parse_object
 from cepkit.stream.paths import path_of, read_text
@@ -118,6 +118,7 @@ class _SampledForecast(_Forecast):
 class _Part(_ThirdPart):
     forecast: _SampledForecast | None
     joins: tuple[_Join, ...]
+    measured_events: int | None = field(default=None, metadata=SPARSE, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ Rows = npt.NDArray[np.int64]
 
 MOST_KEPT = 3
 """How many numbers for each event of a slice a `Kept` holds."""
+_DIGIT = 16
 
 
 class Kept:
@@ -77,9 +78,9 @@ class Sorted:
         """Return the ranks of rows sorted by partition and time, and the rows."""
 
         def sort() -> tuple[Rows, ...]:
-            ranks = keys[rows] * self.stride + self.places[rows]
-            order = np.argsort(ranks, kind="stable")
-            return ranks[order], rows[order]
+            own = keys[rows]
+            order = sorting_order(own)
+            return (own * self.stride + self.places[rows])[order], rows[order]
 
         return self._ranked.of((id(keys), id(rows)), sort, (keys, rows))
 
@@ -90,6 +91,20 @@ class Sorted:
             number = len(np.unique(keys)) if keys.any() else 1
             known = self._partitions[id(keys)] = keys, number
         return known[1]
+
+
+def sorting_order(keys: Rows) -> Rows:
+    """Return the stable order of whole numbers of 0 or more, as `numpy.argsort` does.
+
+    That sorts 16 bits in one pass, anything longer by comparing: ten times as long.
+    """
+    digits = int(keys.max(initial=0)).bit_length()
+    if digits > 3 * _DIGIT or int(keys.min(initial=0)) < 0:
+        return np.argsort(keys, kind="stable")
+    order = np.argsort(keys.astype(np.uint16), kind="stable")
+    for shift in range(_DIGIT, digits, _DIGIT):
+        order = order[np.argsort((keys[order] >> shift).astype(np.uint16), kind="stable")]
+    return order
 
 
 def reader(columns: EventColumns, rows: Mapping[str, Rows]) -> Read:

@@ -7,7 +7,7 @@ exact. O(n log n) for n events.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -103,20 +103,21 @@ def count_stream(columns: EventColumns, query: Query, *, details: bool = True) -
         query: The pattern.
         details: Whether to count what plans do not need as well.
     """
-    counts = np.bincount(columns.types, minlength=len(columns.type_names)).tolist()
-    first, last = (int(columns.ts[0]), int(columns.ts[-1])) if len(columns) else (None, None)
+    counts = count_types(columns)
     same_key = 1.0
     if query.partition_by and len(columns):
         of_key = np.bincount(partition_of(columns, query.partition_by)).astype(np.float64)
         same_key = float((of_key * of_key).sum()) / float(len(columns)) ** 2
-    return StreamCounts(
-        dict(zip(columns.type_names, counts, strict=True)),
-        columns.dropped,
-        first,
-        last,
-        same_key,
-        _details(columns, query) if details else Details(),
-    )
+    known = _details(columns, query) if details else Details()
+    return replace(counts, same_key=same_key, details=known)
+
+
+def count_types(columns: EventColumns) -> StreamCounts:
+    """Return the counts of a stream in memory that no pattern is needed for."""
+    counts = np.bincount(columns.types, minlength=len(columns.type_names)).tolist()
+    first, last = (int(columns.ts[0]), int(columns.ts[-1])) if len(columns) else (None, None)
+    by_type = dict(zip(columns.type_names, counts, strict=True))
+    return StreamCounts(by_type, columns.dropped, first, last)
 
 
 def _details(columns: EventColumns, query: Query) -> Details:

@@ -32,27 +32,34 @@ def raw(array: pa.Array, dtype: type[np.generic]) -> npt.NDArray[np.generic]:
     return np.frombuffer(buffer, dtype=dtype, count=len(array), offset=array.offset * width)
 
 
-def nulls(array: pa.Array) -> npt.NDArray[np.bool_] | None:
+def nulls(array: ArrowColumn) -> npt.NDArray[np.bool_] | None:
     """Return, for each value, whether it is null; None where none is."""
     if not array.null_count:
         return None
+    if isinstance(array, pa.ChunkedArray):
+        return np.asarray(array.is_null().to_numpy())
     return np.asarray(array.is_null().to_numpy(zero_copy_only=False))
 
 
 def filled(
-    array: pa.Array, dtype: Any, missing: Any, stored: type[np.generic] | None = None
+    column: ArrowColumn, dtype: Any, missing: Any, stored: type[np.generic] | None = None
 ) -> npt.NDArray[Any]:
-    """Return an array's values in a new array, with `missing` where they are null.
+    """Return a column's values in a new array, with `missing` where they are null.
 
     Args:
-        array: As for `raw`.
+        column: As for `raw`, in one part or several, each of which is copied once.
         dtype: The NumPy type of the new array.
         missing: A value of it.
         stored: The NumPy type of the values; None for the same.
     """
-    values = raw(array, stored or dtype).astype(dtype)
-    if array.null_count:
-        values[nulls(array)] = missing
+    values = np.empty(len(column), dtype)
+    begin = 0
+    for part in column.chunks if isinstance(column, pa.ChunkedArray) else (column,):
+        own = values[begin : begin + len(part)]
+        own[:] = raw(part, stored or dtype)
+        if part.null_count:
+            own[nulls(part)] = missing
+        begin += len(part)
     return values
 
 

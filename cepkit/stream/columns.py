@@ -7,7 +7,7 @@ truth values, an all-NaN row in arrays. So no column needs a validity mask.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -89,6 +89,24 @@ class Dropped:
         return Dropped(self.null_time + other.null_time, self.null_type + other.null_type)
 
 
+@dataclass(eq=False, slots=True)
+class Later:
+    """Rows that are read when somebody asks for them.
+
+    Attributes:
+        read: Reads them.
+    """
+
+    read: Callable[[], pa.Table]
+    _table: pa.Table | None = None
+
+    def table(self) -> pa.Table:
+        """Return the rows."""
+        if self._table is None:
+            self._table = self.read()
+        return self._table
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class EventColumns:
     """Events in stream order: by time, and by arrival where times are equal.
@@ -98,7 +116,7 @@ class EventColumns:
         types: Integer codes into `type_names`.
         type_names: The distinct event types.
         attributes: The columns that conditions may read.
-        source: The rows as they came, for output; row numbers are `rows`.
+        carried: The rows as they came, for output, now or `Later`; row numbers are `rows`.
         rows: For each event its row in `source`; None where they are the same.
         dropped: The rows of `source` that are no events.
         arrivals: For each event its arrival number: how many events of the whole stream came
@@ -111,7 +129,7 @@ class EventColumns:
     types: npt.NDArray[np.integer]
     type_names: tuple[str, ...]
     attributes: Mapping[str, Column]
-    source: pa.Table
+    carried: pa.Table | Later
     rows: npt.NDArray[np.integer] | None = None
     dropped: Dropped = Dropped()
     arrivals: npt.NDArray[np.int64] | None = None
@@ -119,6 +137,11 @@ class EventColumns:
 
     def __len__(self) -> int:
         return len(self.ts)
+
+    @property
+    def source(self) -> pa.Table:
+        """The rows as they came."""
+        return self.carried.table() if isinstance(self.carried, Later) else self.carried
 
     @property
     def kinds(self) -> dict[str, Kind]:
@@ -132,7 +155,7 @@ class EventColumns:
             self.types[begin:end],
             self.type_names,
             {name: column.slice(begin, end) for name, column in self.attributes.items()},
-            self.source,
+            self.carried,
             self.source_rows(np.arange(begin, end)),
             arrivals=None if self.arrivals is None else self.arrivals[begin:end],
             places=None if self.places is None else self.places[begin:end],

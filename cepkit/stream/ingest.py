@@ -21,7 +21,8 @@ result is new, contiguous and writable, whatever the table was: compiled code se
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,7 @@ import pyarrow.compute as pc
 from cepkit.errors import LimitError, StreamError
 from cepkit.stream.arrival import arrival_numbers
 from cepkit.stream.arrow import ArrowColumn, described, filled, is_list, is_number, is_text, single
-from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped, EventColumns
+from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped, EventColumns, Later
 from cepkit.stream.schema import Schema
 from cepkit.stream.texts import compact, encode, type_codes
 from cepkit.stream.times import durations, microseconds
@@ -42,13 +43,27 @@ Integers = npt.NDArray[np.int64]
 _MAX_PADDED_VALUES = 2**28
 
 
+class Readable(Protocol):
+    """What has columns by name, as a table."""
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """The names of the columns."""
+        ...
+
+    def column(self, name: str, /) -> pa.ChunkedArray:
+        """Return a column."""
+        ...
+
+
 def event_columns(
-    table: pa.Table,
+    table: Readable,
     schema: Schema,
     attributes: Iterable[str] = (),
     *,
     arrivals: Integers | None = None,
     places: Integers | None = None,
+    source: Later | None = None,
 ) -> EventColumns:
     """Return a table as events in stream order.
 
@@ -59,6 +74,7 @@ def event_columns(
         arrivals: For each row its arrival number, where it is known already: the rows are some
             events of a larger stream.
         places: The same, counted inside the partition.
+        source: What gives the rows for the output; None: they are in the table.
 
     Returns:
         The events, sorted by time and, where times are equal, by arrival. Rows without a time
@@ -94,18 +110,24 @@ def event_columns(
     }
     if rows is not None:
         columns = {name: column.take(rows) for name, column in columns.items()}
-    carried = schema.carried(names)
     return EventColumns(
         ts=ts,
         types=codes,
         type_names=tuple(type_names),
         attributes=columns,
-        source=table if carried == names else table.select(list(carried)),
+        carried=_carried(table, schema) if source is None else source,
         rows=rows,
         dropped=dropped,
         arrivals=arrivals,
         places=places,
     )
+
+
+def _carried(table: Readable, schema: Schema) -> pa.Table:
+    assert isinstance(table, pa.Table)
+    names = tuple(table.column_names)
+    carried = schema.carried(names)
+    return table if carried == names else table.select(list(carried))
 
 
 def is_readable(kind: pa.DataType) -> bool:
@@ -148,24 +170,23 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
     if pa.types.is_dictionary(kind) or is_text(kind):
         codes, texts = encode(column)
         return Column("text", codes, texts, has_missing=bool((codes < 0).any()))
-    array = single(column)
-    missing = bool(array.null_count)
+    missing = bool(column.null_count)
     if pa.types.is_boolean(kind):
-        return Column("boolean", filled(array.cast(pa.int8()), np.int8, -1), has_missing=missing)
-    if pa.types.is_integer(kind) and not _beyond_int64(array):
-        integers = filled(array, np.int64, MISSING_INTEGER, kind.to_pandas_dtype())
+        return Column("boolean", filled(column.cast(pa.int8()), np.int8, -1), has_missing=missing)
+    if pa.types.is_integer(kind) and not _beyond_int64(column):
+        integers = filled(column, np.int64, MISSING_INTEGER, kind.to_pandas_dtype())
         # The mark may be there as a value, too: that must not depend on what else is there.
         missing = bool((integers == MISSING_INTEGER).any())
         return Column("integer", integers, has_missing=missing)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        times = microseconds(array, name, timezone=schema.timezone)
+        times = microseconds(column, name, timezone=schema.timezone)
         return Column("timestamp", times, has_missing=missing)
     if pa.types.is_duration(kind):
-        return Column("duration", durations(array, name), has_missing=missing)
+        return Column("duration", durations(column, name), has_missing=missing)
     if is_list(kind):
-        rows = _padded(array, name)
+        rows = _padded(single(column), name)
         return Column("array", rows, has_missing=bool(np.isnan(rows).all(axis=1).any()))
-    floats = _floats(array)
+    floats = _floats(column)
     return Column("float", floats, has_missing=bool(np.isnan(floats).any()))
 
 
@@ -204,13 +225,13 @@ def _is_numeric(kind: pa.DataType) -> bool:
     return is_number(kind) or bool(pa.types.is_null(kind))
 
 
-def _beyond_int64(array: pa.Array) -> bool:
+def _beyond_int64(array: ArrowColumn) -> bool:
     if not pa.types.is_uint64(array.type) or array.null_count == len(array):
         return False
     return bool(pc.max(array).as_py() > np.iinfo(np.int64).max)
 
 
-def _floats(array: pa.Array) -> Floats:
+def _floats(array: ArrowColumn) -> Floats:
     if pa.types.is_null(array.type):
         return np.full(len(array), np.nan)
     dtype = np.float64

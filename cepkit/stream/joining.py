@@ -42,7 +42,7 @@ def joined(one: EventColumns, other: EventColumns) -> EventColumns:
             name: _joined(column, other.attributes[name], name).take(order)
             for name, column in one.attributes.items()
         },
-        source=pa.concat_tables([one.source, other.source], promote_options="permissive"),
+        carried=pa.concat_tables([one.source, other.source], promote_options="permissive"),
         rows=rows[order],
         dropped=one.dropped + other.dropped,
         arrivals=arrivals[order],
@@ -56,7 +56,7 @@ def kept(columns: EventColumns, events: npt.NDArray[np.integer]) -> EventColumns
         types=columns.types[events],
         type_names=columns.type_names,
         attributes={name: column.take(events) for name, column in columns.attributes.items()},
-        source=columns.source.take(pa.array(columns.source_rows(events))),
+        carried=columns.source.take(pa.array(columns.source_rows(events))),
         arrivals=None if columns.arrivals is None else columns.arrivals[events],
         places=None if columns.places is None else columns.places[events],
     )

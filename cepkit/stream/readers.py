@@ -22,8 +22,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.dataset as pa_dataset
+import pyarrow.parquet as pa_parquet
 
 from cepkit.errors import StreamError
+from cepkit.stream.arrow import is_text
 from cepkit.stream.paths import cannot_read, check_file, shown, status_of
 
 Format = Literal["csv", "parquet"]
@@ -57,13 +59,16 @@ def column_names(path: Path) -> tuple[str, ...]:
     return _csv_names(data.files[0]) if data.format == "csv" else tuple(_parquet(data).schema.names)
 
 
-def read_table(path: Path, columns: Sequence[str], *, limit: int | None = None) -> pa.Table:
+def read_table(
+    path: Path, columns: Sequence[str], *, limit: int | None = None, coded: bool = False
+) -> pa.Table:
     """Return columns of a file as a table.
 
     Args:
         path: A CSV or Parquet file, or a folder of them.
         columns: The columns to read, in the order wanted.
         limit: Read about this many rows of the beginning and no more; None for all.
+        coded: Whether texts of Parquet files come as codes into a dictionary, as they are stored.
 
     Raises:
         StreamError: There is no such file, it is not what its suffix says, or it is broken.
@@ -72,12 +77,32 @@ def read_table(path: Path, columns: Sequence[str], *, limit: int | None = None) 
     if data.format == "csv":
         return _read_csv_files(data, list(columns), limit)
     dataset = _parquet(data)
+    if coded and (texts := [n for n in columns if is_text(dataset.schema.field(n).type)]):
+        dataset = _parquet(data, texts)
     try:
         if limit is not None:
-            return dataset.head(limit, columns=list(columns))
+            return _beginning(dataset, data, list(columns), limit)
         return dataset.to_table(columns=list(columns))
     except (pa.ArrowException, OSError) as error:
         raise _broken(path, error) from error
+
+
+def _beginning(dataset: pa_dataset.Dataset, data: Data, columns: list[str], limit: int) -> pa.Table:
+    """Return the first rows of Parquet files.
+
+    A dataset decodes a whole row group for them, which a file does not.
+    """
+    wanted = pa.schema([dataset.schema.field(name) for name in columns])
+    if not limit:
+        return wanted.empty_table()
+    with pa_parquet.ParquetFile(data.files[0]) as file:
+        stored = file.schema_arrow
+        here = all(stored.get_field_index(f.name) >= 0 for f in wanted)
+        if here and stored.empty_table().select(columns).schema.equals(wanted):
+            batch = next(file.iter_batches(limit, columns=columns, use_threads=False), None)
+            if batch is not None and (len(batch) == limit or len(data.files) == 1):
+                return pa.Table.from_batches([batch]).select(columns)
+    return dataset.head(limit, columns=columns)
 
 
 def row_count(path: Path) -> int | None:
@@ -178,11 +203,17 @@ def _broken(path: Path, error: BaseException) -> StreamError:
     return StreamError(f"{shown(path)} cannot be read: {str(error).splitlines()[0]}")
 
 
-def _parquet(data: Data) -> pa_dataset.Dataset:
+def _parquet(data: Data, coded: Sequence[str] = ()) -> pa_dataset.Dataset:
     try:
         return pa_dataset.dataset(
             list(map(str, data.files)),
-            format="parquet",
+            format=pa_dataset.ParquetFileFormat(
+                dictionary_columns=set(coded),
+                # Reading ahead whole column chunks is for files that are far away.
+                default_fragment_scan_options=pa_dataset.ParquetFragmentScanOptions(
+                    pre_buffer=False
+                ),
+            ),
             partitioning="hive",
             partition_base_dir=str(data.path) if data.path.is_dir() else None,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +16,8 @@ from cepkit.errors import StreamError, UnsupportedError
 from cepkit.stream import readers, sources
 from cepkit.stream.arrival import check_arrival
 from cepkit.stream.columns import EventColumns
-from cepkit.stream.ingest import event_columns, is_readable
+from cepkit.stream.ingest import is_readable
+from cepkit.stream.kept import Kept, load
 from cepkit.stream.lateness import Lateness, check_event_time, check_lateness
 from cepkit.stream.preview import Preview, shown_columns
 from cepkit.stream.schema import Schema
@@ -36,16 +37,19 @@ class Stream:
 
     Attributes:
         source: A pandas DataFrame, an Arrow table, a path, or a Spark DataFrame. It is read
-            each time the events are needed, so it should not be changed.
+            when the events are needed, so it should not be changed. What was read of files and
+            Arrow tables is kept (see `forget`); files that change are read anew.
         schema: Which column is what.
         column_names: The columns of the source.
         lateness: Of a streaming DataFrame, how late events may come; None: all are there.
+        kept: What has been read.
     """
 
     source: Any
     schema: Schema
     column_names: tuple[str, ...]
     lateness: Lateness | None = None
+    kept: Kept = field(default_factory=Kept, init=False, repr=False)
 
     @property
     def place(self) -> Place:
@@ -67,16 +71,21 @@ class Stream:
             UnsupportedError: The events are in Spark.
         """
         names = self.column_names
-        if attributes is not None:
-            required = tuple(attributes)
-            self.schema.check(names, required)
-            return event_columns(
-                self._table(self.schema.needed(names, required)), self.schema, required
-            )
-        table = self._table(self.schema.needed(names, ()))
-        carried = table.select(list(self.schema.carried(names))).schema
-        readable = [field.name for field in carried if is_readable(field.type)]
-        return event_columns(table, self.schema, readable)
+        if attributes is None:
+            rows = self._table(self.schema.carried(names))
+            attributes = [field.name for field in rows.schema if is_readable(field.type)]
+        required = tuple(dict.fromkeys(attributes))
+        self.schema.check(names, required)
+        self._check_local()
+        return load(self.source, self.schema, names, required, self.kept)
+
+    def forget(self) -> None:
+        """Drop the columns that are kept in memory since they were read; they are read again.
+
+        A stream of a file or an Arrow table keeps them, up to 1 GiB and a quarter of the free
+        memory; its repr says how much.
+        """
+        self.kept.forget()
 
     @typed
     def head(self, n: int = 5) -> Stream:
@@ -104,8 +113,7 @@ class Stream:
 
     def __len__(self) -> int:
         """Return the number of events: of rows with a time and a type."""
-        keys = self.schema.without_output()
-        return len(event_columns(self._table((keys.time, keys.type)), keys))
+        return len(self.columns(()))
 
     def __bool__(self) -> bool:
         """Return True: asking whether there is a stream should not count its events."""
@@ -140,15 +148,20 @@ class Stream:
             title = "an Arrow table" if arrow else "a pandas DataFrame"
         if count is not None:
             title += f", {count:,} row{'' if count == 1 else 's'}"
+        if self.kept.size:
+            title += f", {self.kept.size / 1e6:,.1f} MB kept in memory"
         return Preview(title, self.schema, self.column_names, rows)
 
     def _table(self, columns: tuple[str, ...]) -> pa.Table:
+        self._check_local()
+        return sources.all_rows(self.source, columns, self.column_names)
+
+    def _check_local(self) -> None:
         if self.place == "spark":
             raise UnsupportedError(
                 "the events are in Spark and are not loaded into this process",
                 hint="profile, detect and aggregate run there; stream.head(1000) fetches the first",
             )
-        return sources.all_rows(self.source, columns, self.column_names)
 
 
 @typed

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import ArrowColumn, described, is_text, nulls, raw, single
+from cepkit.stream.arrow import ArrowColumn, described, filled, is_text, single
 
 Codes = npt.NDArray[np.int32]
 Texts = npt.NDArray[np.object_]
@@ -90,17 +90,9 @@ def _distinct(column: ArrowColumn) -> tuple[Codes, pa.Array]:
     column = column.unify_dictionaries() if encoded else column.dictionary_encode()
     if not column.num_chunks:
         return np.empty(0, dtype=np.int32), pa.array([], pa.string())
-    codes = np.concatenate([_indices(chunk) for chunk in column.chunks])
+    indices = pa.chunked_array([chunk.indices for chunk in column.chunks])
+    codes = filled(indices, np.int32, -1, indices.type.to_pandas_dtype())
     return codes, column.chunk(0).dictionary
-
-
-def _indices(chunk: pa.DictionaryArray) -> Codes:
-    indices = chunk.indices
-    codes = raw(indices, indices.type.to_pandas_dtype()).astype(np.int32)
-    absent = nulls(indices)
-    if absent is not None:
-        codes[absent] = -1
-    return codes
 
 
 def _sorted(codes: Codes, values: pa.Array, *, distinct: bool) -> tuple[Codes, Texts]:

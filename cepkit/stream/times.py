@@ -68,7 +68,7 @@ def microseconds(
     if arrow.is_text(kind):
         return parse_times(column, name, timezone)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return _from_timestamps(arrow.single(column), name, timezone)
+        return _from_timestamps(column, name, timezone)
     hint = None
     if pa.types.is_time(kind):
         hint = "a time of day needs its date: join the two into one column"
@@ -79,7 +79,7 @@ def microseconds(
     )
 
 
-def durations(array: pa.Array, name: str) -> Integers:
+def durations(array: arrow.ArrowColumn, name: str) -> Integers:
     """Return the durations of a column.
 
     Args:
@@ -96,7 +96,7 @@ def durations(array: pa.Array, name: str) -> Integers:
     return _without(values, arrow.nulls(array))
 
 
-def _from_timestamps(array: pa.Array, name: str, timezone: str | None) -> Integers:
+def _from_timestamps(array: arrow.ArrowColumn, name: str, timezone: str | None) -> Integers:
     kind = array.type
     unit = "d" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
     stored = np.int32 if pa.types.is_date32(kind) else np.int64

@@ -12,6 +12,7 @@ import pytest
     [
         ("engine", ["--events", "20000"]),
         ("operators", ["--events", "20000"]),
+        ("peers", ["--events", "20000", "--runs", "1"]),
         ("aggregation", ["--events", "5000", "--only", "keys"]),
         ("planning", ["--small"]),
     ],

@@ -51,7 +51,12 @@ def by_forecast(query: Query, plan: Plan) -> Expected | None:
     if forecast is None or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         return None
     text = f"{number(forecast.matches)} matches are expected"
-    sure = forecast.sampled and not any(branch.negated for branch in normal_form(query))
+    assert plan.statistics is not None
+    sure = (
+        forecast.sampled
+        and plan.statistics.measured_events is None
+        and not any(branch.negated for branch in normal_form(query))
+    )
     return Expected(forecast.matches, _SAMPLED if sure else _BOUND, text)
 
 

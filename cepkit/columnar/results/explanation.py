@@ -126,15 +126,22 @@ class Explanation(Printed):
             cells = [row[0].ljust(widths[0])]
             cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
             lines.append("  ".join(cells).rstrip())
-        order = "; ".join(map(str, self.plan.branches))
-        return "\n".join([f"plan {order} ({self.plan.planner})", *lines])
+        return "\n".join([*self._heads(), *lines])
 
     def _repr_html_(self) -> str:
         head, rows = self._rows()
         # HTML would drop what sets a step in.
         rows = [[row[0].replace("  ", "\N{NO-BREAK SPACE}" * 2), *row[1:]] for row in rows]
+        return html_output(html_table(head, rows, "; ".join(self._heads())))
+
+    def _heads(self) -> list[str]:
+        """Return the plan, and what it was made by where it was measured."""
         order = "; ".join(map(str, self.plan.branches))
-        return html_output(html_table(head, rows, f"plan {order} ({self.plan.planner})"))
+        lines = [f"plan {order} ({self.plan.planner})"]
+        statistics = self.plan.statistics
+        if statistics is not None and statistics.query is not None:
+            lines.append(f"by the statistics of {statistics.basis}")
+        return lines
 
 
 def _depths(units: Sequence[Unit], depth: int = 0) -> dict[str, int]:

@@ -263,7 +263,7 @@ class SeveralMatches(SeveralResults[Matches]):
         read = {name for group in self.groups for name in group.query.attributes}
         columns = stream.columns(sorted(read))
         # Rows are taken from it for each query.
-        self._columns = replace(columns, source=columns.source.combine_chunks())
+        self._columns = replace(columns, carried=columns.source.combine_chunks())
         report(columns, *self.queries)
 
     @property

@@ -113,3 +113,11 @@ def test_a_key_that_the_earlier_ones_need_not_have_is_refused() -> None:
     text = "PATTERN SEQ(A a, FIRST B b, C c) WHERE a.k = c.k AND b.k = c.k AGG COUNT"
     with pytest.raises(ck.CepkitError, match="leaves out the events before FIRST 'b'"):
         ck.aggregate(STREAM, text, method="prefix-counters")
+
+
+def test_a_plan_by_slices_finds_what_a_given_order_finds():
+    stream = ck.events(ck.sample_stocks(80_000), time="ts", type="ticker")
+    pattern = "PATTERN SEQ(MSFT a, FIRST AAPL b) WHERE a.price < b.price WITHIN 30 seconds"
+    matches = ck.detect(stream, pattern)
+    assert "random slices" in str(matches.explain())
+    assert matches.count() == ck.detect(stream, pattern, ["a", "b"]).count() > 0

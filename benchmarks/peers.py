@@ -1,0 +1,299 @@
+"""From a Parquet file to a count, beside polars and DuckDB as their users would write it.
+
+P1 is a sequence of three whose last event is rare, P2 a sequence of four with equal keys, P3 a
+conjunction, P4 an absence, P5 a count that cepkit aggregates without constructing matches. Peers
+join events of one bucket of time, as long as the window, from the event that leaves least; each
+takes its own threads. *fresh* is the processor time of a whole process, from its start to its end,
+*warm* that of a further count in a process that has counted before, from the file. Tools take
+turns; medians. The ratio is the better peer's time by cepkit's: above 1 cepkit is faster. A peer
+that is not installed is left out.
+
+    python -m benchmarks.peers [--events N ...] [--runs N] [--code] [--out FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import inspect
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.results import show, write
+
+PATTERNS: Mapping[str, str] = {
+    "P1": "PATTERN SEQ(T01 a, T02 b, T50 c) WHERE a.price < b.price < c.price WITHIN 1 second",
+    "P2": "PATTERN SEQ(T01 a, T02 b, T03 c, T04 d) "
+    "WHERE a.key = b.key AND b.key = c.key AND c.key = d.key WITHIN 100 seconds",
+    "P3": "PATTERN AND(T01 a, T02 b, T50 c) WHERE a.diff < b.diff WITHIN 1 second",
+    "P4": "PATTERN SEQ(T01 a, NOT(T02 n), T50 c) WHERE n.price > a.price WITHIN 1 second",
+    "P5": "PATTERN SEQ(T01 a, T02 b, T03 c) WITHIN 1 second AGG COUNT",
+}
+AGAIN = 4
+"""How often a warm process counts; the first time is not warm."""
+
+_SECOND = 1_000_000
+
+_EVENTS = """WITH e AS (
+  SELECT type, epoch_us(ts) AS t, epoch_us(ts) // {window} AS bucket, price, diff, key
+  FROM '{path}'
+),
+"""
+_LAST = """c AS (SELECT t AS tc, price AS pc, unnest([bucket - 1, bucket]) AS bucket
+  FROM e WHERE type = '{last}'),
+"""
+_FROM = "unnest(range((tc - {window}) // {window}, b.bucket + 1)) AS bucket"
+"""The buckets in which an event may be that comes before b and in one window with c."""
+
+DUCKDB: Mapping[str, str] = {
+    "P1": _EVENTS + _LAST + "bc AS (SELECT b.t AS tb, b.price AS pb, tc, " + _FROM + """
+  FROM e b JOIN c ON b.bucket = c.bucket AND b.t < tc AND tc <= b.t + {window} AND b.price < pc
+  WHERE b.type = 'T02')
+SELECT count(*) FROM bc JOIN e a ON a.bucket = bc.bucket AND a.t < tb AND tc <= a.t + {window}
+  AND a.price < pb WHERE a.type = 'T01'""",
+    "P2": _EVENTS + """d AS (SELECT t AS td, key, unnest([bucket - 1, bucket]) AS bucket
+  FROM e WHERE type = 'T04'),
+cd AS (SELECT c.t AS tc, td, key,
+    unnest(range((td - {window}) // {window}, c.bucket + 1)) AS bucket
+  FROM e c JOIN d USING (bucket, key) WHERE c.type = 'T03' AND c.t < td AND td <= c.t + {window}),
+bcd AS (SELECT b.t AS tb, td, key,
+    unnest(range((td - {window}) // {window}, b.bucket + 1)) AS bucket
+  FROM e b JOIN cd USING (bucket, key) WHERE b.type = 'T02' AND b.t < tc AND td <= b.t + {window})
+SELECT count(*) FROM e a JOIN bcd USING (bucket, key)
+WHERE a.type = 'T01' AND a.t < tb AND td <= a.t + {window}""",
+    "P3": _EVENTS + """c AS (
+  SELECT t AS tc, unnest(range(bucket - 1, bucket + 2)) AS bucket FROM e WHERE type = 'T50'),
+bc AS (SELECT b.t AS tb, b.diff AS db, tc, unnest(range((greatest(b.t, tc) - {window}) // {window},
+    (least(b.t, tc) + {window}) // {window} + 1)) AS bucket
+  FROM e b JOIN c ON b.bucket = c.bucket AND abs(b.t - tc) <= {window} WHERE b.type = 'T02')
+SELECT count(*) FROM bc JOIN e a ON a.bucket = bc.bucket AND a.diff < db
+  AND a.t BETWEEN greatest(tb, tc) - {window} AND least(tb, tc) + {window} WHERE a.type = 'T01'""",
+    "P4": _EVENTS + _LAST + """ac AS (SELECT a.t, a.price, a.bucket, tc
+  FROM e a JOIN c ON a.bucket = c.bucket AND t < tc AND tc <= t + {window} WHERE a.type = 'T01'),
+n AS (SELECT t AS tn, price AS pn, unnest([bucket - 1, bucket]) AS bucket
+  FROM e WHERE type = 'T02')
+SELECT count(*) FROM ac ANTI JOIN n ON ac.bucket = n.bucket AND tn > t AND tn < tc AND pn > price
+""",
+    "P5": _EVENTS + _LAST + "bc AS (SELECT b.t AS tb, tc, " + _FROM + """
+  FROM e b JOIN c ON b.bucket = c.bucket AND b.t < tc AND tc <= b.t + {window}
+  WHERE b.type = 'T02')
+SELECT count(*) FROM bc JOIN e a ON a.bucket = bc.bucket AND a.t < tb AND tc <= a.t + {window}
+WHERE a.type = 'T01'""",
+}  # fmt: skip
+"""P5 costs DuckDB its matches: SQL has no count of sequences."""
+
+
+def sql(name: str, path: str) -> str:
+    """Return the query of a pattern in SQL."""
+    window = _SECOND * (100 if name == "P2" else 1)
+    return DUCKDB[name].format(path=path, window=window, last="T03" if name == "P5" else "T50")
+
+
+def duckdb_count(name: str, path: str) -> int:
+    """Count with DuckDB."""
+    import duckdb
+
+    row = duckdb.connect().execute(sql(name, path)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def polars_count(name: str, path: str) -> int:
+    """Count with polars."""
+    import polars as pl
+
+    second = _SECOND
+    window = 100 * second if name == "P2" else second
+
+    def events(type_name: str, variable: str, *columns: str) -> Any:
+        rows = pl.scan_parquet(path).filter(pl.col("type") == type_name)
+        time_of = pl.col("ts").dt.epoch("us").alias(f"t{variable}")
+        named = (pl.col(c).alias(c if c == "key" else c + variable) for c in columns)
+        bucket = pl.col("ts").dt.epoch("us") // window
+        return rows.select(time_of, *named, bucket=bucket)
+
+    def spread(rows: Any, first: Any, last: Any) -> Any:
+        return rows.with_columns(bucket=pl.int_ranges(first, last + 1)).explode("bucket")
+
+    def before(rows: Any, variable: str, after: str, *on: str) -> Any:
+        """Join events before those of `after`, and spread them over the buckets before them."""
+        time_of, last = pl.col(f"t{variable}"), pl.col(f"t{end}")
+        joined = events(*rows).join(found, on=["bucket", *on])
+        joined = joined.filter((time_of < pl.col(f"t{after}")) & (last - time_of <= window))
+        return spread(joined, (last - window) // window, time_of // window)
+
+    ta, tb, tc = pl.col("ta"), pl.col("tb"), pl.col("tc")
+    bucket = pl.col("bucket")
+    end = "d" if name == "P2" else "c"
+    if name == "P2":
+        found = spread(events("T04", "d", "key"), bucket - 1, bucket)
+        found = before(("T03", "c", "key"), "c", "d", "key")
+        found = before(("T02", "b", "key"), "b", "c", "key")
+        pairs = events("T01", "a", "key").join(found, on=["bucket", "key"])
+        held = (ta < tb) & (pl.col("td") - ta <= window)
+    elif name == "P3":
+        found = spread(events("T50", "c"), bucket - 1, bucket + 1)
+        pairs = events("T02", "b", "diff").join(found, on="bucket")
+        pairs = pairs.filter((tb - tc).abs() <= window)
+        latest, earliest = pl.max_horizontal("tb", "tc"), pl.min_horizontal("tb", "tc")
+        found = spread(pairs, (latest - window) // window, (earliest + window) // window)
+        pairs = events("T01", "a", "diff").join(found, on="bucket")
+        held = (latest - ta <= window) & (ta - earliest <= window)
+        held &= pl.col("diffa") < pl.col("diffb")
+    elif name == "P4":
+        found = spread(events("T50", "c"), bucket - 1, bucket)
+        pairs = events("T01", "a", "price").join(found, on="bucket")
+        pairs = pairs.filter((ta < tc) & (tc - ta <= window)).with_row_index("pair")
+        absent = spread(events("T02", "n", "price"), bucket - 1, bucket)
+        violating = pairs.join(absent, on="bucket").filter(
+            (pl.col("tn") > ta) & (pl.col("tn") < tc) & (pl.col("pricen") > pl.col("pricea"))
+        )
+        pairs, held = pairs.join(violating, on="pair", how="anti"), pl.lit(value=True)
+    else:
+        columns = ("price",) if name == "P1" else ()
+        found = spread(events("T50" if name == "P1" else "T03", "c", *columns), bucket - 1, bucket)
+        found = before(("T02", "b", *columns), "b", "c")
+        if name == "P1":
+            found = found.filter(pl.col("priceb") < pl.col("pricec"))
+        pairs = events("T01", "a", *columns).join(found, on="bucket")
+        held = (ta < tb) & (tc - ta <= window)
+        if name == "P1":
+            held &= pl.col("pricea") < pl.col("priceb")
+    return int(pairs.filter(held).select(pl.len()).collect().item())
+
+
+def cepkit_count(name: str, path: str) -> int:
+    """Count with cepkit."""
+    import cepkit as ck
+
+    stream = ck.events(path, time="ts", type="type")
+    if name == "P5":
+        result: Any = ck.aggregate(stream, PATTERNS[name], emit="total")
+        return int(result.to_arrow().column("count")[0].as_py())
+    return ck.detect(stream, PATTERNS[name]).count()
+
+
+TOOLS: Mapping[str, Callable[[str, str], int]] = {
+    "cepkit": cepkit_count,
+    "polars": polars_count,
+    "duckdb": duckdb_count,
+}
+
+
+def counted(tool: str, name: str, path: Path, again: int = 1) -> tuple[int, float, float, float]:
+    """Count in a process of its own.
+
+    Args:
+        tool: A name of `TOOLS`.
+        name: A name of `PATTERNS`.
+        path: The file.
+        again: How often; the first time is not warm.
+
+    Returns:
+        The count; the processor seconds of the process; the least of a warm count, 0 without one;
+        the most memory in MB.
+    """
+    call = ["--child", tool, name, str(path), str(again)]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.peers", *call], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    told = child.stdout.read().split()
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    child.stdout.close()
+    if child.returncode:
+        raise RuntimeError(f"{tool} fails on {name}")
+    return int(told[0]), used.ru_utime + used.ru_stime, float(told[1]), float(told[2])
+
+
+def _child(tool: str, name: str, path: str, again: str) -> None:
+    warm = []
+    for _ in range(int(again)):
+        began = time.process_time()
+        number = TOOLS[tool](name, path)
+        warm.append(time.process_time() - began)
+    print(number, min(warm[1:], default=0.0), _most_memory())
+
+
+def _most_memory() -> float:
+    """Return the most memory of this process in MB; 0 where the system does not tell."""
+    # What getrusage says of a child counts the memory of its parent before exec.
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else ()
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
+
+
+def measure(path: Path, events: int, runs: int) -> list[dict[str, Any]]:
+    """Return a row for each pattern."""
+    tools = [tool for tool in TOOLS if importlib.util.find_spec(tool)]
+    for tool in TOOLS.keys() - tools:
+        print(f"  {tool} is not installed: left out")
+    table = []
+    for name in PATTERNS:
+        counted("cepkit", name, path)  # compiles what is not cached on disk yet
+        fresh: dict[str, list[tuple[int, float, float, float]]] = {tool: [] for tool in tools}
+        warm = {tool: list[float]() for tool in tools}
+        for _ in range(runs):
+            for tool in tools:
+                fresh[tool].append(counted(tool, name, path))
+                warm[tool].append(counted(tool, name, path, AGAIN)[2])
+        numbers = {number for of_tool in fresh.values() for number, *_ in of_tool}
+        if len(numbers) > 1:
+            raise RuntimeError(f"the tools count {sorted(numbers)} matches of {name}")
+        seconds = {
+            "fresh": {tool: median(s for _, s, _, _ in fresh[tool]) for tool in tools},
+            "warm": {tool: median(warm[tool]) for tool in tools},
+        }
+        row: dict[str, Any] = {"events": events, "pattern": name, "matches": numbers.pop()}
+        for kind, of_tools in seconds.items():
+            peers = [s for tool, s in of_tools.items() if tool != "cepkit"]
+            row |= {f"{kind} {tool}": of_tools.get(tool) for tool in TOOLS}
+            row[f"{kind} ratio"] = min(peers) / of_tools["cepkit"] if peers else None
+        row |= {f"MB {t}": max(m for *_, m in fresh[t]) if t in fresh else None for t in TOOLS}
+        table.append(row)
+    return table
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print a table and write it as CSV."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers")
+    parser.add_argument("--events", type=int, nargs="+", default=[1_000_000])
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--code", action="store_true", help="print what each tool is asked")
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.child:
+        _child(*options.child)
+        return
+    if options.code:
+        for name, text in PATTERNS.items():
+            print(f"{name}: {text}\n\n{sql(name, 'events.parquet')}\n")
+        print(inspect.getsource(polars_count))
+        return
+    import pyarrow.parquet as pq
+
+    from cepkit.stream.generators import zipf_events
+
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for events in options.events:
+            path = Path(folder) / f"{events}.parquet"
+            pq.write_table(zipf_events(events, seed=1), path)
+            rows += measure(path, events, options.runs)
+            path.unlink()
+    load = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    show(f"processor seconds from a Parquet file to a count, {load}", rows)
+    write(options.out, "peers", rows)
+
+
+if __name__ == "__main__":
+    main()

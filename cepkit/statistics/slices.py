@@ -1,0 +1,190 @@
+"""Statistics by a few random slices of a stream: planning that costs less than it saves.
+
+The slices are put one after another as a stream of their own, too far apart for a window to hold
+events of two of them, with nothing but the events that the pattern can take, and measured
+as any other. A slice owns the events up to its length, and has those of a window more, so that no
+partial match that begins with an event of its own is cut off: numbers of partial matches are
+unbiased, bursts included. Events are counted by type in the whole stream.
+Cost: O(n) to count the types of n events, else O(size log size).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cepkit.pattern.canonical import CanonicalEvent, canonical_event
+from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.nodes import events_of
+from cepkit.pattern.normal_form import written_branches
+from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.query import Query
+from cepkit.statistics.estimate import combine, estimate, joins_of, tally_slice
+from cepkit.statistics.joins import Part
+from cepkit.statistics.model import Statistics
+from cepkit.statistics.slice_events import Events, Held, Rows, has_type, partition_of
+from cepkit.statistics.stream_counts import count_types, types_of_variables
+from cepkit.stream.columns import EventColumns
+
+SIZE = 32_000
+"""The events that the slices have together, where a window is short: some milliseconds."""
+_SLICES = 64
+_LEAST_SLICES = 2
+_LEAST_EVENTS = 20
+"""Of each variable; where slices have fewer of a type that the stream has, they are longer, once:
+an order that begins with what is rarer still has little work, whatever comes then."""
+_LONGER = 4
+_KEYED = 20_000
+"""Events by which the share of one partition is counted."""
+
+
+def estimate_by_slices(
+    columns: EventColumns, query: Query, *, seed: int = 0, size: int = SIZE
+) -> Statistics:
+    """Measure what plans need on slices of a stream in memory; on all of it where it is short.
+
+    Args:
+        columns: The events, with the attributes of `attributes_read`.
+        query: The pattern. Without a window in time everything is measured.
+        seed: Of the choice of slices, and of the draws.
+        size: How many events the slices have together, about, and more where windows are long.
+
+    Raises:
+        PatternError: A condition compares what cannot be compared.
+    """
+    check_kinds(query, columns.kinds)
+    counts = count_types(columns)
+    slices = _Slices.of(columns, query, seed, size)
+    if slices is None:
+        return estimate(columns, query, seed=seed, details=False)
+    if not slices.has_all_types(query, counts.by_type):
+        slices = _Slices.of(columns, query, seed, _LONGER * size) or slices
+    counts = replace(counts, same_key=_same_key(columns, query))
+    tallies = tally_slice(slices.columns, query, seed=seed)
+    statistics = combine(query, counts, [tallies], partial=True)
+    part = Part(slices.owned, slices.share, _sizes(slices.columns, query, counts.by_type))
+    joins = joins_of(slices.columns, query, statistics, seed, part)
+    return replace(statistics, joins=joins, measured_events=slices.events)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slices:
+    """Slices of a stream as a stream.
+
+    Attributes:
+        columns: Their events of the types of the pattern.
+        owned: Which of these the slices own.
+        share: Of the events of the stream that they own.
+        events: How many events of all types they have.
+    """
+
+    columns: EventColumns
+    owned: Held
+    share: float
+    events: int
+
+    @classmethod
+    def of(cls, columns: EventColumns, query: Query, seed: int, size: int) -> _Slices | None:
+        """Return slices of about so many events; None where all may as well be measured.
+
+        Args:
+            columns: The stream.
+            query: The pattern.
+            seed: Of where they begin.
+            size: How many events they have together; more where windows are long.
+        """
+        number = len(columns)
+        if not isinstance(query.window, TimeWindow) or number < 2 * size:
+            return None
+        window = query.window.microseconds
+        span = int(columns.ts[-1]) - int(columns.ts[0])
+        in_window = number * window // max(span, 1)
+        length = max(size // _SLICES, in_window // 2)
+        slices = max(size // (length + in_window), _LEAST_SLICES)
+        if 2 * slices * (length + in_window) > number:
+            return None
+        rng = np.random.default_rng([seed, slices])
+        part = number / slices
+        places = np.arange(slices) * part + rng.random(slices) * (part - length)
+        begins = places.astype(np.int64)
+        last = columns.ts[begins + length - 1]
+        ends = np.searchsorted(columns.ts, last + window, side="right")
+        if 2 * int((ends - begins).sum()) > number:
+            return None
+        return cls._joined(columns, query, begins, ends, length)
+
+    @classmethod
+    def _joined(
+        cls, columns: EventColumns, query: Query, begins: Rows, ends: Rows, length: int
+    ) -> _Slices:
+        assert isinstance(query.window, TimeWindow)
+        types = types_of_variables(query, (e.variable for e in events_of(query.structure)))
+        rows, ts, owned = [], [], []
+        now = 0
+        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+            wanted = has_type(columns.slice(begin, end), types)
+            places = np.flatnonzero(wanted)
+            first = int(columns.ts[begin])
+            rows.append(places + begin)
+            ts.append(columns.ts[begin:end][places] - first + now)
+            owned.append(places < length)
+            now += int(columns.ts[end - 1]) - first + query.window.microseconds + 1
+        chosen = np.concatenate(rows)
+        glued = EventColumns(
+            np.concatenate(ts),
+            columns.types[chosen],
+            columns.type_names,
+            {name: column.take(chosen) for name, column in columns.attributes.items()},
+            columns.carried,
+        )
+        share = length * len(begins) / len(columns)
+        return cls(glued, np.concatenate(owned), share, int((ends - begins).sum()))
+
+    def has_all_types(self, query: Query, by_type: Mapping[str, int]) -> bool:
+        """Return whether there are enough events of each variable, as far as the stream has any."""
+        own = count_types(self.columns).by_type
+        for event in events_of(query.structure):
+            here = sum(own[name] for name in own if event.types is None or name in event.types)
+            if here < min(_LEAST_EVENTS, _of_types(by_type, event.types)):
+                return False
+        return True
+
+
+def _of_types(by_type: Mapping[str, int], types: frozenset[str] | None) -> int:
+    return sum(by_type.values() if types is None else (by_type.get(name, 0) for name in types))
+
+
+def _sizes(
+    columns: EventColumns, query: Query, by_type: Mapping[str, int]
+) -> dict[CanonicalEvent, float]:
+    """Return for each event of a pattern how many of the whole stream pass its own conditions."""
+    events = Events(columns)
+    sizes = {}
+    for branch in written_branches(query):
+        for event in branch.positive + branch.negated:
+            filtered = canonical_event(branch, event.variable)
+            of_types = len(events.rows(CanonicalEvent(event.types)))
+            share = len(events.rows(filtered)) / max(1, of_types)
+            sizes[filtered] = _of_types(by_type, event.types) * share
+    return sizes
+
+
+def _same_key(columns: EventColumns, query: Query) -> float:
+    """Return the share of pairs of events in one partition, by events all over the stream."""
+    if not query.partition_by or not len(columns):
+        return 1.0
+    rows = np.arange(0, len(columns), max(1, len(columns) // _KEYED))
+    some = EventColumns(
+        columns.ts[rows],
+        columns.types[rows],
+        columns.type_names,
+        {name: columns.attributes[name].take(rows) for name in query.partition_by},
+        columns.carried,
+    )
+    of_key = np.bincount(partition_of(some, query.partition_by)).astype(np.float64)
+    number = len(rows)
+    # Events that were left out would share keys as well; no event is a pair with itself.
+    pairs = float((of_key * (of_key - 1)).sum()) / max(1.0, number * (number - 1.0))
+    return pairs + (1 - pairs) / len(columns)

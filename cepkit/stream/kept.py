@@ -1,0 +1,217 @@
+"""What a stream keeps of what it has read, so that a file is decoded once.
+
+Columns stay in memory as the engine reads them, up to `MOST_KEPT` bytes a stream and no more than a
+quarter of the memory that is free. Before they are used again the file is looked at: one whose size
+or times are others is read anew. Of Parquet files a column is read when somebody asks for it, those
+for the output when there is output.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from cepkit.errors import StreamError
+from cepkit.memory import free_memory
+from cepkit.stream import readers, sources
+from cepkit.stream.columns import Column, EventColumns, Later
+from cepkit.stream.ingest import attribute, event_columns
+from cepkit.stream.paths import shown
+from cepkit.stream.plain import plain
+from cepkit.stream.schema import Schema
+
+MOST_KEPT = 1 << 30
+"""Bytes of columns that a stream keeps."""
+_SHARE_OF_FREE = 4
+_TEXT = 64
+"""Bytes of a text in a dictionary."""
+_LARGE = 1 << 25
+"""Bytes of a column after which Arrow gives back memory; less is sooner used again."""
+_SETTLED = 100_000_000
+"""Nanoseconds after which a change would be seen in a file's times."""
+
+Mark: TypeAlias = tuple[tuple[object, ...], ...]
+"""What changes when a file does."""
+
+
+@dataclass(eq=False, slots=True)
+class Kept:
+    """The columns that a stream has read of a source that stays as it is.
+
+    Attributes:
+        mark: Of the source when they were read.
+        columns: These; None: nothing is kept.
+    """
+
+    mark: Mark | None = None
+    columns: EventColumns | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes are kept."""
+        return 0 if self.columns is None else _size(self.columns)
+
+    def forget(self) -> None:
+        """Drop everything."""
+        self.mark = self.columns = None
+
+    def of(self, mark: Mark) -> EventColumns | None:
+        """Return what was read of the source as it is."""
+        return self.columns if self.mark == mark else None
+
+    def keep(self, mark: Mark, columns: EventColumns) -> None:
+        """Keep columns, in place of those before, where memory allows."""
+        self.forget()
+        if _size(columns) <= min(MOST_KEPT, free_memory() // _SHARE_OF_FREE):
+            self.mark, self.columns = mark, columns
+
+    # Copies of a stream read for themselves.
+    def __reduce__(self) -> tuple[object, ...]:
+        return Kept, ()
+
+
+def load(
+    source: Any, schema: Schema, names: tuple[str, ...], required: tuple[str, ...], kept: Kept
+) -> EventColumns:
+    """Return the events of a local source with the attributes that conditions read.
+
+    Args:
+        source: A pandas DataFrame, an Arrow table or a path.
+        schema: Which column is what.
+        names: The columns of the source.
+        required: The attributes.
+        kept: What was read before; what is read now is kept there.
+
+    Raises:
+        StreamError: As `event_columns`, or the source cannot be read.
+    """
+    mark = _mark(source)
+    if mark is None:
+        return _at_once(source, schema, names, required)
+    known = kept.of(mark)
+    lacking = [name for name in required if known is None or name not in known.attributes]
+    if known is None or lacking:
+        by_column = isinstance(source, Path) and readers.data_at(source).format == "parquet"
+        if by_column:
+            columns = _by_column(source, schema, names, lacking, known, mark)
+        elif known is None:
+            columns = _at_once(source, schema, names, required)
+        else:
+            table = sources.all_rows(source, tuple(lacking), names)
+            columns = _with(known, table.column, schema, lacking)
+        if _mark(source) != mark:
+            # It was changed meanwhile: what one look tells is of one time at least.
+            kept.forget()
+            return _at_once(source, schema, names, required)
+        kept.keep(mark, columns)
+        known = columns
+    return replace(known, attributes={name: known.attributes[name] for name in required})
+
+
+def _at_once(
+    source: Any, schema: Schema, names: tuple[str, ...], required: tuple[str, ...]
+) -> EventColumns:
+    table = sources.all_rows(source, schema.needed(names, required), names)
+    return event_columns(table, schema, required)
+
+
+def _by_column(
+    path: Path,
+    schema: Schema,
+    names: tuple[str, ...],
+    lacking: list[str],
+    known: EventColumns | None,
+    mark: Mark,
+) -> EventColumns:
+    """Read columns of Parquet files one after another: each is in memory twice for a moment only.
+
+    Args:
+        path: Of the files.
+        schema: Which column is what.
+        names: The columns of the files.
+        lacking: The attributes to read.
+        known: The events with other attributes; None: they are to be read as well.
+        mark: Of the files.
+    """
+    file = _FileColumns(path, names)
+    if known is not None:
+        return _with(known, file.column, schema, lacking)
+    carried = schema.carried(names)
+    sources.first_rows(path, carried, names, 0)  # says what could not be carried to the output
+
+    def read() -> pa.Table:
+        unchanged = _mark(path) == mark
+        table = sources.all_rows(path, carried, names) if unchanged else None
+        if table is None or _mark(path) != mark:
+            raise StreamError(
+                f"{shown(path)} has changed since its events were read",
+                hint="detect again, in a stream of what it is now",
+            )
+        return table
+
+    return event_columns(file, schema, lacking, source=Later(read))
+
+
+@dataclass(frozen=True, slots=True)
+class _FileColumns:
+    """The columns of Parquet files, each read when it is asked for, texts as codes."""
+
+    path: Path
+    column_names: tuple[str, ...]
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return a column in plain types."""
+        column = plain(readers.read_table(self.path, (name,), coded=True)).column(0)
+        if column.nbytes > _LARGE:
+            pa.default_memory_pool().release_unused()  # what decoding took, and the one before
+        return column
+
+
+def _with(
+    known: EventColumns,
+    column: Callable[[str], pa.ChunkedArray],
+    schema: Schema,
+    lacking: list[str],
+) -> EventColumns:
+    """Return events with more attributes."""
+    more: dict[str, Column] = {}
+    for name in lacking:
+        if name == schema.time:
+            missing = bool(known.dropped.null_time)
+            more[name] = Column("timestamp", known.ts, has_missing=missing)
+            continue
+        read = attribute(column(name), name, schema)
+        more[name] = read if known.rows is None else read.take(known.rows)
+    return replace(known, attributes={**known.attributes, **more})
+
+
+def _mark(source: Any) -> Mark | None:
+    """Return what changes with a source; None where that could not be seen."""
+    if isinstance(source, pa.Table):
+        return ()
+    if not isinstance(source, Path):
+        return None
+    marks, newest = [], 0
+    try:
+        for file in readers.data_at(source).files:
+            status = file.stat()
+            times = status.st_mtime_ns, status.st_ctime_ns
+            newest = max(newest, *times)
+            marks.append((str(file), status.st_dev, status.st_ino, status.st_size, *times))
+    except OSError:
+        return None
+    return None if newest > time.time_ns() - _SETTLED else tuple(marks)
+
+
+def _size(columns: EventColumns) -> int:
+    arrays = (columns.ts, columns.types, columns.rows, columns.arrivals, columns.places)
+    size = sum(array.nbytes for array in arrays if array is not None)
+    return size + sum(
+        column.values.nbytes + len(column.dictionary) * _TEXT
+        for column in columns.attributes.values()
+    )
