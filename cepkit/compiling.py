@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 from numba import njit
 from numba.core.ccallback import CFunc
+from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 
 from cepkit.compiled_loops import LoopCache
@@ -37,12 +38,12 @@ def lent(function: F) -> F:
     numbers, which can take longer than all else. `_nrt` is what Numba's own functions that
     allocate nothing say.
     """
-    return _loop(function, nogil=True, forceinline=True, _nrt=False, no_cpython_wrapper=True)
+    return _inside(function, forceinline=True)
 
 
 def called(function: F) -> F:
     """Compile the same as a function of its own: for what is long, or seldom needed."""
-    return _loop(function, nogil=True, _nrt=False, no_cpython_wrapper=True)
+    return _inside(function)
 
 
 def addressed(signature: str) -> Callable[[F], Any]:
@@ -63,8 +64,24 @@ def addressed(signature: str) -> Callable[[F], Any]:
     return wrapped
 
 
+class _Inside(CPUDispatcher):
+    """A function that compiled loops call: in Python it runs as it is written."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
+
+
+def _inside(function: F, **options: Any) -> F:
+    """Compile a function without what Python would call it by, which takes longest to compile."""
+    options |= {"nogil": True, "_nrt": False, "no_cpython_wrapper": True}
+    loop: Any = _loop(function, **options)
+    if isinstance(loop, CPUDispatcher):
+        loop.__class__ = _Inside  # its own call, without a wrapper, would end the process
+    return cast("F", loop)
+
+
 def _loop(function: F, **options: Any) -> F:
-    # What Python, or C, would call it by takes longer to compile than much else.
+    # What C would call it by takes as long to compile again.
     options |= {"error_model": "numpy", "no_cfunc_wrapper": True}
     loop: Any = njit(**options)(function)
     # Not with NUMBA_DISABLE_JIT, where the function comes back as it is.

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from cepkit import compiling
 
 HELPER = """from cepkit.compiling import lent
 
@@ -111,3 +114,18 @@ def said(folder: Path, *, watched: bool) -> str:
         text=True,
         check=True,
     ).stderr
+
+
+@pytest.mark.parametrize("compile_it", [compiling.lent, compiling.called])
+def test_what_only_loops_call_can_be_called_from_python(compile_it):
+    def twice(values):
+        return values[0] * 2
+
+    inner = compile_it(twice)
+
+    @compiling.compiled
+    def loop(values):
+        return inner(values) + 1
+
+    values = np.array([3.0])
+    assert (inner(values), loop(values), loop.py_func(values)) == (6.0, 7.0, 7.0)
