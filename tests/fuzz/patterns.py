@@ -21,6 +21,8 @@ _WORDS = {
     "_PATTERN": ("PATTERN", "pattern"),
     "_SEQ": ("SEQ",),
     "_KL": ("KL",),
+    "_OPT": ("OPT",),
+    "_TIMESTAMP": ("TIMESTAMP",),
     "_ANY": ("ANY",),
     "_LPAR": ("(",),
     "_RPAR": (")",),
@@ -48,7 +50,7 @@ _WORDS = {
     "UNIT": ("us", "s", "hours", "days", "weeks", "EVENTS", "months"),
     "DURATION_UNIT": ("us", "s", "minutes", "hours", "days", "weeks"),
     "QUOTED": ('"a"', '"b"', '"k"', '"A b"', '"in"'),
-    "STRING": ("'a'", "'A b'", "''", "'it''s'"),
+    "STRING": ("'a'", "'A b'", "''", "'it''s'", "'2024-05-01 09:30'"),
     "NUMBER": ("1", "2", "3", "0", "10", "0.5", "1e3", "1_000", ".5", "9223372036854775807"),
     "STRATEGY_NAME": (
         "skip-till-any-match", "skip-till-next-match", "strict-contiguity", "partition-contiguity",
@@ -128,8 +130,10 @@ class _Sentence:
                         words += [*head, *self.of(rule, depth)]
                 return words
             case "structure" if depth > 0:
-                operator = pick(("SEQ", "SEQ", "AND", "OR", "KL", "NOT", "", ""))
-                if operator in ("KL", "NOT", ""):
+                operator = pick(("SEQ", "SEQ", "AND", "OR", "KL", "NOT", "OPT", "FIRST", "", ""))
+                if operator == "FIRST":
+                    return [operator, *self.of("event", depth)]
+                if operator in ("KL", "NOT", "OPT", ""):
                     bounds = pick(([], ["{", "1", ",", "3", "}"])) if operator == "KL" else []
                     event = self.of("event", depth)
                     return [operator, "(", *event, ")", *bounds] if operator else event

@@ -36,6 +36,7 @@ def test_far_more_matches_than_fit_the_memory_are_aggregated(monkeypatch, emit, 
     pd.testing.assert_frame_equal(found, want)
 
 
+@pytest.mark.slow
 def test_numbers_beyond_64_bits_are_added_up_as_well(monkeypatch):
     monkeypatch.setattr(detected, "_MERGED", 5000)
     monkeypatch.setattr(matched, "SAFE", 0.0)  # so that no lane may carry them

@@ -47,6 +47,7 @@ from cepkit.sharing.graph import PatternGraph
 from cepkit.sharing.searches.baselines import OWN_PLANS
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
+from cepkit.statistics.summary import StreamSummary
 from cepkit.stream.stream import Stream
 from cepkit.tracing import CounterTrace, MechanismTrace
 from cepkit.tracing.comparison import TraceComparison
@@ -413,4 +414,5 @@ SHOWN: dict[type, Callable[[], Any]] = {
     SeveralAggregates: several,
     Player: lambda: ck.draw(trace()),
     Stream: stream,
+    StreamSummary: lambda: ck.profile(stream()),
 }
