@@ -81,7 +81,7 @@ class Subject:
         groups: dict[tuple[str, ...], set[int]] = {}
         for member in members if self.names else ():
             numbers = self.clauses[member.query].conditions
-            for condition in member.branch.conditions:
+            for condition in member.branch.as_written.conditions:
                 parts = canonical_conditions([condition], member.called)
                 key = tuple(map(expression_text, parts))
                 groups.setdefault(key, set()).add(numbers[condition])

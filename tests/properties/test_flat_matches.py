@@ -98,6 +98,11 @@ def test_flat_and_nested_matches_are_those_of_the_judge(data: st.DataObject) -> 
             for event in bound if isinstance(bound, list) else [bound] if bound else []:
                 assert event == {name: plain(v) for name, v in written[event["id"]].items()}
     assert repr(list(matches)) == repr(nested.to_dict("records"))  # there may be arrays
-    assert_frame_equal(matches.head(2), flat.head(2))
+    # Some matches have the categories of these.
+    assert_frame_equal(without_categories(matches.head(2)), without_categories(flat.head(2)))
     again = nested_frame(flat)
     assert result_of(again, case.variables) == case.matches
+
+
+def without_categories(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))

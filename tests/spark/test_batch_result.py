@@ -44,7 +44,10 @@ def jobs_of(spark, action):
     context = spark.sparkContext
     context.setJobGroup("counted", "")
     before = len(context.statusTracker().getJobIdsForGroup("counted"))
-    result = action()
+    try:
+        result = action()
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
     return result, len(context.statusTracker().getJobIdsForGroup("counted")) - before
 
 

@@ -256,7 +256,7 @@ def test_add_a_condition_function(project: Path, answers: Answers):
     )
     # 57.3 degrees below and above, and 28.6 and 86
     assert found == simulated == 2
-    assert "greatest, lower" in error
+    assert "corr, degrees, " in error
     assert "corr, degrees, count" in error
     assert "did you mean 'degrees'?" in error
     assert re.search(r"^  degrees\(x\) +an angle of x radians in degrees$", by_help, re.MULTILINE)
