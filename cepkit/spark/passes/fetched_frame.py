@@ -87,7 +87,6 @@ class FetchedFrame(ResultFrame):
 
     def count(self) -> int:
         """Return the number of rows."""
-        check_session(self)
         return self._here.count()
 
     def collect(self) -> list[Row]:
@@ -116,7 +115,6 @@ class FetchedFrame(ResultFrame):
         Raises:
             LimitError: They would not fit the free memory.
         """
-        check_session(self)
         return self._here.to_pandas(nested=nested)
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
