@@ -30,8 +30,8 @@ from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
 from cepkit.printing import Printed, html_lines, html_output, time_text
+from cepkit.statistics.measuring.online import OnlineStatistics
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.online import OnlineStatistics
 from cepkit.statistics.tables import count_text, html_table, text_table, whole
 from cepkit.stream.columns import EventColumns
 from cepkit.tracing import MechanismTrace

@@ -92,7 +92,7 @@ def measured(
         from cepkit.spark.profile.statistics import profile as profile_on_spark
 
         return profile_on_spark(stream, query, seed=seed, details=details, joins=joins)
-    from cepkit.statistics.estimate import estimate
+    from cepkit.statistics.measuring.estimate import estimate
     from cepkit.statistics.stream_counts import attributes_read
 
     columns = stream.columns(attributes_read(query))

@@ -26,7 +26,7 @@ def parse(text: str) -> Query:
         PatternSyntaxError: The text does not follow the grammar; the message underlines the place.
         PatternError: It does, but means nothing, as a condition on an unknown variable.
     """
-    from cepkit.pattern.parser import parse as parse_text
+    from cepkit.pattern.parsing.parser import parse as parse_text
 
     return parse_text(text)
 

@@ -24,8 +24,8 @@ from cepkit.plan.nodes import Plan
 from cepkit.planners import PLANNERS
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.saved import LARGEST_FILE
-from cepkit.stream import readers
 from cepkit.stream.paths import decoded, path_of, read_text
+from cepkit.stream.reading import readers
 from cepkit.stream.stream import Stream
 
 # Some bytes for each of the characters that a pattern may have.

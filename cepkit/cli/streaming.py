@@ -15,7 +15,7 @@ from cepkit.pattern.query import Query
 from cepkit.spark.session.failures import error_of
 from cepkit.statistics.tables import count_text
 from cepkit.stream.paths import path_of
-from cepkit.stream.readers import data_at
+from cepkit.stream.reading.readers import data_at
 from cepkit.stream.stream import Stream
 
 _LOOK_SECONDS = 0.5

@@ -28,7 +28,7 @@ from cepkit.plan.nodes import Plan
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.statistics.tables import count_text
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.stream.ingest import attribute
+from cepkit.stream.reading.ingest import attribute
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
 

@@ -25,7 +25,7 @@ from cepkit.errors import PatternError, shown
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, AllOf, Expression
 from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq, Structure
-from cepkit.pattern.parser import parse, parse_aggregates, parse_condition, parse_window
+from cepkit.pattern.parsing.parser import parse, parse_aggregates, parse_condition, parse_window
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import to_text
 from cepkit.pattern.query import Query

@@ -13,7 +13,7 @@ import pyarrow as pa
 from cepkit.errors import PatternError, PatternSyntaxError, Span, StreamError
 from cepkit.pattern.conditions import Expression
 from cepkit.stream.columns import MISSING_INTEGER
-from cepkit.stream.time_texts import parse_times
+from cepkit.stream.reading.time_texts import parse_times
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - all are in UTC
 

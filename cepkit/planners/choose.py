@@ -17,8 +17,8 @@ from cepkit.planners import PLANNERS
 from cepkit.planners.contract import Observer, Planner
 from cepkit.planners.deciding import Decisions
 from cepkit.planners.iterative_improvement import MAX_VARIABLES
+from cepkit.statistics.measuring.slices import SIZE, estimate_by_slices
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.slices import SIZE, estimate_by_slices
 from cepkit.stream.columns import EventColumns
 
 

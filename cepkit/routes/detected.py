@@ -39,7 +39,7 @@ from cepkit.plan.nodes import Plan
 from cepkit.planners.compare import compare_plans
 from cepkit.routes.functions import attributes_of
 from cepkit.routes.lifetimes import Lifetimes
-from cepkit.statistics.estimate import estimate
+from cepkit.statistics.measuring.estimate import estimate
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream

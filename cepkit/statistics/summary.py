@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from cepkit.files import JSON, write_text
 from cepkit.printing import WithPrinter, html_of, html_output, html_text, text_of, time_text
 from cepkit.statistics.tables import count_text, first_rows, html_table, number, whole
-from cepkit.stream.arrow import described, is_list
 from cepkit.stream.columns import Dropped, EventColumns
+from cepkit.stream.reading.arrow import described, is_list
 
 if TYPE_CHECKING:
     import pandas as pd

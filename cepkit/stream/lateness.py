@@ -9,8 +9,8 @@ from datetime import timedelta
 import pyarrow as pa
 
 from cepkit.errors import StreamError, nearest, shown
-from cepkit.stream.arrow import described
 from cepkit.stream.durations import NOT_UNITS, UNITS, duration_text, whole
+from cepkit.stream.reading.arrow import described
 
 _WRITTEN = re.compile(r"\s*([0-9_]*\.?[0-9]+)\s*([^\W\d_]+)\s*")
 _MOST = 10 * 365 * UNITS["days"]

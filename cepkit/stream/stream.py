@@ -13,18 +13,18 @@ import pyarrow as pa
 
 from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
-from cepkit.stream import readers, sources
-from cepkit.stream.arrival import check_arrival
 from cepkit.stream.columns import EventColumns
-from cepkit.stream.ingest import is_readable
-from cepkit.stream.kept import Kept, load
 from cepkit.stream.lateness import Lateness, check_event_time, check_lateness
 from cepkit.stream.preview import Preview, shown_columns
+from cepkit.stream.reading import readers, sources
+from cepkit.stream.reading.arrival import check_arrival
+from cepkit.stream.reading.ingest import is_readable
+from cepkit.stream.reading.kept import Kept, load
+from cepkit.stream.reading.sources import from_pandas, is_pandas, is_spark
+from cepkit.stream.reading.texts import check_type
+from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
 from cepkit.stream.sessions import check_session
-from cepkit.stream.sources import from_pandas, is_pandas, is_spark
-from cepkit.stream.texts import check_type
-from cepkit.stream.times import microseconds
 
 Place = Literal["local", "spark"]
 

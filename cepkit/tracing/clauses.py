@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from cepkit.errors import Span
 from cepkit.pattern import nodes
 from cepkit.pattern.conditions import Expression, conjuncts
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
 
 ClauseKind: TypeAlias = Literal["event", "absence", "condition", "window", "partition"]

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from cepkit.lazy import pd
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.stream.codec import keyed
 from cepkit.stream.shapes import ShapeError, Time, check_below, shown
 from cepkit.tracing.clauses import Clause, Clauses

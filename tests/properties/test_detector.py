@@ -16,7 +16,7 @@ from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.output import Writer
 from cepkit.errors import StreamError
 from cepkit.pattern.nodes import repeated_in
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.stream.stream import events
 from tests.properties.test_engine import plans

@@ -22,7 +22,7 @@ from cepkit.spark.cells.keys import Key, key_hashes
 from cepkit.spark.cells.layout import Layout
 from cepkit.spark.cells.sending import Integers, Sending, numbers_of
 from cepkit.stream.columns import Column, Dropped
-from cepkit.stream.ingest import attribute
+from cepkit.stream.reading.ingest import attribute
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 Tables: TypeAlias = Iterator[tuple[int, pa.Table] | Dropped]

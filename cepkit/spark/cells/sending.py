@@ -25,13 +25,13 @@ from cepkit.pattern.evaluation.functions.registered import (
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.schemas import arrow_columns
-from cepkit.stream.arrow import is_text, nulls, raw, single
 from cepkit.stream.columns import MISSING_INTEGER, Dropped, EventColumns
-from cepkit.stream.ingest import event_columns
+from cepkit.stream.reading.arrow import is_text, nulls, raw, single
+from cepkit.stream.reading.ingest import event_columns
+from cepkit.stream.reading.texts import type_codes
+from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
-from cepkit.stream.texts import type_codes
-from cepkit.stream.times import microseconds
 
 Integers = npt.NDArray[np.int64]
 

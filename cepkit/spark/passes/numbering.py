@@ -32,8 +32,8 @@ from cepkit.spark.cells.layout import Extent
 from cepkit.spark.passes.extent import KEY_BUCKETS
 from cepkit.spark.passes.rows import StreamRows, key_value
 from cepkit.spark.passes.scan import Scan
-from cepkit.stream.arrival import refuse_missing
 from cepkit.stream.columns import Dropped
+from cepkit.stream.reading.arrival import refuse_missing
 
 _RANGE_EVENTS = 500_000
 _MOST_RANGES = 1000

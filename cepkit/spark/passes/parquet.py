@@ -22,11 +22,11 @@ from cepkit.errors import StreamError
 from cepkit.spark.cells.layout import Extent, Layout
 from cepkit.spark.cells.row_groups import Read, RowGroup
 from cepkit.spark.passes.scan import Scan
-from cepkit.stream.arrow import is_text
 from cepkit.stream.columns import MISSING_INTEGER
+from cepkit.stream.reading.arrow import is_text
+from cepkit.stream.reading.time_zones import is_utc
+from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
-from cepkit.stream.time_zones import is_utc
-from cepkit.stream.times import microseconds
 
 MOST_FILES = 5000
 MOST_READS = 4.0

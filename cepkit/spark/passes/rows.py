@@ -18,10 +18,10 @@ from pyspark.sql.pandas.functions import pandas_udf
 
 from cepkit.errors import UnsupportedError
 from cepkit.stream.columns import MISSING_INTEGER
+from cepkit.stream.reading.time_zones import instants, is_utc
 from cepkit.stream.schema import UNITS, Schema
 from cepkit.stream.sessions import check_session
 from cepkit.stream.stream import Stream, check_all_there
-from cepkit.stream.time_zones import instants, is_utc
 
 _NO_TIMES = ("", "NAT", "NAN", "NULL", "NONE", "NA", "N/A")
 

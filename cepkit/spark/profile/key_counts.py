@@ -28,7 +28,7 @@ from cepkit.statistics.links import KeySource, Link, key_sources, links_in
 from cepkit.statistics.stream_counts import share_of_pairs, types_of_variables
 from cepkit.stream.columns import Column as Values
 from cepkit.stream.columns import Kind
-from cepkit.stream.ingest import attribute
+from cepkit.stream.reading.ingest import attribute
 from cepkit.stream.schema import Schema
 
 Counts = npt.NDArray[np.int64]

@@ -24,8 +24,8 @@ from cepkit.spark.passes.numbering import fixed, is_shuffled
 from cepkit.spark.profile.source import Source
 from cepkit.statistics.lateness import LateCounts, Lateness
 from cepkit.stream.columns import MISSING_INTEGER
+from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
-from cepkit.stream.times import microseconds
 
 _COUNTED = (
     "partition int, earliest long, latest long, events long, longest long, "

@@ -13,8 +13,8 @@ from cepkit.spark.profile.source import Source
 from cepkit.statistics.over_time import Buckets, OverTime
 from cepkit.statistics.stream_counts import StreamCounts
 from cepkit.stream.columns import MISSING_INTEGER
-from cepkit.stream.texts import type_codes
-from cepkit.stream.times import microseconds
+from cepkit.stream.reading.texts import type_codes
+from cepkit.stream.reading.times import microseconds
 
 _COUNTED = "type int, bucket int, events long"
 

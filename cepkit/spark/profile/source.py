@@ -17,7 +17,7 @@ from pyspark.sql import types as t
 from cepkit.pattern.query import Query
 from cepkit.spark.passes.rows import StreamRows
 from cepkit.stream.columns import MISSING_INTEGER
-from cepkit.stream.times import microseconds
+from cepkit.stream.reading.times import microseconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from cepkit.spark.profile.over_time import over_time
 from cepkit.spark.profile.source import Source
 from cepkit.statistics.stream_counts import Details, StreamCounts, readers, types_of_variables
 from cepkit.stream.columns import MISSING_INTEGER, Dropped, Kind
-from cepkit.stream.texts import type_codes
-from cepkit.stream.times import microseconds
+from cepkit.stream.reading.texts import type_codes
+from cepkit.stream.reading.times import microseconds
 
 _ENDS = "first long, last long"
 

@@ -23,7 +23,7 @@ from cepkit.errors import (
     StreamError,
     UnsupportedError,
 )
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.stream.warnings import StreamWarning
 

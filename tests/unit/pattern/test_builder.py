@@ -27,7 +27,7 @@ from cepkit.pattern.builder import (
     sum_,
     var,
 )
-from cepkit.pattern.parser import parse, parse_condition
+from cepkit.pattern.parsing.parser import parse, parse_condition
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.terms import expression_of
 

@@ -21,7 +21,7 @@ from cepkit.pattern.conditions import (
 )
 from cepkit.pattern.limits import LONGEST_WINDOW
 from cepkit.pattern.nodes import Event, Kleene, Seq
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.pattern.query import Query
 

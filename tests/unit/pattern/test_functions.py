@@ -8,7 +8,7 @@ import pytest
 from cepkit.errors import ArgumentError, PatternError
 from cepkit.pattern.evaluation import closures, columns
 from cepkit.pattern.evaluation.functions import registered as functions
-from cepkit.pattern.parser import parse, parse_condition
+from cepkit.pattern.parsing.parser import parse, parse_condition
 from cepkit.pattern.rewrite import without_not
 
 

@@ -16,7 +16,8 @@ import cepkit as ck
 from cepkit.errors import PatternError, StatisticsError
 from cepkit.pattern.builder import event, seq
 from cepkit.pattern.normal_form import normal_form
-from cepkit.statistics import Statistics, estimate
+from cepkit.statistics import Statistics
+from cepkit.statistics.measuring import estimate
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.stream import Stream
 from tests.disguise import disguised

@@ -12,7 +12,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.errors import StreamError
-from cepkit.stream import kept, readers
+from cepkit.stream.reading import kept, readers
 
 PATTERN = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10 seconds"
 

@@ -15,7 +15,7 @@ from cepkit.columnar.slices.blocks import Members
 from cepkit.errors import StreamError
 from cepkit.pattern.nodes import repeated_in
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.stream.ingest import attribute
+from cepkit.stream.reading.ingest import attribute
 from cepkit.stream.schema import Schema
 
 Ints = npt.NDArray[np.int64]

@@ -25,8 +25,8 @@ import pyarrow.dataset as pa_dataset
 import pyarrow.parquet as pa_parquet
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import is_text
 from cepkit.stream.paths import cannot_read, check_file, shown, status_of
+from cepkit.stream.reading.arrow import is_text
 
 Format = Literal["csv", "parquet"]
 

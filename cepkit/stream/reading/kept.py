@@ -18,11 +18,11 @@ import pyarrow as pa
 
 from cepkit.errors import StreamError
 from cepkit.memory import free_memory
-from cepkit.stream import readers, sources
 from cepkit.stream.columns import Column, EventColumns, Later
-from cepkit.stream.ingest import attribute, event_columns
 from cepkit.stream.paths import shown
-from cepkit.stream.plain import plain
+from cepkit.stream.reading import readers, sources
+from cepkit.stream.reading.ingest import attribute, event_columns
+from cepkit.stream.reading.plain import plain
 from cepkit.stream.schema import Schema
 
 MOST_KEPT = 1 << 30

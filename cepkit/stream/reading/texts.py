@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import ArrowColumn, described, filled, is_text, single
+from cepkit.stream.reading.arrow import ArrowColumn, described, filled, is_text, single
 
 Codes = npt.NDArray[np.int32]
 Texts = npt.NDArray[np.object_]

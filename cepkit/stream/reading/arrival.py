@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import ArrowColumn, described, single
+from cepkit.stream.reading.arrow import ArrowColumn, described, single
 
 Integers = npt.NDArray[np.int64]
 

@@ -21,8 +21,8 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import written_branches
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
-from cepkit.statistics.estimate import combine, estimate, joins_of, tally_slice
-from cepkit.statistics.joins import Part
+from cepkit.statistics.measuring.estimate import combine, estimate, joins_of, tally_slice
+from cepkit.statistics.measuring.joins import Part
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.slice_events import Events, Held, Rows, has_type, partition_of
 from cepkit.statistics.stream_counts import count_types, types_of_variables

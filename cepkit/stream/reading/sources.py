@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from cepkit.errors import StreamError
-from cepkit.stream import readers
 from cepkit.stream.paths import path_of
-from cepkit.stream.plain import plain
+from cepkit.stream.reading import readers
+from cepkit.stream.reading.plain import plain
 
 _SPARK_TYPES: Mapping[str, pa.DataType] = {
     "tinyint": pa.int8(),

@@ -17,7 +17,7 @@ from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.rewrite import without_not
 from cepkit.statistics.links import Link
-from cepkit.statistics.ranges import Pairs, Ranges
+from cepkit.statistics.measuring.ranges import Pairs, Ranges
 from cepkit.statistics.slice_events import Events, Held, Rows, reader
 
 

@@ -26,10 +26,10 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query
 from cepkit.statistics.binding import measured_form
-from cepkit.statistics.joins import Part, joined_variables, sampled_joins
 from cepkit.statistics.links import links_of
+from cepkit.statistics.measuring.joins import Part, joined_variables, sampled_joins
+from cepkit.statistics.measuring.sampling import Slice, Tally, linked, sampled
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.sampling import Slice, Tally, linked, sampled
 from cepkit.statistics.selectivity import Equality, Joined, Selectivity
 from cepkit.statistics.slice_events import Events, Rows
 from cepkit.statistics.stream_counts import StreamCounts, count_stream

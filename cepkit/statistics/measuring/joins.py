@@ -27,7 +27,7 @@ from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.rewrite import without_not
-from cepkit.statistics.lookups import Bound, Lookups, Scope
+from cepkit.statistics.measuring.lookups import Bound, Lookups, Scope
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.selectivity import Joined
 from cepkit.statistics.slice_events import Held, Rows, reader

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import described, is_text
+from cepkit.stream.reading.arrow import described, is_text
 
 _MOST_DIGITS = 76
 

@@ -30,12 +30,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import LimitError, StreamError
-from cepkit.stream.arrival import arrival_numbers
-from cepkit.stream.arrow import ArrowColumn, described, filled, is_list, is_number, is_text, single
 from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped, EventColumns, Later
+from cepkit.stream.reading.arrival import arrival_numbers
+from cepkit.stream.reading.arrow import (
+    ArrowColumn,
+    described,
+    filled,
+    is_list,
+    is_number,
+    is_text,
+    single,
+)
+from cepkit.stream.reading.texts import compact, encode, type_codes
+from cepkit.stream.reading.times import durations, microseconds
 from cepkit.stream.schema import Schema
-from cepkit.stream.texts import compact, encode, type_codes
-from cepkit.stream.times import durations, microseconds
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
