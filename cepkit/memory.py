@@ -66,7 +66,6 @@ class Room:
         """Take room for more rows.
 
         Args:
-            rows: How many.
             size: What they take, in bytes; less than 0 where the result has become smaller.
 
         Raises:

@@ -153,7 +153,6 @@ def simulate_adapted(
     Args:
         mechanism: Which; it follows a plan.
         columns: The stream, with all that the query reads.
-        query: What is looked for.
         known: The statistics of the whole stream; of these the selectivities are taken.
         adaptation: When to plan anew, and how.
         every: Events from one check to the next.

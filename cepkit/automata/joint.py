@@ -46,7 +46,6 @@ class Member:
 
     Attributes:
         number: Among all branches.
-        query: The number of its query.
         branch: What it says.
         plan: What it follows.
         called: What traces call its variables; equal for what is bound once for several.
@@ -84,8 +83,6 @@ def joint(
     """Return the branches of several queries with what they take from each other, owners first.
 
     Args:
-        queries: The queries.
-        plans: A plan for each.
         pools: For each branch of each with whom it shares, as a shared plan has it; None: all.
         mode: Whether orders that begin alike are shared, or subtrees.
     """

@@ -86,7 +86,6 @@ class Recording:
         Args:
             mechanism: The name of what has run.
             kind: How it is drawn.
-            columns: The stream.
             plan: What it followed, as a text.
         """
         subject, total = self._subject, self._events + 1

@@ -69,9 +69,7 @@ def machine_for(
     """Return a mechanism ready to run and the events of a stream for it.
 
     Args:
-        mechanism: Which.
         columns: The stream, with all that the query reads.
-        query: What is looked for.
         plan: A plan of the kind that the mechanism follows.
 
     Raises:
@@ -130,9 +128,7 @@ def simulate(
     """Run a mechanism over a stream and return what it did.
 
     Args:
-        mechanism: Which.
         columns: The stream, with all that the query reads.
-        query: What is looked for.
         plan: A plan of the kind that the mechanism follows.
         max_steps: How many steps to keep; the run goes on without.
     """
@@ -162,9 +158,7 @@ def simulate_several(
     """Run a mechanism over a stream for several queries at once, and return what it did.
 
     Args:
-        mechanism: Which.
         columns: The stream, with all that the queries read.
-        queries: What is looked for, by name.
         plans: A plan for each, of the kind that the mechanism follows.
         pools: With whom each branch shares, as a shared plan has it; None: with all.
         max_steps: How many steps to keep; the run goes on without.

@@ -19,7 +19,6 @@ class Subject:
     """A query, or several by their names.
 
     Attributes:
-        queries: The queries.
         names: What each is called; empty where there is only one.
         clauses: The clauses of each, with their places in `text`.
         text: All of them, printed.

@@ -150,7 +150,6 @@ def read_statistics(path: str, query: Query) -> Statistics:
 
     Args:
         path: The file.
-        query: The pattern that they must be about.
     """
     saved = saved_statistics(path)
     with telling(f"the statistics of '{path}'"):

@@ -12,7 +12,6 @@ def pattern_options(
     """Add --pattern and --pattern-text.
 
     Args:
-        command: The parser.
         several: Whether each may be given more than once.
         required: Whether one of them must be given.
     """

@@ -331,7 +331,6 @@ class Detector:
         """Yield the slices of a stream, or of a slice of it, one after the other.
 
         Args:
-            columns: The events.
             owned: The matches that are the slice's own.
             rows: The least events of a slice, where nobody has said how many.
         """

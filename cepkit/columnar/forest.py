@@ -276,7 +276,6 @@ def _handover(
 
     Args:
         node: Whose rows they are.
-        child: The program.
         variables: Those of both in one order; None: as they are bound.
     """
     own, others = variables or (node.program.bound, child.program.bound)

@@ -50,7 +50,6 @@ class Expectation:
     """The numbers of one branch, made ready by `Expectation.of`.
 
     Attributes:
-        branch: The branch.
         window_seconds: W; for a count window the time in which so many events are expected, for
             no window the span of the stream.
         span_seconds: The length of the stream that the statistics are about.

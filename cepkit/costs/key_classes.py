@@ -31,7 +31,6 @@ class KeyClass:
     """Three or more variables whose keys agree.
 
     Attributes:
-        variables: The variables.
         pairs: Those pairs of them that the pattern equates.
         log_share: ln(share of pairs of events that agree).
     """

@@ -39,7 +39,6 @@ def expected_steps(
     all is taken, which is somewhat too small.
 
     Args:
-        branch: The branch.
         statistics: The rates and selectivities.
         plan: A plan for it, or the positive variables in an order.
         duration: The length of the stream in seconds; None for that of the statistics.

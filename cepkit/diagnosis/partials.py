@@ -108,7 +108,6 @@ class Partials:
         Args:
             key: Of the requirement.
             broken: Which rows violate it.
-            relative: By how much.
             touched: The variables that it is about, as bits.
         """
         return Partials(
@@ -171,7 +170,6 @@ def join_key(
     An equality of two attributes of one name is one; of different names their codes would differ.
 
     Args:
-        requirements: The requirements that are looked at.
         variable: The new variable.
         bound: The variables that are bound.
     """
@@ -203,7 +201,6 @@ class Scopes:
 
     Args:
         measures: Of the branch.
-        active: The requirements that are looked at.
         tolerance: How many of them may be violated.
         stretch: How many times as long as allowed a window may be.
     """

@@ -32,7 +32,6 @@ class Naming:
     """The names of events: by name an event is found.
 
     Attributes:
-        columns: The stream.
         column: The column of ids; None for row numbers.
         ids: What it holds.
     """
@@ -156,8 +155,6 @@ class Question:
     """A question: the pattern, the events, and what both answers need of them.
 
     Attributes:
-        query: The pattern.
-        table: The events.
         naming: What they are called.
         plan: The order of the funnel's steps.
         violations: How many requirements a near miss may violate.

@@ -27,7 +27,6 @@ class AnswerEvent:
         event: Its number in stream order.
         id: Its row in the source, or its value in the column of ids.
         name: What it is called: ``row 17``.
-        type: Its type.
         time: Its time in microseconds since 1970 UTC.
         values: What the pattern reads of it, as texts.
         given: Whether it was named in the question.
@@ -213,7 +212,6 @@ class WhyNot(Printed):
     """Why some events, or any at all, are no match; prints as a text, has an HTML repr.
 
     Attributes:
-        query: The pattern.
         found: Whether it is a match (of events that were named: whether they are one, or part of
             one); None where that could not be decided.
         reason: The answer in a sentence.

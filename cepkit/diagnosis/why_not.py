@@ -54,7 +54,6 @@ def why_not(
 
     Args:
         stream: A local stream.
-        query: The pattern.
         events: For variables the row number or the id of their event; for those under KL one or
             a list.
         plan: The order of the funnel's steps.

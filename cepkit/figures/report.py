@@ -62,11 +62,8 @@ def write_report(
 
     Args:
         path: The HTML file.
-        query: What was asked.
-        plan: How it was evaluated.
         matches_frame: Some of the matches, as `matches.head(20)` gives them, flat or nested.
         statistics: What the plan was made with.
-        comparison: The plans that there were.
         explanation: What the steps did.
         facts: What to show first, as {"events": "200,000", "matches": "1,234"}.
         title: Of the page.

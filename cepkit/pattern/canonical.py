@@ -95,7 +95,6 @@ def canonical(
     """Return a sub-pattern of a branch, and the variables at its positions.
 
     Args:
-        branch: The branch.
         variables: Some of its variables, those under NOT included where they are wanted (what a
             NOT depends on, `plan.negation` knows); None: all.
     """

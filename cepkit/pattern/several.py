@@ -50,7 +50,6 @@ def queries_of(patterns: Any, read: Callable[[Any], Query] = as_query) -> dict[s
     """Return several patterns as queries by name; an error says which one it is about.
 
     Args:
-        patterns: The patterns.
         read: Makes a query of one, and checks it.
     """
     queries = {}
@@ -83,10 +82,6 @@ _ELSEWHERE = {
 
 def check_share(share: object, names: Sequence[str]) -> None:
     """Check that what several patterns share is among what such patterns can.
-
-    Args:
-        share: What was given.
-        names: What can be.
 
     Raises:
         PlanError: It is not.

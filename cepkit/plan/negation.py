@@ -20,7 +20,6 @@ def depends_on(branch: Branch, variable: str) -> frozenset[str]:
     window counts events, because numbers of arrival need not follow the time.
 
     Args:
-        branch: The branch.
         variable: One of its negated variables.
     """
     positive = set(branch.variables)

@@ -200,7 +200,6 @@ class Plan(WithPrinter):
 
     Attributes:
         branches: A plan for each branch of the query's normal form, in its order.
-        planner: The name of its planner.
         log_cost: The natural logarithm of its cost, -infinity for 0; None where none was computed.
         statistics: Those that it was planned by, if any.
         expected: For each branch what is expected of its steps on the stream of `statistics`;

@@ -145,11 +145,7 @@ class RatedCosts:
         return self.of(plan) + doubled
 
     def best(self, known: BranchPlan) -> BranchPlan:
-        """Return the plan of least work; a tree only where it promises to halve that.
-
-        Args:
-            known: Any plan.
-        """
+        """Return the plan of least work; a tree only where it promises to halve that."""
         order = self._planner.order(self._divided(known))
         variables = len(self._planner.branch.variables)
         if not 4 <= variables <= MOST_FOR_TREES:

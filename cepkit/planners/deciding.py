@@ -157,10 +157,7 @@ class Decisions:
 
     Attributes:
         branches: The normal form of the query.
-        plans: The plan of each.
         planner: Who made them.
-        cost: By which costs.
-        statistics: By which statistics.
     """
 
     branches: tuple[Branch, ...]
@@ -306,9 +303,7 @@ def because(
     Args:
         branch: What they are plans of.
         before: The one that is given up.
-        now: The one that is taken.
         statistics: Those of now.
-        cost: By which costs.
     """
     ready = cost.on(branch, statistics)
     conditions = [DecidingCondition(0, as_tree(before), as_tree(now))]

@@ -35,7 +35,6 @@ class Curve:
     """The cost of one plan at each rate.
 
     Attributes:
-        plan: The plan.
         log_costs: The logarithm of its cost at each of the rates.
     """
 
@@ -114,12 +113,10 @@ def what_if(
     Plans that are the same are taken once.
 
     Args:
-        query: The query.
         statistics: What is known of the stream; all but one rate stays.
         plans: Plans for the query.
         variable: Whose rate changes.
         rates: In events per second; None for a hundredth to the hundredfold of the present one.
-        cost: The cost model.
 
     Raises:
         PlanError: No plan is given.

@@ -76,9 +76,6 @@ def aggregate(
     """Aggregate a local stream.
 
     Args:
-        stream: The stream.
-        query: What is asked.
-        functions: The columns of aggregates, by name.
         method: One of `METHODS`.
         emit: Which rows; see `cepkit.aggregate`.
         interpreted: Whether to go without compiled loops.
@@ -115,9 +112,7 @@ def aggregate_columns(
     Args:
         columns: The events, with the attributes of the query and of the aggregates.
         schema: How their source is read.
-        query: What is asked.
         way: How; it has a sequence.
-        functions: The columns of aggregates, by name.
         emit: Which rows; see `cepkit.aggregate`.
         interpreted: Whether to go without compiled loops.
 
@@ -145,11 +140,7 @@ def aggregate_sequence(
     """Return the rows that A-Seq gives.
 
     Args:
-        columns: The events.
-        sequence: What is asked.
         method: The method; None: chosen.
-        functions: The columns of aggregates, by name.
-        emit: Which rows.
         interpreted: Whether to go without compiled loops.
 
     Returns:

@@ -66,9 +66,6 @@ def aggregate_detected(
 
     Args:
         stream: A local stream.
-        query: What is asked.
-        functions: The columns of aggregates, by name.
-        emit: Which rows.
         interpreted: Whether to go without compiled loops.
 
     Raises:
@@ -104,11 +101,7 @@ def aggregate_blocks(
     """Return the rows that matches give, and an event of each group.
 
     Args:
-        columns: The events.
         blocks: Finds the matches among them, with their programs; it may be asked twice.
-        query: What is asked.
-        functions: The columns of aggregates, by name.
-        emit: Which rows.
         interpreted: Whether to go without compiled loops.
     """
     bare = without_aggregates(query)

@@ -38,7 +38,6 @@ def local_part(
 
     Args:
         stream: Events in a Spark DataFrame.
-        query: The pattern.
         events: The events that are asked about, by variable; empty to ask about any.
         id: The column that names them.
 

@@ -237,7 +237,6 @@ class Statistics(WithPrinter):
         Planning asks for the same some ten times.
 
         Args:
-            branch: The branch.
             make: What makes it; always the same.
         """
         asked = id(branch), make

@@ -44,8 +44,6 @@ class Kept:
         """Return the arrays of a key, made where they are not at hand.
 
         Args:
-            key: What they are made of.
-            make: Makes them.
             named: What the key names by its identity, which nothing else may get meanwhile.
         """
         known = self._arrays.pop(key, None)

@@ -100,7 +100,6 @@ def count_stream(columns: EventColumns, query: Query, *, details: bool = True) -
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        query: The pattern.
         details: Whether to count what plans do not need as well.
     """
     counts = count_types(columns)

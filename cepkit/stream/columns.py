@@ -91,11 +91,7 @@ class Dropped:
 
 @dataclass(eq=False, slots=True)
 class Later:
-    """Rows that are read when somebody asks for them.
-
-    Attributes:
-        read: Reads them.
-    """
+    """Rows that are read when somebody asks for them."""
 
     read: Callable[[], pa.Table]
     _table: pa.Table | None = None

@@ -62,7 +62,6 @@ def parse_object(text: str, tag: str, *known: str) -> dict[str, Any]:
     """Return the object that a JSON text holds.
 
     Args:
-        text: The text.
         tag: The key under which the object says what it is.
         known: What it may be.
 

@@ -104,7 +104,6 @@ def decoded(content: bytes, most: int, name: str, kind: type[CepkitError] = Cepk
     Args:
         content: The first `most` + 1 bytes, or all of fewer.
         most: How many there may be.
-        name: What they were read from.
         kind: The error to raise.
 
     Raises:

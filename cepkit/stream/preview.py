@@ -21,7 +21,6 @@ class Preview:
 
     Attributes:
         title: What the source is and how many rows it has.
-        schema: Which column is what.
         names: All columns of the source.
         rows: The first rows of some columns as they came, None where looking would cost a job.
     """

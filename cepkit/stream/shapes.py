@@ -82,7 +82,6 @@ def check_below(number: int | None, size: int, what: str, place: str) -> None:
 
     Args:
         number: The number, None for nothing.
-        size: How many there are.
         what: What they are: ``"events"``.
         place: Where the number stands.
 

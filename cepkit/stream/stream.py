@@ -39,7 +39,6 @@ class Stream:
         source: A pandas DataFrame, an Arrow table, a path, or a Spark DataFrame. It is read
             when the events are needed, so it should not be changed. What was read of files and
             Arrow tables is kept (see `forget`); files that change are read anew.
-        schema: Which column is what.
         column_names: The columns of the source.
         lateness: Of a streaming DataFrame, how late events may come; None: all are there.
         kept: What has been read.
@@ -93,9 +92,6 @@ class Stream:
 
         From Spark, `n` rows are sorted out and fetched (a Spark job); which of several rows with
         the same time come first is then not determined, unless there is an arrival column.
-
-        Args:
-            n: How many events.
         """
         if n < 0:
             raise StreamError(f"the first {n} events", expected="a number that is not negative")

@@ -21,7 +21,6 @@ def warn_of_dropped(dropped: Dropped, *patterns: object) -> None:
     """Warn of rows that are no events, if there are any.
 
     Args:
-        dropped: How many there are.
         patterns: Those that the stream was read for; one alone is named.
     """
     if dropped:

@@ -51,7 +51,6 @@ class MechanismTrace(Trace):
     Attributes:
         clauses: The parts of the pattern's text that operations speak of.
         variables: What a match can bind, in pattern order.
-        mechanism: The name of the mechanism.
         plan: What it followed, printed; empty where it follows nothing.
         diagram: Its nodes and edges.
         matches: The matches of the steps that are kept.
@@ -184,9 +183,7 @@ class MechanismTrace(Trace):
 
         Args:
             name: What is done: "evaluate", "create", "discard", "match" ...
-            instance: About this instance.
             event: About this event, by its number in the trace.
-            variable: For this variable.
             node: At this node of the diagram.
             clause: In which this clause was checked.
             held: With this outcome.

@@ -21,7 +21,6 @@ class Counts(NamedTuple):
         created: Instances created.
         expired: Instances dropped because their window closed.
         forgotten: Events dropped from the buffers because the window had passed them.
-        matches: Matches.
     """
 
     evaluations: int

@@ -32,7 +32,6 @@ class Trace(WithPrinter, ABC):
 
     Attributes:
         pattern: The query, printed.
-        events: The events.
         operations: For each step what happened, in order.
         counters: The counters after each step.
     """

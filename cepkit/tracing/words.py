@@ -18,9 +18,7 @@ class Words:
     """How a trace speaks of its steps.
 
     Attributes:
-        events: Its events.
         diagram: Its nodes and edges.
-        matches: Its matches.
     """
 
     events: EventTable

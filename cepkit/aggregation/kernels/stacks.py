@@ -60,9 +60,7 @@ def run(steps: Steps, most: int, carried: Carried, prime: int, to: Output) -> in
     Args:
         steps: The operations, by key.
         most: The most STARTs of a key that live at once.
-        carried: The lanes.
         prime: Modulo which whole numbers are counted, of at most 31 bits; 0 for none.
-        to: What is written.
 
     Returns:
         How many moments of expiry were written.
@@ -171,7 +169,6 @@ def _turn(
         begin: The first operation of the newer part that counts.
         end: The one after the last.
         n: The positions of the sequence.
-        carried: The lanes.
         prime: As of `run`.
         t: A matrix to work in, here (j, m) in row j.
         older: The older part.

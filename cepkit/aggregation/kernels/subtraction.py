@@ -104,7 +104,6 @@ def run(stream: Stream, carried: Carried, to: Output) -> int:
     Args:
         stream: The operations.
         carried: The lanes; of integers alone.
-        to: What is written.
 
     Returns:
         How many moments of expiry were written.
@@ -269,7 +268,6 @@ def _announce(
         now: Whether there are triggers at this moment: their groups need no row.
         sums: What the groups hold.
         expiring: Which groups shrink.
-        to: What is written.
         written: How many rows were written before.
 
     Returns:

@@ -48,8 +48,6 @@ def run(steps: Steps, carried: Carried, to: Output) -> int:
 
     Args:
         steps: The operations, by key.
-        carried: The lanes.
-        to: What is written.
     """
     ts, codes, _, starts, n, window = steps
     only_new, expiries, new, tracks, e_op, left = to
@@ -151,10 +149,8 @@ def _search(
 
     Args:
         steps: The operations.
-        stacks: The stacks.
         place: The place of the event.
         at: int64[n + 2], to work in: the event of each position.
-        carried: The lanes.
         sums: What the matches of each START add up to.
         only_new: Whether they are added to what is written of the trigger, too.
         tracks: What is written of triggers.

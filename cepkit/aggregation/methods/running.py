@@ -44,11 +44,8 @@ def aggregate(
     """Return the rows that a method gives.
 
     Args:
-        operations: What the events do.
         variables: The variable of each position.
-        functions: What is asked.
         columns: The stream, with the attributes that the functions read.
-        method: How.
         emit: Which rows; see `cepkit.aggregate`.
         interpreted: Whether to go without loops, as for aggregates that they do not know.
 

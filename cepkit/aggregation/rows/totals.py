@@ -23,7 +23,6 @@ def totals(
     """Return a row for each group that has a match.
 
     Args:
-        lanes: What is carried.
         groups: The group of each trigger.
         new: What each completes.
         size: How many groups there are.

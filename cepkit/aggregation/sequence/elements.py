@@ -114,7 +114,6 @@ def run(
     """Run a method over all operations.
 
     Args:
-        operations: What the events do.
         events: Gives the element of an event (its row) at a position.
         function: The aggregate, the number of matches first (`Together`).
         new_state: Makes the state of a key.

@@ -46,7 +46,6 @@ class PieceLane:
     """A lane in one of the pieces of a chain: the same tree may be two pieces of one sequence.
 
     Attributes:
-        lane: The lane.
         chain: The chain that ends with the piece.
     """
 

@@ -31,9 +31,7 @@ def wiring_of(
     Args:
         forest: What is shared.
         lanes: Of each sequence what it carries, by its own positions.
-        windows: Of each sequence the window.
         events: Of each event of the forest its node, and whether it must be absent after it.
-        triggers: How many triggers each sequence has.
         expiries: For how many moments of expiry it needs room.
     """
     tables = _Tables(forest, carried(forest, lanes))

@@ -39,7 +39,6 @@ class Rules:
     """The demands of a branch on its events.
 
     Args:
-        branch: The branch.
         clauses: The clauses of its query.
         names: The attributes that events carry, in the order of their values.
         kinds: What the values of each attribute are.

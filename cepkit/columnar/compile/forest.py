@@ -93,7 +93,6 @@ def trees_of(
     """Return the subtrees that several programs have in common.
 
     Args:
-        programs: The programs.
         pools: As for `forest_of`.
     """
     users: dict[Hashable, list[tuple[int, GroupStep]]] = {}
@@ -132,7 +131,6 @@ def forest_of(
     """Return what programs begin with in common.
 
     Args:
-        programs: The programs.
         pools: For each program what tells it from those that it is not to share with; None: those
             share whose windows are not too different.
         whole: Whether a program may be nothing but what others begin with; the counters of its last

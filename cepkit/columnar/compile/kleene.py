@@ -95,7 +95,6 @@ def repeated_of(
     """Return the Kleene variables of a branch with the ends that must be bound.
 
     Args:
-        branch: The branch.
         same: Earlier branches over the same positive variables: their absences count as well.
         parts: The conditions on the positive variables, as `rewrite.without_not` gives them.
     """

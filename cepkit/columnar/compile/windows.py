@@ -24,7 +24,6 @@ def windows_of(branch: Branch, *, absent: bool = False) -> Windows:
     first and the last are that near. It says nothing of what must be absent.
 
     Args:
-        branch: The branch.
         absent: Whether one of the events is a negated one.
     """
     windows: list[tuple[int, Clock]] = []

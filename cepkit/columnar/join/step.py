@@ -77,10 +77,8 @@ class Join:
         They lie in buffers that are filled again: use them before asking for more.
 
         Args:
-            bound: The step.
             counters: What is looked at is added to them.
             partials: A chunk of partial matches.
-            size: How many there are.
         """
         for _, _, parents, candidates in self.groups(bound, counters, partials, size):
             yield parents, candidates

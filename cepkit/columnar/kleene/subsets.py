@@ -113,7 +113,6 @@ def caps_of(
         candidates: Of all variables.
         step: Lists its members.
         chosen: The rows.
-        lists: Their lists.
     """
     weights = np.zeros((len(step.caps), len(lists.members)))
     limits = np.full((len(step.caps), len(lists.begins)), np.inf)

@@ -34,7 +34,6 @@ def by_sets(matches: int, choice: SetChoice) -> Expected:
     """Return what the choice of sets comes to, before they are chosen.
 
     Args:
-        matches: How many.
         choice: How they were counted; "bound": conditions on sets may leave fewer.
     """
     if choice == "count":

@@ -40,7 +40,6 @@ def run_plans(
     """Return the comparison with what each of its plans did.
 
     Args:
-        comparison: The plans.
         part: A local stream: as many events as all plans are to be run over.
         most_work: Expected candidates and partial matches above which a plan is not run.
     """

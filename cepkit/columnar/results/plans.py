@@ -29,7 +29,6 @@ class PlanInForce:
 
     Attributes:
         first: The time of its first event, in microseconds since 1970.
-        last: That of its last one.
         slices: How many slices it is.
         events: How many events.
         plan: The plan, as a text.
@@ -154,7 +153,6 @@ class AdaptedExplanation(Printed):
     """What the steps of several plans did, each on the slices that it ran.
 
     Attributes:
-        plans: Which plan was in force when.
         parts: The steps of each plan, in the order in which they came into force.
     """
 

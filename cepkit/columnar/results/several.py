@@ -51,9 +51,7 @@ class SeveralResults(ByName[Result]):
 
     Attributes:
         stream: Where they are found.
-        queries: The queries.
         plan: What they share; None where each was given a plan of its own.
-        plans: How each is evaluated.
         limit: The most matches of each, None for all.
         groups: The queries that are run as one.
 

@@ -35,7 +35,6 @@ def timeline(
         frame: The matches: a column of events for each variable.
         variables: In the pattern's order.
         time: The name of the events' time.
-        type_name: The name of their type.
 
     Returns:
         Columns match (from 1), variable, ts (a timestamp, or a number where times are numbers),

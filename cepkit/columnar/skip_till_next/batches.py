@@ -57,7 +57,6 @@ def taken_blocks(
     Args:
         programs: Of the branches.
         rows: For each match the rows of its variables in pattern order, then -1.
-        branches: The branch of each.
     """
     for number, program in enumerate(programs):
         own = rows[branches == number]
@@ -71,7 +70,6 @@ class Batches:
 
     Args:
         programs: Of all branches.
-        columns: The stream.
         consumed: For each event whether a match has it; what is taken is added.
         counters: For each branch those of its steps.
         most_rows: The most events of a batch; None: any number.

@@ -29,7 +29,6 @@ class Search:
 
     Attributes:
         partner: The bound variable that has the key; None where there is no key.
-        key_class: The class of the key.
         limit: The variable that has the time.
     """
 

@@ -53,7 +53,6 @@ class SliceRun:
 
     Attributes:
         first: The time of its first event, in microseconds.
-        last: That of its last one.
         events: How many it owns.
         branches: The plan that it ran.
         rates: The rates by which that was chosen.

@@ -31,8 +31,6 @@ class Series:
     """A counter of one trace.
 
     Attributes:
-        trace: The name of the trace.
-        counter: Which counter.
         steps: After how many steps.
         values: The counter then; of long traces the least and the most of each stretch.
     """

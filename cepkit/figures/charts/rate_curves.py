@@ -51,7 +51,6 @@ class CrossOver:
         rate: In events per second, between two of the rates that were asked about.
         log_cost: The logarithm to base ten of what both cost there.
         below: The number of the curve that is the cheapest below that rate.
-        above: That above it.
     """
 
     rate: float

@@ -38,7 +38,6 @@ class Placed:
     """An event on the line of time.
 
     Attributes:
-        event: The event.
         letter: What stands on its mark.
         number: Of its variable; -1 for one that must not be there.
         role: "given", "found" (chosen for a variable that was not given), "other" (a further

@@ -20,7 +20,6 @@ def pictures(plan: Plan, query: Query | None = None) -> tuple[Picture, ...]:
     """Return what is drawn of each branch of a plan.
 
     Args:
-        plan: The plan.
         query: What it evaluates. Without it types and conditions are not known; the statistics
             of the plan, if any, still say between which variables there are conditions.
 

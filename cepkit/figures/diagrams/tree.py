@@ -130,7 +130,6 @@ def tree_of(
 
     Args:
         name: Which branch it is.
-        plan: The tree.
         branch: What is evaluated. Without it types and conditions are not known; the statistics,
             if any, still say between which variables there are conditions.
         statistics: Those that the plan was made with.

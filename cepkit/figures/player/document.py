@@ -184,9 +184,7 @@ def cut_in_words(length: int, total: int, recorded: int, limit: int) -> str | No
 
     Args:
         length: How many steps are shown.
-        total: How many there are.
         recorded: How many of them the traces hold.
-        limit: How many were asked for.
     """
     if length >= total:
         return None

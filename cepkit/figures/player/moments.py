@@ -80,7 +80,6 @@ def counts_at(trace: AnyTrace, number: int, moments: Sequence[Moment]) -> tuple[
 
     Args:
         trace: One of those that the moments are of.
-        number: Which.
         moments: From `moments_of`.
     """
     counts: list[Any] = []

@@ -36,7 +36,6 @@ class AggregateFunction:
         name: As patterns have it, in lower case.
         takes: A key of `TAKES`. "anything" includes events themselves, as COUNT(b); "amounts" in
             conditions on sets also durations.
-        state: The accumulators.
         finish: Gives the result, of the number of values and the accumulators: numbers, or arrays
             of them. Whole numbers come as integers, which arrays of objects hold where they are
             beyond 64 bits.

@@ -70,7 +70,6 @@ def can_be_written(condition: Expression, read: Read) -> bool:
     """Whether loops can evaluate a condition, and floats hold all its integers.
 
     Args:
-        condition: The condition.
         read: Gives the columns with all values that the evaluation may see.
     """
     return has_source(condition) and stays_exact(condition, read)
@@ -80,7 +79,6 @@ def has_source(condition: Expression, *, arrays: bool = True) -> bool:
     """Whether a condition calls only what loops can compute.
 
     Args:
-        condition: The condition.
         arrays: Whether they have arrays of several events.
     """
     for node in walk(condition):

@@ -83,11 +83,7 @@ def prepare(
     """Return what must be known of a query, refusing what cannot be computed.
 
     Args:
-        stream: The stream.
-        query: The query.
-        functions: The columns of aggregates, by name.
         way: How it is aggregated.
-        emit: Which rows.
         plan: How the matches are detected where they have to be; None: in pattern order.
 
     Raises:

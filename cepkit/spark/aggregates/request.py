@@ -27,10 +27,7 @@ class Request:
     """What workers must know of an aggregation.
 
     Attributes:
-        query: The query.
-        functions: The columns of aggregates, by name.
         way: How it is aggregated.
-        emit: Which rows.
         sending: What of the stream is read for it alone.
         compiled: What detects its matches.
     """

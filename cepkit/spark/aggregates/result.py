@@ -30,7 +30,6 @@ class SparkAggregates(ResultFrame):
 
     Attributes:
         query: What was asked.
-        emit: Which rows there are.
         method: How they are computed: "a-seq", one of its methods, "shared-counters" or "detect".
         reason: Why in this way.
         route: How the events reach the workers, and how they are cut, as a sentence.

@@ -44,7 +44,6 @@ class Sending:
     """What workers are sent of a stream.
 
     Attributes:
-        schema: Which column is what.
         columns: The columns that are sent, in Arrow.
         attributes: Those that conditions, keys and aggregates read.
         types: The types of the events that are sent, None for any.
@@ -170,7 +169,6 @@ def sending_for(
 
     Args:
         stream: The stream; its schema says which columns go to the output.
-        queries: The patterns.
         attributes: The columns that are read.
         numbers: The clocks beside time whose numbers workers need.
         every_type: Whether workers need the events of all types, as they arrive.

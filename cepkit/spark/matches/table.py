@@ -57,7 +57,6 @@ def table_rows(
         blocks: The matches, with the number of their program.
         group: The queries.
         table: The columns.
-        events: The events.
         time: The column of the event time.
     """
     writers: dict[int, Writer] = {}

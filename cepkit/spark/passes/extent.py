@@ -58,7 +58,6 @@ def measured_extent(
     """Count a Spark stream by one job over its time, type and key columns.
 
     Args:
-        stream: The stream.
         types: Those that the query names, None for any.
         key: What all events of a match agree on.
 

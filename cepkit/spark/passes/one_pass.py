@@ -58,7 +58,6 @@ class Pass:
     Attributes:
         scan: What is read of the stream.
         delivery: What tasks are given.
-        reports: What they report.
     """
 
     scan: Scan

@@ -58,7 +58,6 @@ class Reports:
     Args:
         context: Spark's.
         tasks: How many there are.
-        queries: The patterns.
         reported: Whether the user knows of rows that are no events.
 
     Attributes:

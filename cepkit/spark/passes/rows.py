@@ -28,11 +28,7 @@ _NO_TIMES = ("", "NAT", "NAN", "NULL", "NONE", "NA", "N/A")
 
 @dataclass(frozen=True, slots=True)
 class StreamRows:
-    """The rows of a Spark stream, their columns called by position: c0, c1, ...
-
-    Attributes:
-        stream: The stream.
-    """
+    """The rows of a Spark stream, their columns called by position: c0, c1, ..."""
 
     stream: Stream
 
@@ -128,8 +124,6 @@ def key_value(column: Column, name: str, kind: t.DataType, schema: Schema) -> Co
 
     Args:
         column: The attribute.
-        name: What it is called.
-        kind: Its type.
         schema: Knows the time column and the time zone.
     """
     if name == schema.time and isinstance(kind, t.NumericType):

@@ -16,8 +16,6 @@ class Scan:
     """What is read of a Spark stream in one pass.
 
     Attributes:
-        stream: The stream.
-        queries: The patterns.
         sending: What workers are sent.
         cut: How the stream may be cut.
         statistics: What is known of the stream.

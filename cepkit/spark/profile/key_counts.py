@@ -52,7 +52,6 @@ def count_keys(
     """Return how often keys occur, and for each link the share of pairs with equal keys.
 
     Args:
-        source: The stream.
         written: For each type the values that the type column has for it.
         kinds: What the attributes are.
     """

@@ -36,12 +36,7 @@ _MOST_PARTITIONS = 1000
 
 
 def lateness(source: Source, events: int) -> Lateness | None:
-    """Return how far events come out of order; None where it is not known when they came.
-
-    Args:
-        source: The stream.
-        events: How many events it has.
-    """
+    """Return how far events come out of order; None where it is not known when they came."""
     schema, time = source.schema, source.place(source.schema.time)
     times = source.rows.where(source.is_event)
     if schema.arrival is not None:

@@ -35,12 +35,7 @@ def unknown_rates(sequences: Sequence[EventSequence]) -> Rates:
 
 
 def sampled_rates(stream: Stream, frame: DataFrame) -> RatesOf:
-    """Return what tells how often events come.
-
-    Args:
-        stream: The stream.
-        frame: Its DataFrame.
-    """
+    """Return what tells how often events come."""
 
     def rates_of(sequences: Sequence[EventSequence]) -> Rates:
         kinds, names = shared.kinds_of(sequences), stream.column_names

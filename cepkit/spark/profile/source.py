@@ -25,7 +25,6 @@ class Source(StreamRows):
     """A stream in Spark, and what a query reads of it.
 
     Attributes:
-        query: The pattern.
         columns: Time, type and the attributes that the query reads, in Arrow.
     """
 
@@ -36,7 +35,6 @@ class Source(StreamRows):
         """Return whether a row has one of the types, None for any, exactly.
 
         Args:
-            types: The types.
             written: For each type that occurs the values that the type column has for it.
         """
         if types is None:

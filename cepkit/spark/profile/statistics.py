@@ -75,7 +75,6 @@ def profile(
 
     Args:
         stream: Events in a Spark DataFrame.
-        query: The pattern.
         seed: Of the sample.
         sample_events: About how many events of the pattern's types to measure.
         details: Whether to count what plans do not need as well: keys, events over time, what is

@@ -49,7 +49,6 @@ def count(source: Source, *, details: bool) -> FirstCounts:
     """Count the events of each type and find the first and the last.
 
     Args:
-        source: The stream.
         details: Whether to count what is missing as well.
     """
     rows, schema = source.rows, source.schema
@@ -105,7 +104,6 @@ def detailed(source: Source, first: FirstCounts, kinds: Mapping[str, Kind]) -> S
     """Return the counts with all that people want to know of a stream.
 
     Args:
-        source: The stream.
         first: The counts of the first job.
         kinds: What the attributes are.
     """

@@ -21,9 +21,6 @@ _NEXT = re.compile(r"^(?:\s+at |Caused by: |Driver stacktrace|\tat |JVM stacktra
 def plain_errors(frame: DataFrame | None = None) -> Iterator[None]:
     """Raise an error of cepkit from a worker without the traces of Python and Java around it.
 
-    Args:
-        frame: What is asked.
-
     Raises:
         SessionError: The session of `frame` has been stopped.
     """

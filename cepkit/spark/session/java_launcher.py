@@ -43,9 +43,6 @@ exec {java} "$@"
 def spark_java_home(java: JavaHome) -> Iterator[Path]:
     """Give the JAVA_HOME with which Spark starts on a Java, silently where that can be had.
 
-    Args:
-        java: The Java that was found.
-
     Yields:
         A folder of this user alone whose ``bin/java`` drops `DROPPED_ARGUMENT`; it is gone when
         Spark has started. On Windows, and where programs may be started from no folder that can be

@@ -87,7 +87,6 @@ def aggregate(
     Args:
         stream: Events in a streaming DataFrame.
         query: The query, with a window in time.
-        functions: The columns of aggregates, by name.
         way: How it is aggregated.
         emit: Which rows; a total is never known.
         plan: How matches are detected where they have to be; None: in pattern order.

@@ -130,7 +130,6 @@ class JoinSampling:
 
     Args:
         columns: The whole stream, or part of it.
-        branch: The branch.
         members: For each of the variables the rows that pass its own conditions, at least one.
         statistics: The rates and selectivities.
         seed: Of the draws.

@@ -90,8 +90,6 @@ class _Slices:
         """Return slices of about so many events; None where all may as well be measured.
 
         Args:
-            columns: The stream.
-            query: The pattern.
             seed: Of where they begin.
             size: How many events they have together; more where windows are long.
         """

@@ -77,7 +77,6 @@ def refuse_missing(name: str, missing: int, events: int) -> None:
     Args:
         name: The column's name.
         missing: How many events have no value there.
-        events: How many there are.
 
     Raises:
         StreamError: `missing` is not 0.

@@ -77,7 +77,6 @@ def event_columns(
 
     Args:
         table: Rows in order of arrival, unless the schema or `arrivals` say when they came.
-        schema: Which column is what.
         attributes: The columns that conditions read; others are carried along untouched.
         arrivals: For each row its arrival number, where it is known already: the rows are some
             events of a larger stream.

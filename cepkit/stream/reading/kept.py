@@ -82,7 +82,6 @@ def load(
 
     Args:
         source: A pandas DataFrame, an Arrow table or a path.
-        schema: Which column is what.
         names: The columns of the source.
         required: The attributes.
         kept: What was read before; what is read now is kept there.
@@ -132,7 +131,6 @@ def _by_column(
 
     Args:
         path: Of the files.
-        schema: Which column is what.
         names: The columns of the files.
         lacking: The attributes to read.
         known: The events with other attributes; None: they are to be read as well.

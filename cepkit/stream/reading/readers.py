@@ -116,7 +116,6 @@ class Data:
     """The files that a path stands for.
 
     Attributes:
-        path: The path.
         format: What they are, all of them.
         files: The files, in the order of their names.
     """

@@ -65,7 +65,6 @@ class KnownMatches:
 
     Attributes:
         matches: What finds them.
-        columns: The events.
         variables: In the pattern's order.
         repeated: Those of them that bind several events.
         size: How many are known.

@@ -105,7 +105,6 @@ def order_of(state: BrowserState, known: KnownMatches) -> Ints:
     """Return the numbers of the matches that are seen, in the order of the table.
 
     Args:
-        state: What is wanted.
         known: The matches; as many are found as the state wants.
 
     Raises:
