@@ -1,4 +1,4 @@
-"""How much memory is free, and results that are refused before they take too much of it.
+"""Memory limits: free memory, and results that are refused before they take too much.
 
 A result may grow until it takes as much as is left free beside it. So results that grow at the same
 time, here or in other processes, all end before the memory does, and so does a result whose size is

@@ -1,4 +1,4 @@
-"""What every verb takes, checked: a stream and a pattern that fit, statistics, what is measured."""
+"""Checks of the arguments that most verbs take: a stream, a pattern, statistics."""
 
 from __future__ import annotations
 

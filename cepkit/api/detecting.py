@@ -1,4 +1,4 @@
-"""Matches: found here or on Spark, along a plan."""
+"""The verb `detect`: finds matches, in this process or on Spark."""
 
 from __future__ import annotations
 

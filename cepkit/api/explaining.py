@@ -1,4 +1,4 @@
-"""Why events are no match, and a figure of whatever the other verbs return."""
+"""The verbs `why_not` and `draw`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes in: a pattern's text, events to try things on; streams and functions from below."""
+"""The verbs that make inputs: `parse` and the generators of sample events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Before anything runs: what the stream is like, and the plans with what each would cost."""
+"""The verbs that measure streams, and make and compare plans."""
 
 from __future__ import annotations
 

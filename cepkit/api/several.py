@@ -1,4 +1,4 @@
-"""Matches of several patterns: checked, planned together, found in one pass."""
+"""Detection of several patterns, planned together and found in one pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Event by event: what a published mechanism, or counting by prefixes, does at each step."""
+"""The verbs that run event by event: mechanisms and prefix counters, with traces."""
 
 from __future__ import annotations
 

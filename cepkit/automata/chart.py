@@ -1,4 +1,4 @@
-"""The nodes and edges of a mechanism: numbered as they come to be, then placed in a unit grid.
+"""The diagram of a mechanism: nodes and edges, numbered and placed in a unit grid.
 
 Branches stand one below the other. Automata run from left to right, a column for each number of
 bound variables; evaluation trees have their leaves below. What several patterns make is one branch

@@ -1,4 +1,4 @@
-"""The events of a stream one at a time, in stream order, with what a query reads of each.
+"""The events of a stream one at a time, with the attributes that a query reads.
 
 O(events), from columns. Missing values are None, texts are texts, times are microseconds.
 """

@@ -1,4 +1,4 @@
-"""Several patterns as one mechanism: which branch has which node, and who goes on from it.
+"""One mechanism for several patterns: which branches share which nodes.
 
 Plans of several patterns are put together as prefix-shared orders, or shared trees: equal nodes are
 one. A node belongs to the user with the largest window (of equal ones to the first), so that it

@@ -1,4 +1,4 @@
-"""What a run does, written down step by step, and the trace that comes of it."""
+"""Records a run step by step as a trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole run of a mechanism over a stream: what it follows, and the trace that comes of it."""
+"""Runs a mechanism over a whole stream and returns its trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is about: a query, or several by their names, as one text with its clauses."""
+"""The patterns of a run, one or several by name, as one text with its clauses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command line names: a pattern, a stream, statistics."""
+"""The inputs that a command line names: patterns, events, statistics."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def detect_in_folder(
 
 
 class _Seen:
-    """The micro-batches that were told of."""
+    """The micro-batches that were reported."""
 
     def __init__(self) -> None:
         self.last = -1

@@ -1,4 +1,4 @@
-"""What a terminal shows: results on stdout; warnings, progress and errors on stderr."""
+"""Output to a terminal: results on stdout; warnings, progress and errors on stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detection: a compiled query run over a stream in memory, over a slice of it, or as events come.
+"""The detector: runs a compiled query over a stream in memory, a slice, or events as they come.
 
 A stream in memory is cut into slices, so that the memory that detection needs is bounded and
 nothing is found twice. A slice that somebody else has cut says which matches are its own. A

@@ -1,4 +1,4 @@
-"""What to expect of a branch: partial matches in a window, combinations over a stream.
+"""Expected numbers of a branch: partial matches in a window, combinations over a stream.
 
 Events are taken to arrive independently at constant rates r, conditions to hold independently of
 each other. Then a window of W seconds holds

@@ -1,4 +1,4 @@
-"""Variables whose keys must all agree, and what that says of pairs with no equality of their own.
+"""Classes of variables whose keys must all agree.
 
 `a.k = b.k AND b.k = c.k` makes a class of three: a and c agree too, and the engine looks them up by
 that. The statistics know the pairs that the pattern names; two others of a class are taken to agree

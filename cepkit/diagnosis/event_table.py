@@ -1,4 +1,4 @@
-"""The events that a question is about, as a table: times, partitions, and values to be read.
+"""The events that a question is about, as a table of times, partitions and values.
 
 An event is its number in stream order. A combination is one event for each variable; many of them
 are a mapping of variables to arrays of one length, a row for each combination.

@@ -1,4 +1,4 @@
-"""Partial matches that may violate something, and where the events that extend them are looked for.
+"""Partial matches that may violate requirements, and the lookups that extend them.
 
 A partial match is a row, with what it violates and how much. The events of a further variable are
 found in its scope, and beyond it while violations are left; where a key must agree, by that key.
@@ -193,7 +193,7 @@ STRETCH = 2.0
 
 
 class Scopes:
-    """The scopes of a search: between which events a further variable is looked for.
+    """The scopes of a search: the range of events for each further variable.
 
     Attributes:
         one_partition: Whether PARTITION BY is never given up: places inside of a partition, which

@@ -1,4 +1,4 @@
-"""A question put to a stream: the pattern, the events, and what they are called."""
+"""The question: a pattern, the events it is asked about, and their names."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def ids(value: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Question:
-    """A question: the pattern, the events, and what both answers need of them.
+    """A pattern and a stream, prepared for both answers.
 
     Attributes:
         naming: What they are called.

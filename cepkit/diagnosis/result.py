@@ -1,4 +1,4 @@
-"""The answer to "why not?" and its tables: in a terminal, in a notebook, in pandas."""
+"""The answer to "why not?" and its tables."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class NearMiss:
 
 
 class Table(Printed, ABC):
-    """Rows that can be shown as a text, as HTML, and as a DataFrame."""
+    """A table with a text, an HTML and a pandas form."""
 
     __slots__ = ()
     rows: tuple[Any, ...]

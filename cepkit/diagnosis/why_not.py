@@ -1,4 +1,4 @@
-"""The question "why not?", put to a local stream: about named events, or about any at all."""
+"""Answers "why not?" for a local stream, about named events or about any."""
 
 from __future__ import annotations
 

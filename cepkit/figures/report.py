@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file with all that was asked, planned, counted and found.
+"""The report of a run as one HTML file: pattern, statistics, plan, counts and matches.
 
 No scripts and no network: pictures are inline SVG, so the file is small (some 100 kB) and can be
 mailed, printed and read on a phone.

@@ -1,4 +1,4 @@
-"""What a query must satisfy to mean anything, each refusal pointing at its place in the text."""
+"""Checks of queries; each error points at its place in the text."""
 
 from __future__ import annotations
 

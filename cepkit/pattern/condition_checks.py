@@ -1,4 +1,4 @@
-"""What a condition must satisfy to mean anything: its names, its forms, and what it is about."""
+"""Checks of conditions: names, forms, and which events they may be about."""
 
 from __future__ import annotations
 

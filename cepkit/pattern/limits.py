@@ -1,4 +1,4 @@
-"""How large a pattern may be, so that nothing that is done with it overflows or takes for ever."""
+"""Limits on the size of patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times that texts in conditions say, read as those of streams; in UTC where they name no zone."""
+"""Times written as texts in conditions; UTC where they name no zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a plan belongs to a query, and plans from what a user writes instead of one."""
+"""Checks that a plan fits a query, and plans from lists of names."""
 
 from __future__ import annotations
 

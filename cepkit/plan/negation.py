@@ -1,4 +1,4 @@
-"""When a NOT can be checked: as soon as all that it depends on is bound.
+"""The step at which a NOT is checked: as soon as all that it depends on is bound.
 
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
 (VLDB 2018), section 5.3; windows and events that could be the same are ours.

@@ -1,4 +1,4 @@
-"""Plans as frozen values: what a planner gives and what every engine follows."""
+"""Plans as frozen values: orders and trees with their expected numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best plans of a branch for many rates: what rates do not change is computed once.
+"""The best plans of a branch under changing rates; all else is computed once.
 
 What a set of variables costs is a number that selectivities, order and window decide, times the
 counts of its variables in a window. So the tables over all sets are made once, and for other rates
@@ -118,7 +118,7 @@ class RatePlanner:
 
 
 class RatedCosts:
-    """What the plans of a branch cost under some rates.
+    """The costs of the plans of a branch under some rates.
 
     Args:
         planner: Of the branch.

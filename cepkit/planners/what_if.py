@@ -1,4 +1,4 @@
-"""What if a rate were another: what each plan would cost, and where another one becomes the best.
+"""The cost of plans as one rate changes, and the cross-overs.
 
 The plans stay as they are and are costed anew for each rate of one variable. Where two of them
 cross over, an engine that runs the one should have changed to the other.

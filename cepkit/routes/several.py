@@ -1,4 +1,4 @@
-"""Aggregates of several queries over one stream, with what they have in common counted once.
+"""Aggregates of several queries over one stream, with shared counters.
 
 Sequences that have something in common are put into clusters: the same partitions, groups and keys,
 all with a window or all without. For each cluster a planner chooses what is shared; whatever
@@ -98,7 +98,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class SharingPlan:
-    """What the aggregates of several queries share.
+    """How the aggregates of several queries share counters.
 
     Attributes:
         names: Of the queries.

@@ -1,4 +1,4 @@
-"""What "why not?" needs of a Spark stream, fetched: events near named ones, or the first of all."""
+"""Fetches the events of a Spark stream that "why not?" needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many events came when: counts of each variable's types in equal stretches of time."""
+"""Counts of each variable's events in equal buckets of time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stream counts, from one pass: events by type, times, keys, what is missing, what is late.
+"""Stream counts from one pass: events by type, times, keys, missing values, lateness.
 
 Plans need no more than the counts of types; the rest is for people to look at. Everything here is
 exact. O(n log n) for n events.

@@ -1,4 +1,4 @@
-"""What a stream holds, whatever is looked for in it: its types, its times and its columns."""
+"""The summary of a stream: its types, times and columns."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ColumnSummary:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StreamSummary(WithPrinter):
-    """What a stream holds; made by `profile` without a pattern.
+    """The summary of a stream; made by `profile` without a pattern.
 
     Attributes:
         events: How many events there are.

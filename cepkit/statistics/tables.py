@@ -1,4 +1,4 @@
-"""Plain and HTML tables for what is shown in a terminal and in a notebook."""
+"""Plain and HTML tables for terminals and notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams made to measure: the benchmark stream and a day at a stock exchange; clicks beside them.
+"""Generators of sample events: benchmark streams and stock trades.
 
 All are functions of their arguments and a seed, and give the same table for the same NumPy.
 From a terminal: ``python -m cepkit.stream.generators stocks --events 2000 --out stocks.csv``.

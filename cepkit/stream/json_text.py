@@ -1,4 +1,4 @@
-"""Traces of all kinds as JSON texts and files: written, and read again with what may be wrong."""
+"""Reads and writes JSON texts and files, with errors that say what is wrong."""
 
 from __future__ import annotations
 

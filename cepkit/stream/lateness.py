@@ -1,4 +1,4 @@
-"""How late, and how far ahead, the events of a streaming DataFrame may come."""
+"""The allowed lateness of a streaming DataFrame's events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 10 * 365 * UNITS["days"]
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """What is known of the order in which the events of a stream come, in microseconds.
+    """How late, and how far ahead, events may come, in microseconds.
 
     Attributes:
         late: By how much an event may be earlier than the latest that came before it.

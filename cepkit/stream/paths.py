@@ -1,4 +1,4 @@
-"""Paths that users give, and what may be wrong with them: told, not found out by waiting."""
+"""Paths that users give, checked before they are opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a stream looks in a notebook and in a terminal: its schema and its first rows."""
+"""The preview of a stream: its schema and its first rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes rows events: which column is the time, which the type, and how a time is read."""
+"""The schema of a stream: its time and type columns, and how times are read."""
 
 from __future__ import annotations
 

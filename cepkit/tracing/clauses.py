@@ -1,4 +1,4 @@
-"""The clauses of a pattern and where they stand in its printed text, so that one can be shown.
+"""The clauses of a pattern, with their places in its printed text.
 
 The text is read again, and the nodes that come of it know their places.
 """

@@ -1,4 +1,4 @@
-"""The events of a trace, with what the pattern reads of each as it is shown."""
+"""The events of a trace, with the attributes that the pattern reads."""
 
 from __future__ import annotations
 

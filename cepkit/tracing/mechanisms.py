@@ -1,4 +1,4 @@
-"""Traces of mechanisms: what each event made one do, and what it has found.
+"""Traces of mechanisms: operations, counters and matches, step by step.
 
 One step is one event that arrives, so mechanisms over the same stream go in step. Of long streams
 the first steps are kept, and the totals are those of the whole run.

@@ -1,4 +1,4 @@
-"""What a trace of a mechanism consists of: counters, steps, matches, totals."""
+"""The records of a mechanism's trace: counters, steps, matches, totals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to a trace: what an instance went through, and where something happened."""
+"""Searches in a trace: the history of an instance, and operations by kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trace: what each event of a stream caused, as data. `docs/trace.md` has the JSON."""
+"""The base of traces: the steps of a run as data. `docs/trace.md` has the JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled loops over operations sorted by key, and what they found as rows of the output.
+"""Runs the compiled loops over operations sorted by key, and makes rows of their results.
 
 Prefix counters of lanes are those of a forest with one sequence in it. Whole numbers beyond 64 bits
 are counted modulo primes and put together at the end.

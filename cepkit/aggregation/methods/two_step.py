@@ -1,4 +1,4 @@
-"""Two steps: first all matches are constructed, then they are aggregated. The baseline.
+"""The baseline: constructs all matches, then aggregates them.
 
 Each position has a stack of its events; an event points at the top of the stack before it. A
 trigger searches depth first along the pointers for the matches that it completes; what an absence

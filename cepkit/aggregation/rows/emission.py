@@ -1,4 +1,4 @@
-"""Rows of the output from what was found for each key.
+"""Output rows made from the results for each key.
 
 Groups of several keys are joined by a tree over their keys, in O(log keys) for a moment.
 """

@@ -1,4 +1,4 @@
-"""Groups of several keys: what all keys of a group hold together, at every moment.
+"""Aggregates of groups that consist of several keys, at every moment.
 
 A key says what it holds after each trigger and after each expiry. A binary tree over the keys of a
 group adds that up: nothing is ever subtracted, so that any aggregate will do, in O(log keys) for

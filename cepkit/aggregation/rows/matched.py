@@ -1,4 +1,4 @@
-"""Aggregates of matches that are there: of those live at each moment, or of all.
+"""Aggregates of constructed matches: of those live at each moment, or of all.
 
 Where matches had to be detected after all, each is given by when it is complete and when it ends.
 Live matches of a moment are those complete by then whose end lies ahead: a tree over ends

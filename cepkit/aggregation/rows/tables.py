@@ -1,4 +1,4 @@
-"""Moments as columns with names and types: what a user sees.
+"""Output rows as a table with named and typed columns.
 
 Integers that 64 bits cannot hold stay integers: such a column is a list of Python's.
 """

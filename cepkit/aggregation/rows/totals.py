@@ -1,4 +1,4 @@
-"""What all triggers complete together, for each group."""
+"""Totals of each group: the aggregates of all its matches."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a function's result is read off.
+    """How the result of an aggregate is computed from lanes.
 
     Attributes:
         lanes: ("int" | "float" | "least", which) of each of its accumulators.

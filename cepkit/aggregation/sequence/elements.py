@@ -1,4 +1,4 @@
-"""Aggregation over elements of any function: what every method can do, in Python.
+"""Aggregation in plain Python, for aggregates that have no lanes.
 
 It decides what the compiled loops must give, takes their place where Numba is not there, where
 integers outgrow 64 bits, and for functions that loops do not know. The methods differ in the

@@ -1,4 +1,4 @@
-"""Runs the loop over a forest of sequences, and makes rows of what it found."""
+"""Runs the loop over a forest of sequences, and makes rows of its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a forest is laid out for its loop: tables of its nodes, and of its lanes (`shared_lanes`).
+"""Tables of the nodes and lanes of a forest, as the loop reads them.
 
 A leg is a row of numbers, one for each live START of its tree. What a sequence asks for has its
 *source* in a leg where its variable is in the last piece, in a slot of snapshots elsewhere.

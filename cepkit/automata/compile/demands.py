@@ -1,4 +1,4 @@
-"""What is demanded when a variable is taken: conditions, absences, a scope in time."""
+"""Tests that are due when a variable is bound: conditions, absences, a scope in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A branch compiled for events that come one at a time: who may be what, and what is due when.
+"""A branch compiled for evaluation event by event.
 
 Everything that depends on the pattern and on which variables are bound, and not on the events,
 is found out once and kept: scopes, conditions that become due, absences that can be decided.

@@ -1,4 +1,4 @@
-"""What several programs begin with: the steps that are the same, whatever variables are called.
+"""Common beginnings of several programs: equal steps, whatever their variables are called.
 
 Programs that begin with the same steps are one path of a tree as far as they do. Such a path is a
 program of its own, of the longest window of those that share it; what each of them makes of its

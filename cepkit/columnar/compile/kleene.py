@@ -1,4 +1,4 @@
-"""Kleene variables taken apart: single events at their ends, and free choice between.
+"""Compiles Kleene variables: single events at their ends, free choice between.
 
 A set matters to the rest of a match in few ways. Where it is enough that each member fits the
 single events, all candidates together stand for all sets, and nothing is enumerated. Where the

@@ -1,4 +1,4 @@
-"""How far apart events of a match may lie, and what that makes of a step: bounds in time."""
+"""Bounds in time of each step, from the window and the order of a pattern."""
 
 from __future__ import annotations
 

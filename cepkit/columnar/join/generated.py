@@ -1,4 +1,4 @@
-"""Loops and predicates written as source: joins of any number of bands, residual predicates.
+"""Generated source of join loops and residual predicates.
 
 A join checks how many bands there are: one loop for each number. `a.price + b.price < 2 * c.price
 OR a.k != c.k` compares what cannot be put on two sides. For a step with such a residual predicate a

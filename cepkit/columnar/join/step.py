@@ -1,4 +1,4 @@
-"""A step over a chunk of partial matches: its ranges, its inner loop, and what the loop leaves.
+"""One join step over a chunk of partial matches: ranges, inner loop, remaining conditions.
 
 The same look-up serves a step that binds a variable (`pairs`) and one that only asks whether
 there is such an event (`exists`).

@@ -1,4 +1,4 @@
-"""How many matches there will be, as far as that is known before they are made; what if too many.
+"""The expected number of matches, by which results that do not fit in memory are refused.
 
 A run that has counted them knows best, then the choice of sets (`set_limits`), then the forecast of
 the plan.

@@ -273,7 +273,7 @@ class Matches(Rows):
 
 
 def report(columns: EventColumns, *queries: Query) -> None:
-    """Warn of what a user would want to know of the stream: dropped rows, types that never occur."""
+    """Warn of dropped rows and of types that never occur."""
     warn_of_dropped(columns.dropped, *queries)
     if not len(columns):
         warn_of_no_events(*queries)

@@ -1,4 +1,4 @@
-"""What running a query tells: the cost of plans beside what was expected, and the last events.
+"""Measurements from running a query: the cost of plans, and which event comes last.
 
 Each plan counts all matches of a part of a stream, which visits every partial match and writes no
 row. What would take far too long by its expected work is not begun, and says so.

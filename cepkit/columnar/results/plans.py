@@ -1,4 +1,4 @@
-"""Which plan was in force when, why, and what it did, where slices have plans of their own."""
+"""The plans of an adaptive run: which was in force when, why, and its work."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _why(query: Query, plan: Plan, before: Branches, run: SliceRun) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AdaptedExplanation(Printed):
-    """What the steps of several plans did, each on the slices that it ran.
+    """The steps of several plans, each on the slices that it ran.
 
     Attributes:
         parts: The steps of each plan, in the order in which they came into force.

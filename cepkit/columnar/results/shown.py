@@ -1,4 +1,4 @@
-"""Matches made fit to be looked at: one row for each event, or flat columns of a few attributes.
+"""Matches as text and HTML: one row for each event, or flat columns of a few attributes.
 
 They work on any DataFrame of matches, whoever found them: an event is a mapping of its columns
 (or a Spark row), a repeated variable holds several, one of another branch of an OR none.

@@ -1,4 +1,4 @@
-"""skip-till-next-match for everything that the engine can detect: batches of last events.
+"""skip-till-next-match over batches of last events, for every query that the engine can detect.
 
 All matches that end in a batch of events, and have none that is consumed, are found as under
 skip-till-any-match, put into the order of (last event, arrival numbers, branch), and taken one
@@ -188,7 +188,7 @@ class Batches:
 
 
 class _Held(Protocol):
-    """What ends in a batch, until it is taken."""
+    """The matches that end in a batch, before they are taken."""
 
     size: int
 

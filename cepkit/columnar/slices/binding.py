@@ -1,4 +1,4 @@
-"""A program bound to the events of one slice: what each inner loop needs, as arrays.
+"""Binds a program to the events of one slice: makes the arrays that inner loops need.
 
 Bounds become tables: for each candidate of a bound variable the first candidate of the new one
 in scope, made by merging, so that a partial match finds its range by look-ups. Bands become

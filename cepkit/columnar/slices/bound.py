@@ -1,4 +1,4 @@
-"""The steps of a program bound to the events of one slice: what the inner loops are given."""
+"""Bound steps: the arrays of one slice that inner loops take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters of traces over the steps of a stream, one panel for each counter."""
+"""The figure of a trace's counters over its steps, one panel for each."""
 
 from __future__ import annotations
 

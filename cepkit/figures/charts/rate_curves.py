@@ -1,4 +1,4 @@
-"""The figure of what plans would cost if a rate were another, and where they cross over."""
+"""The figure of the cost of plans as a rate changes, with cross-overs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figure of a verdict: the events on a line of time, and below what holds and what fails."""
+"""The figure of a verdict: events on a time line, and the requirements that hold and fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An order plan as the chain NFA that follows it: what is taken, checked, stored and ignored.
+"""The chain NFA of an order plan: its states, and what each edge takes and checks.
 
 Source: *Lazy Evaluation Methods for Detecting Complex Events* (DEBS 2015), section 4.
 """

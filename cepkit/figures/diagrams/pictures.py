@@ -1,4 +1,4 @@
-"""What is drawn of a plan: for each branch a chain where it is an order, or else a tree."""
+"""The parts of a plan's picture: a chain for each order, a tree for each tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Panels one below the other in one figure: where each lies, and the heading above it."""
+"""Layout of panels below each other in one figure, with headings."""
 
 from __future__ import annotations
 

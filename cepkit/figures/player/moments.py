@@ -1,4 +1,4 @@
-"""Traces side by side: one row of moments that all of them have in common.
+"""Lines up several traces in common moments.
 
 Mechanisms take a step for each event, and go in step as they are. Prefix counters do the same at
 the same events, however a sequence is cut; but a cut adds STARTs, and with them expiries. A

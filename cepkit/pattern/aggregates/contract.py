@@ -1,4 +1,4 @@
-"""What an aggregate of the language is: what is kept of the values, and what is made of that.
+"""The contract of aggregates: accumulators of values, and the result made of them.
 
 Values are those of one attribute, each as often as matches have it; of KL sets those of all
 members. Missing ones are left out, as in SQL. An aggregate says which *accumulators* it needs, and

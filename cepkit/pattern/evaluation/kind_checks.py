@@ -1,4 +1,4 @@
-"""Whether a query compares and computes what can be: what its expressions are, node by node.
+"""Type checks of conditions against the columns of a stream.
 
 A text alone does not say what attributes hold, so this is asked where a query meets a stream,
 before any event is looked at. Cost: O(nodes of the conditions).

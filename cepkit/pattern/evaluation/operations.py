@@ -1,4 +1,4 @@
-"""What operators, functions and comparisons do to whole columns.
+"""Operators, functions and comparisons over whole columns.
 
 Missing values stay missing (conditions.py says what else is), in every kind of column.
 """

@@ -1,4 +1,4 @@
-"""Residual predicates as Python source: only the shape of a condition is written.
+"""Residual predicates as Python source, with constants as parameters.
 
 Whatever is about one side alone is an operand, computed beforehand by `evaluation`; names and
 constants of the pattern never reach the source. So what is written is shared by all queries of one
@@ -33,7 +33,7 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A part of a condition that what is written is given as a number.
+    """A part of a condition that generated source takes as a number.
 
     Attributes:
         node: The part.

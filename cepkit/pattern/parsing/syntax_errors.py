@@ -1,4 +1,4 @@
-"""What a reader of a wrong pattern text is told: the place, what it found, what would be right."""
+"""Syntax errors of patterns: the place, the word there, and what could follow."""
 
 from __future__ import annotations
 

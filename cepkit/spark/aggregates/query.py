@@ -1,4 +1,4 @@
-"""What must be known of a query before a Spark stream is cut for its aggregates.
+"""A query prepared for aggregation on Spark, before the stream is cut.
 
 A live match has all its events within a window, so that a time slice with a halo of one window
 knows what is live at any moment of its own. Two things look back further: an expiry is told a

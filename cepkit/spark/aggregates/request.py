@@ -1,4 +1,4 @@
-"""What workers must know of an aggregation."""
+"""The request that workers get with the cells of an aggregation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cepkit.stream.columns import EventColumns
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What workers must know of an aggregation.
+    """An aggregation as workers need it.
 
     Attributes:
         way: How it is aggregated.

@@ -1,4 +1,4 @@
-"""The aggregates of queries in a Spark stream: Spark DataFrames that say how they are made."""
+"""The aggregates of queries in a Spark stream, as Spark DataFrames with an explanation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks read of Parquet files by themselves: the row groups that a slice needs."""
+"""Parquet row groups that tasks read by themselves for a slice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark's column types as Arrow's: what workers are given, and what matches look like."""
+"""Spark's column types as Arrow's, for events sent to workers and for matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers are sent of a stream: columns, numbers of its events, and what is read in them.
+"""The columns and arrival numbers that workers are sent of a stream.
 
 Numbers, where windows count events, come with the rows: only Spark sees the whole stream.
 """
@@ -41,7 +41,7 @@ NUMBERS: dict[Clock, str] = {"arrival": "\0arrival", "place": "\0place"}
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """What workers are sent of a stream.
+    """The columns of a stream that workers are sent.
 
     Attributes:
         columns: The columns that are sent, in Arrow.

@@ -1,4 +1,4 @@
-"""The matches of a query in a Spark stream: a Spark DataFrame that can also explain itself."""
+"""The matches of a query in a Spark stream, as a Spark DataFrame with an explanation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks make of cells when a query is detected: its matches, or their number alone."""
+"""Sinks of detection: tasks yield matches, or their number."""
 
 from __future__ import annotations
 

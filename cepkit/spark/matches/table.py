@@ -1,4 +1,4 @@
-"""Matches of several queries as one table: how workers make its rows, and what users see of it."""
+"""The matches of several queries as one table, as workers write and users see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a stream a query is about: from the statistics, or by one cheap pass over Spark."""
+"""The size of a stream for a query, from statistics or by one cheap pass over Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrival numbers of a Spark DataFrame: how many events of the whole stream came before each.
+"""Arrival numbers of a Spark DataFrame's events.
 
 All types count, though only those of the query travel on. Nothing is sorted in one place:
 

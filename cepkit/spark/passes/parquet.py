@@ -1,4 +1,4 @@
-"""Parquet files read by the tasks themselves: what Spark would carry from the JVM never was there.
+"""Parquet files read by the tasks themselves, past the JVM.
 
 Taken only where it is beyond doubt that the DataFrame is the files' rows and nothing else: a
 scan of local Parquet files, without filters, partition columns, or a schema of its own. The

@@ -1,4 +1,4 @@
-"""What Spark can say of the rows of a stream before workers see them: its expressions.
+"""Spark expressions over the rows of a stream: times, types, keys.
 
 Workers look again, as they know how times and types are written.
 """

@@ -1,4 +1,4 @@
-"""Keys of a Spark stream and the equalities that compare them, all of them in one job.
+"""Counts of keys and equal keys of a Spark stream, in one job.
 
 Each event is unpivoted into one row for each list of attributes of which the pattern makes keys;
 rows are counted by key, for each variable those of its types. The workers then multiply the counts
@@ -99,7 +99,7 @@ _OF_LINKS = ("first", "second", "both", "equal", "itself")
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Which of the counted columns say what; all that a worker must know.
+    """The positions of the counted columns, as workers need them.
 
     Attributes:
         kinds: Of the attributes of each key, as they are compared.

@@ -56,7 +56,7 @@ def lateness(source: Source, events: int) -> Lateness | None:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What one of Spark's partitions holds, if any event."""
+    """The events of one of Spark's partitions, if it has any."""
 
     number: int
     earliest: int

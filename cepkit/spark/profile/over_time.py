@@ -1,4 +1,4 @@
-"""When the events of a Spark stream came: counts of each type in buckets of time, in one job."""
+"""Counts of a Spark stream's event types in buckets of time, in one job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Spark stream is to those who count it: which rows have a type, and which a value."""
+"""A Spark stream prepared for counting: which rows have a type, and which a value."""
 
 from __future__ import annotations
 

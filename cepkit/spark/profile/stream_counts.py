@@ -1,4 +1,4 @@
-"""What is counted over a whole Spark stream, in a number of jobs that no pattern changes.
+"""Counts over a whole Spark stream, in a fixed number of jobs.
 
 One job counts the events of each type, what is missing, and finds the first and the last time;
 where times are texts a second one reads them. With PARTITION BY one counts the keys. For people
@@ -34,7 +34,7 @@ _ENDS = "first long, last long"
 
 @dataclass(frozen=True, slots=True)
 class FirstCounts:
-    """What the first job counts.
+    """The counts of the first job.
 
     Attributes:
         counts: Nothing but `missing` is among their details.

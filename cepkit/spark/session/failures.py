@@ -1,4 +1,4 @@
-"""An error of ours that was raised in a worker, as the error itself and not as Spark's report."""
+"""Raises errors of cepkit from workers as themselves instead of Spark's report."""
 
 from __future__ import annotations
 

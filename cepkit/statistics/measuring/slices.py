@@ -1,4 +1,4 @@
-"""Statistics by a few random slices of a stream: planning that costs less than it saves.
+"""Statistics from a few random slices of a stream.
 
 The slices are put one after another as a stream of their own, too far apart for a window to hold
 events of two of them, with nothing but the events that the pattern can take, and measured

@@ -1,4 +1,4 @@
-"""An Arrow table to the columns that the profile and the engine read.
+"""Arrow tables as event columns.
 
 | Arrow | kind | missing |
 |---|---|---|

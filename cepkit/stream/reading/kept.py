@@ -1,4 +1,4 @@
-"""What a stream keeps of what it has read, so that a file is decoded once.
+"""The columns that a stream has read, kept so that a file is decoded once.
 
 Columns stay in memory as the engine reads them, up to `MOST_KEPT` bytes a stream and no more than a
 quarter of the memory that is free. Before they are used again the file is looked at: one whose size
@@ -41,7 +41,7 @@ Mark: TypeAlias = tuple[tuple[object, ...], ...]
 
 @dataclass(eq=False, slots=True)
 class Kept:
-    """The columns that a stream has read of a source that stays as it is.
+    """The columns that a stream has read of an unchanged source.
 
     Attributes:
         mark: Of the source when they were read.

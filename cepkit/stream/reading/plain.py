@@ -1,4 +1,4 @@
-"""Arrow columns in the types that all else reads and Arrow's functions know.
+"""Arrow columns converted to a few plain types.
 
 | Arrow | becomes |
 |---|---|

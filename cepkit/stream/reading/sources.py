@@ -1,4 +1,4 @@
-"""What streams are made of: pandas and Spark DataFrames, Arrow tables, files.
+"""Sources of streams: pandas and Spark DataFrames, Arrow tables, files.
 
 Whatever holds the rows, a column is an Arrow column to all who judge or read it. Of Spark only the
 types of the columns are asked here; the rows stay there.

@@ -1,4 +1,4 @@
-"""Texts as codes into a sorted dictionary, so that comparing codes compares the texts."""
+"""Texts as codes into a sorted dictionary, which compare as the texts do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times written as texts: ISO 8601 and the ways in which logs and CSV files stray from it."""
+"""Times written as texts: ISO 8601 and its variants in logs and CSV files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sequences hold of their live matches, or of those that an event completes."""
+"""The aggregates of a sequence's live matches, or of those that an event completes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots: what comes before a piece, as it is at each of its STARTs."""
+"""Snapshots: the counts of the pieces before, taken at each START of a piece."""
 
 from __future__ import annotations
 
