@@ -163,12 +163,12 @@ def simulate_adapted(
     """
     if mechanism.follows == "nothing":
         raise PlanError(
-            f"'{mechanism.name}' follows no plan that could change",
+            f"'{mechanism.name}' does not follow a plan, so that it cannot adapt",
             hint="the mechanisms 'chain-nfa' and 'evaluation-tree' follow one",
         )
     if len(columns) >= MOST_STEPS:
         raise LimitError(
-            f"{len(columns):,} events under plans that change",
+            f"{len(columns):,} events with adapt=",
             expected=f"fewer than {MOST_STEPS:,}",
             hint="simulate(..., limit=1000) takes the first thousand; detect follows any stream",
         )
@@ -315,6 +315,6 @@ class _Life:
         """
         if not self.recording.whole:
             raise LimitError(
-                "more happens than a trace can hold",
+                "the trace would be too large",
                 hint="simulate(..., limit=1000) takes the first thousand events",
             )

@@ -59,7 +59,7 @@ def check_stream(stream: object, *, beside: object = None) -> None:
         hint = "cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path"
         if isinstance(beside, Stream):
             hint = "the stream comes first: are the two arguments swapped?"
-        raise StreamError(f"a {type(stream).__name__} where a stream belongs", hint=hint)
+        raise StreamError(f"a {type(stream).__name__} instead of a stream", hint=hint)
 
 
 def statistics_given(statistics: Statistics, query: Query) -> Statistics:
@@ -70,7 +70,7 @@ def statistics_given(statistics: Statistics, query: Query) -> Statistics:
     """
     if not isinstance(statistics, Statistics):
         raise StatisticsError(
-            f"a {type(statistics).__name__} where statistics belong",
+            f"a {type(statistics).__name__} instead of statistics",
             hint="cepkit.profile(stream, pattern) measures them",
         )
     return statistics.of(query)

@@ -129,7 +129,7 @@ def _summary(stream: Stream) -> StreamSummary:
     check_stream(stream)
     if stream.place == "spark":
         raise UnsupportedError(
-            "a summary of a stream is made where its events are in this process",
+            "profile without a pattern does not run on Spark",
             hint="profile(stream.head(200_000)), or pass a pattern to measure on Spark",
         )
     return summarize(stream.columns(()))
@@ -198,11 +198,11 @@ def compare_plans(
     """
     if run and stream is None:
         raise StreamError(
-            "plans are to be run, and no stream is given",
+            "run=True without a stream",
             hint="compare_plans(pattern, statistics, run=True, stream=stream)",
         )
     if events < 1:
-        raise StreamError(f"plans run over {events} events", expected="1 or more")
+        raise StreamError(f"events={events}", expected="1 or more")
     # What cannot run is refused before plans are searched.
     query = detectable(stream, pattern) if run and stream is not None else as_query(pattern)
     comparison = compare.compare_plans(
@@ -308,7 +308,7 @@ def _several(
     """Return patterns as queries; refuse what are no statistics."""
     if not isinstance(statistics, Statistics):
         raise StatisticsError(
-            f"a {type(statistics).__name__} where statistics belong",
+            f"a {type(statistics).__name__} instead of statistics",
             hint="cepkit.profile(stream, [pattern, another]) measures them",
         )
     return queries_of(patterns)

@@ -111,7 +111,7 @@ def plans_given(queries: Mapping[str, Query], plan: Any) -> SharedPlan | list[Pl
     if isinstance(plan, SharedPlan):
         if plan.queries != tuple(queries.values()):
             raise PlanError(
-                f"a shared plan of {len(plan.queries)} other patterns",
+                f"the shared plan is of {len(plan.queries)} other patterns",
                 expected="share_plans of the same patterns, in the same order",
             )
         return plan

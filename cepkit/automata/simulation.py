@@ -36,7 +36,7 @@ def refuse_unsupported(query: Query) -> None:
         UnsupportedError: AGG, or a strategy other than skip-till-any-match.
     """
     if query.aggregates:
-        raise UnsupportedError("mechanisms find matches; AGG asks for none", hint="leave AGG out")
+        raise UnsupportedError("a pattern with AGG cannot be simulated", hint="leave AGG out")
     if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         raise UnsupportedError(
             f"mechanisms cannot follow the strategy {query.strategy} yet",

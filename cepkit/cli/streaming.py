@@ -133,7 +133,7 @@ def _open(arguments: argparse.Namespace) -> Stream:
     folder = path_of(arguments.events)
     if not folder.is_dir():
         raise StreamError(
-            f"'{folder}' is no folder", expected="a folder into which files come, with --stream"
+            f"'{folder}' is not a folder", expected="a folder into which files come, with --stream"
         )
     kind = data_at(folder).format
     session = quiet_session()

@@ -172,7 +172,7 @@ class Detector:
         if before is not None and len(columns) and columns.ts[0] < before:
             late = np.datetime64(int(columns.ts[0]), "us")
             raise StreamError(
-                f"an event of {late}",
+                f"an event at {late}",
                 expected=f"none before {np.datetime64(before, 'us')}, as the stream was said to be"
                 " complete up to there",
                 hint="leave late events out, or allow for more lateness",

@@ -78,7 +78,7 @@ class Naming:
         rows = len(self.columns.source)
         if isinstance(reference, int | np.integer) and 0 <= reference < rows:
             raise StreamError(
-                f"{what} is no event: it has no time or no type", expected="a row with both"
+                f"{what} is not an event: it has no time or no type", expected="a row with both"
             )
         raise StreamError(
             f"{what} is not in the stream",
@@ -131,7 +131,7 @@ def check_names(query: Query, bindings: Mapping[str, object]) -> None:
     for variable, reference in bindings.items():
         if variable not in known:
             raise PatternError.unknown(
-                f"'{variable}' is no variable of the pattern", variable, known
+                f"'{variable}' is not a variable of the pattern", variable, known
             )
         if several(reference) and variable not in repeated:
             raise PatternError(

@@ -230,7 +230,7 @@ class Plan(WithPrinter):
         """
         if self.decided is None or self.statistics is None:
             raise PlanError(
-                f"nobody planned the plan '{self.planner}': nothing decided it",
+                f"no planner made the plan '{self.planner}': nothing decided it",
                 hint="cepkit.choose_plan(pattern, statistics, 'greedy').validity()",
             )
         known = self.statistics if statistics is None else statistics

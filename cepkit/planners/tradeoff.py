@@ -124,7 +124,9 @@ def weigh(
     """
     planners, alphas = tuple(planners), tuple(alphas)
     if not planners or not alphas:
-        raise PlanError("nothing to weigh", expected="at least one planner and one alpha")
+        raise PlanError(
+            "no planner or no alpha to compare", expected="at least one planner and one alpha"
+        )
     plans = [
         (alpha, choose_plan(query, statistics, planner, Blend(alpha, output)))
         for planner in planners

@@ -123,12 +123,12 @@ def what_if(
         StatisticsError: The variable has no rate, or one of the rates cannot be.
     """
     if not plans:
-        raise PlanError("no plan to cost", expected="one or more")
+        raise PlanError("no plans to compare", expected="one or more")
     statistics.rate(variable)  # refuses a variable that it does not know
     now = statistics.rates[variable]
     points = _around(now) if rates is None else tuple(sorted(rates))
     if not points:
-        raise StatisticsError("no rate to ask about", expected="one or more")
+        raise StatisticsError("no rates to evaluate", expected="one or more")
     distinct = list({plan.branches: plan for plan in reversed(plans)}.values())[::-1]
     branches = normal_form(query)
     curves = []

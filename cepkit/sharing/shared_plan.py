@@ -189,7 +189,7 @@ class SharedPlan(WithPrinter):
         """
         number = pattern_number(name, self.names)
         if len(self.names) == 1:
-            raise PatternError(f"'{name}' is the only pattern", expected="one that stays")
+            raise PatternError(f"cannot remove '{name}', which is the only pattern")
         rest = replace(
             self,
             names=_without(self.names, number),

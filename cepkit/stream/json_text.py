@@ -55,7 +55,7 @@ def read_json(
         data = parse_object(text, "schema", *decoders)
         return decoders[data["schema"]](data)
     except ShapeError as error:
-        raise TraceError(f"this is no trace: {error}", expected=error.expected) from None
+        raise TraceError(f"this is not a trace: {error}", expected=error.expected) from None
 
 
 def parse_object(text: str, tag: str, *known: str) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def check_lateness(
         for name, value in (("lateness", lateness), ("max_ahead", max_ahead)):
             if value is not None:
                 raise StreamError(
-                    f"{name}={shown(value)} for events that are all there",
+                    f"{name}={shown(value)} with events that are not a streaming DataFrame",
                     hint=f"leave {name} out: it is for streaming DataFrames (spark.readStream)",
                 )
         return None

@@ -114,7 +114,7 @@ def decoded(content: bytes, most: int, name: str, kind: type[CepkitError] = Cepk
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise kind(f"{name} is no text in UTF-8") from None
+        raise kind(f"{name} is not a text in UTF-8") from None
 
 
 def cannot_read(path: Path, error: OSError, kind: type[Error]) -> Error:

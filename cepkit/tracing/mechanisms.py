@@ -204,7 +204,7 @@ class MechanismTrace(Trace):
         """
         if not isinstance(other, MechanismTrace):
             hint = "simulate returns one, by another mechanism or plan"
-            raise TraceError(f"a {type(other).__name__} where a trace belongs", hint=hint)
+            raise TraceError(f"a {type(other).__name__} instead of a trace", hint=hint)
         if different := self.difference(other):
             expected = f"two runs of one {different.removesuffix('s')}"
             raise TraceError(f"these are traces of two {different}", expected=expected)

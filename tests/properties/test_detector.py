@@ -134,7 +134,7 @@ def test_every_plan_has_its_counters() -> None:
 def test_an_event_that_is_late_is_refused() -> None:
     detector = Detector(compile_query(PAIRS, BY_A))
     [*_] = detector.feed(part((9, "A", "x")), 9 * UNIT)
-    with pytest.raises(StreamError, match="an event of 1970-01-01T00:00:08") as error:
+    with pytest.raises(StreamError, match="an event at 1970-01-01T00:00:08") as error:
         detector.feed(part((8, "B", "x")), 10 * UNIT)
     assert "none before 1970-01-01T00:00:09" in str(error.value)
 

@@ -137,7 +137,7 @@ def _check_sequence(structure: Structure) -> None:
                 last = last or event
             case And() | Or():
                 name = "AND" if isinstance(item, And) else "OR"
-                _refuse(f"{name} is no sequence", item.span)
+                _refuse(f"{name} is not a sequence", item.span)
             case Opt():
                 _refuse("OPT leaves events out", item.span)
             case _:

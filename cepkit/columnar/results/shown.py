@@ -76,7 +76,7 @@ def events_in(bound: object) -> list[Mapping[str, Any]]:
     if isinstance(bound, list | tuple | np.ndarray):
         return [event for item in bound for event in events_in(item)]
     raise StreamError(
-        f"a {type(bound).__name__} where the event of a match belongs",
+        f"a {type(bound).__name__} instead of the event of a match",
         expected="a DataFrame as to_pandas() of detect(...) gives it, or the rows of Spark",
     )
 

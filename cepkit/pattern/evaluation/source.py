@@ -214,7 +214,7 @@ class ConditionWriter:
                 | c.InList()
                 | c.IsNull()
             ):
-                raise AssertionError("a condition stands where a value belongs")
+                raise AssertionError("a condition instead of a value")
             case _:
                 assert_never(node)
 

@@ -99,7 +99,7 @@ def aggregate(
     check_live(stream)
     if emit == "total":
         raise UnsupportedError(
-            "a total over a streaming DataFrame, which has no end",
+            "emit='total' over a streaming DataFrame, which has no end",
             hint="emit='new' gives what each trigger completes: sum it up behind",
         )
     prepared = prepare_aggregates(stream, query, functions, way, emit, plan)

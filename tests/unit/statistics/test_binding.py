@@ -184,7 +184,7 @@ def test_files_without_patterns_are_by_name(stream: Stream) -> None:
         ({"pattern": "PATTERN SEQ(A z)"}, "no rate of a variable 'z'"),
         ({"pattern": "PATTERN SEQ(A a) WHERE gone(a.x) > 1"}, "register"),
         ({"pattern": 3}, "pattern"),
-        ({"pattern": None}, "not all of these are known"),
+        ({"pattern": None}, "do not know their pattern"),
         ({"others": {}}, "others"),
     ],
 )
