@@ -85,7 +85,7 @@ def test_traces_that_do_not_belong_together_are_refused():
     shorter = trace(stream=stream_of("AABXCBA"))
     with pytest.raises(TraceError, match="different streams"):
         player_document([trace(), shorter])
-    with pytest.raises(TraceError, match="not a trace"):
+    with pytest.raises(TraceError, match="no trace"):
         player_document([])
     for steps in (0, 20_001):
         with pytest.raises(TraceError, match="1 to 20,000"):
