@@ -1,6 +1,6 @@
 """Whole numbers of a window as a product of matrices from which expiring events are divided.
 
-Numbers of matches and integer lanes, without absences; `window_product` tells the idea. Keys need
+Numbers of matches and integer lanes, without absences; `stacks.py` tells the idea. Keys need
 not be apart: each has its matrices, and what its group holds changes by what theirs do. Numbers are
 right modulo 2 to the 64, whatever happens in between.
 """

@@ -1,4 +1,11 @@
-"""The matches of sequences constructed one by one, and added to lanes (`two_step`)."""
+"""The baseline `two-step`: constructs all matches, then aggregates them. O(matches).
+
+Each position has a stack of its events; an event points at the top of the stack before it. A
+trigger searches depth first along the pointers for the matches that it completes. Each match is
+added to what its START has.
+
+Source: ASEQ, section 2.2 (stack-based evaluation as in SASE).
+"""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def _ties_matter(compiled: CompiledQuery) -> bool:
 def _output(request: Request, frame: DataFrame) -> tuple[pa.Schema, t.StructType]:
     """Return the columns of the output, which Spark must be promised, in Arrow and in Spark."""
     nothing = request.sending.nothing
-    moments, group_rows = request.moments(nothing, lambda: iter(()), interpreted=True)
+    moments, group_rows = request.moments(nothing, lambda: iter(()))
     table = request.table(nothing, moments.take(np.zeros(0, np.int64)), group_rows)
     kinds = {name: values.type for name, values in table.items() if isinstance(values, pa.Array)}
     for name, function in request.functions.items():

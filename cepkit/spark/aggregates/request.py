@@ -48,21 +48,16 @@ class Request:
         self,
         columns: EventColumns,
         blocks: Callable[[], Iterator[tuple[Program, Block]]],
-        *,
-        interpreted: bool = False,
     ) -> tuple[Moments, npt.NDArray[np.int32]]:
         """Return the rows that the events of a cell give, and an event of each group."""
         if self.way.sequence is None:
-            return aggregate_blocks(
-                columns, blocks, self.query, self.functions, self.emit, interpreted=interpreted
-            )
+            return aggregate_blocks(columns, blocks, self.query, self.functions, self.emit)
         moments, group_rows, _, _ = aggregate_sequence(
             columns,
             self.way.sequence,
             self.way.method,
             self.functions,
             self.rows_of_cells,
-            interpreted=interpreted,
         )
         return moments, group_rows
 
