@@ -133,7 +133,7 @@ def aggregate(
 
     check_name("method", method, METHODS)
     if slice_seconds is not None and not slice_seconds > 0:
-        raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
+        raise StreamError(f"slice_seconds={slice_seconds}", expected="more than 0")
     check_name("emit", emit, EMITS)
     check_share(share, SHARES) if isinstance(share, str) else check_pieces(share)
     check_functions(functions)
@@ -196,11 +196,12 @@ def _on_stream(
 
     if several:
         raise UnsupportedError(
-            "several patterns over one streaming DataFrame", hint="aggregate each by itself"
+            "aggregates of several patterns over a streaming DataFrame",
+            hint="aggregate each by itself",
         )
     if slice_seconds is not None:
         raise UnsupportedError(
-            "slices of a streaming DataFrame",
+            "slices with a streaming DataFrame",
             hint="each micro-batch is one: .trigger(processingTime=...) says how long",
         )
     return aggregate_on_stream(stream, queries[0], functions[0], way_of(queries[0], method), emit)

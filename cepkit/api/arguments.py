@@ -1,4 +1,4 @@
-"""What every verb takes, checked: a stream and a pattern that fit, statistics, what is measured."""
+"""Checks of the arguments that most verbs take: a stream, a pattern, statistics."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def check_stream(stream: object, *, beside: object = None) -> None:
         hint = "cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path"
         if isinstance(beside, Stream):
             hint = "the stream comes first: are the two arguments swapped?"
-        raise StreamError(f"a {type(stream).__name__} where a stream belongs", hint=hint)
+        raise StreamError(f"a {type(stream).__name__} instead of a stream", hint=hint)
 
 
 def statistics_given(statistics: Statistics, query: Query) -> Statistics:
@@ -73,7 +73,7 @@ def statistics_given(statistics: Statistics, query: Query) -> Statistics:
     """
     if not isinstance(statistics, Statistics):
         raise StatisticsError(
-            f"a {type(statistics).__name__} where statistics belong",
+            f"a {type(statistics).__name__} instead of statistics",
             hint="cepkit.profile(stream, pattern) measures them",
         )
     return statistics.of(query)
@@ -122,7 +122,7 @@ def measured(
         from cepkit.spark.profile.statistics import profile as profile_on_spark
 
         return profile_on_spark(stream, query, seed=seed, details=details, joins=joins)
-    from cepkit.statistics.estimate import estimate
+    from cepkit.statistics.measuring.estimate import estimate
     from cepkit.statistics.stream_counts import attributes_read
 
     columns = stream.columns(attributes_read(query))

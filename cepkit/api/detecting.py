@@ -1,4 +1,4 @@
-"""Matches: found here or on Spark, along a plan."""
+"""The verb `detect`: finds matches, in this process or on Spark."""
 
 from __future__ import annotations
 
@@ -167,22 +167,22 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
     several = are_several(pattern)
     query = None if several else detectable(stream, pattern)
     if limit is not None and limit < 0:
-        raise StreamError(f"a limit of {limit} matches", expected="0 or more")
+        raise StreamError(f"limit={limit}", expected="0 or more")
     if late not in ("count", "collect"):
         raise StreamError(f"late={late!r}", expected="'count' or 'collect'")
     if sets not in ("every", "maximal"):
         raise StreamError(f"sets={sets!r}", expected="'every' or 'maximal'")
     if slice_seconds is not None and not slice_seconds > 0:
-        raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
+        raise StreamError(f"slice_seconds={slice_seconds}", expected="more than 0")
     if slice_events is not None and slice_events < 1:
-        raise StreamError(f"slices of {slice_events} events", expected="1 or more")
+        raise StreamError(f"slice_events={slice_events}", expected="1 or more")
     _check_route(route, stream, several)
     if several:
         from cepkit.api.several import detect_several, detect_several_live
 
         if adapt != "static":
             raise UnsupportedError(
-                "plans that follow the stream, of several patterns",
+                "adapt= with several patterns",
                 hint="detect them one by one, or leave `adapt` out",
             )
         patterns: Any = pattern
@@ -190,7 +190,7 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
             _check_live_options(limit, slice_seconds, slice_events)
             if timeouts:
                 raise UnsupportedError(
-                    "timeouts of several patterns over a streaming DataFrame",
+                    "timeouts=True with several patterns",
                     hint="detect those whose timeouts are wanted in queries of their own",
                 )
             return detect_several_live(
@@ -300,7 +300,7 @@ def _check_live_options(
         )
     if slice_seconds is not None or slice_events is not None:
         raise UnsupportedError(
-            "slices of a streaming DataFrame",
+            "slices with a streaming DataFrame",
             hint="each micro-batch is one: .trigger(processingTime=...) says how long",
         )
 
@@ -329,7 +329,7 @@ def _check_recorded_options(buckets: int | None, late: str, timeouts: bool) -> N
     options = {"buckets": buckets is not None, "late": late != "count", "timeouts": timeouts}
     for name in (name for name, is_set in options.items() if is_set):
         raise StreamError(
-            f"{name}= for events that are all there",
+            f"{name}= with events that are not a streaming DataFrame",
             expected="a streaming DataFrame (spark.readStream)",
             hint="NOT at the end of a pattern finds what times out" if timeouts else None,
         )

@@ -17,8 +17,8 @@ from cepkit.planners import PLANNERS
 from cepkit.planners.contract import Observer, Planner
 from cepkit.planners.deciding import Decisions
 from cepkit.planners.iterative_improvement import MAX_VARIABLES
+from cepkit.statistics.measuring.slices import SIZE, estimate_by_slices
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.slices import SIZE, estimate_by_slices
 from cepkit.stream.columns import EventColumns
 
 
@@ -32,10 +32,8 @@ def choose_plan(
     """Return the plan that `planner` finds for `query`, with its cost and expected numbers.
 
     Args:
-        query: The query.
         statistics: What is known of the stream.
         planner: A name of the shelf, or a planner with settings of its own.
-        cost: The cost model.
         observe: Called with where the search stands; for each branch anew.
 
     Raises:
@@ -115,7 +113,6 @@ def plan_in_memory(query: Query, columns: EventColumns, seed: int = 0) -> Plan:
     Measuring may take a tenth of the time that the plan is expected to take, and 20 ms anyway.
 
     Args:
-        query: The query.
         columns: The stream, with the attributes of `attributes_read`.
         seed: Of the choice of slices.
     """

@@ -13,18 +13,18 @@ import pyarrow as pa
 
 from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
-from cepkit.stream import readers, sources
-from cepkit.stream.arrival import check_arrival
 from cepkit.stream.columns import EventColumns
-from cepkit.stream.ingest import is_readable
-from cepkit.stream.kept import Kept, load
 from cepkit.stream.lateness import Lateness, check_event_time, check_lateness
 from cepkit.stream.preview import Preview, shown_columns
+from cepkit.stream.reading import readers, sources
+from cepkit.stream.reading.arrival import check_arrival
+from cepkit.stream.reading.ingest import is_readable
+from cepkit.stream.reading.kept import Kept, load
+from cepkit.stream.reading.sources import from_pandas, is_pandas, is_spark
+from cepkit.stream.reading.texts import check_type
+from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
 from cepkit.stream.sessions import check_session
-from cepkit.stream.sources import from_pandas, is_pandas, is_spark
-from cepkit.stream.texts import check_type
-from cepkit.stream.times import microseconds
 
 Place = Literal["local", "spark"]
 
@@ -40,7 +40,6 @@ class Stream:
             when the events are needed, so it should not be changed. What was read of files and
             Arrow tables, and fetched of small Spark DataFrames, is kept (see `forget`); files that
             change are read anew.
-        schema: Which column is what.
         column_names: The columns of the source.
         lateness: Of a streaming DataFrame, how late events may come; None: all are there.
         kept: What has been read.
@@ -95,9 +94,6 @@ class Stream:
 
         From Spark, `n` rows are sorted out and fetched (a Spark job); which of several rows with
         the same time come first is then not determined, unless there is an arrival column.
-
-        Args:
-            n: How many events.
         """
         if n < 0:
             raise StreamError(f"the first {n} events", expected="a number that is not negative")

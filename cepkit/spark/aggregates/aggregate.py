@@ -41,10 +41,7 @@ def aggregate(
 
     Args:
         stream: Events in a Spark DataFrame; it is read anew for each action.
-        query: What is asked.
-        functions: The columns of aggregates, by name.
         method: As for `cepkit.aggregate`; the choice between A-Seq's is made in each cell.
-        emit: Which rows.
         plan: How the matches are detected where they have to be; None: in pattern order.
         slice_seconds: The length of a time slice; None: chosen.
         route: How the events reach the workers; None: chosen.
@@ -117,10 +114,8 @@ def aggregate_several(
 
     Args:
         stream: Events in a Spark DataFrame.
-        patterns: What is asked, by name.
         functions: For each query the columns of aggregates, by name.
         method: As for `cepkit.aggregate`.
-        emit: Which rows.
         share: One of `routes.several.SHARES`, or a plan.
         plans: How the matches of some queries, by number, are detected.
         slice_seconds: The length of a time slice; None: chosen.

@@ -1,4 +1,4 @@
-"""Totals on Spark: the matches of each group as sums that tasks pack, and that are joined later.
+"""Totals on Spark: tasks yield partial aggregates of each group, which are combined later.
 
 Source: ASEQ's aggregates as semirings (`aggregation/rows/partial.py`).
 """
@@ -29,7 +29,7 @@ ELEMENT = pa.field("element", pa.binary())
 
 
 class Totals:
-    """What all cells of a task hold together, for each group of a query."""
+    """The partial totals of a task, for each group of a query."""
 
     def __init__(self, request: Request, promised: pa.Schema) -> None:
         self._request = request

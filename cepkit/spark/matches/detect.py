@@ -58,7 +58,6 @@ def detect(
 
     Args:
         stream: Events in a Spark DataFrame; it is read anew for each action.
-        query: The pattern.
         plan: An order for each of its branches.
         slice_seconds: The length of a time slice; None: chosen.
         slice_events: The length of a slice where there is no window in time, but one in events,
