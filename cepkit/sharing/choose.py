@@ -53,7 +53,7 @@ def share_plans(
     names, listed = tuple(by_name), tuple(by_name.values())
     known = known_statistics(by_name, statistics)
     name = "none" if share == "none" else picked.name
-    whole = SharedPlan(names, listed, (), (), 0.0, 0.0, share, name, cost, statistics)
+    whole = SharedPlan(names, listed, (), (), (), 0.0, 0.0, share, name, cost, statistics)
     orders = None if share == "tree" else prepared_part(listed, known, cost, "order")
     return assembled(whole, _parts(listed, known, share, picked, cost, observe, orders))
 
@@ -82,7 +82,7 @@ def plans_to_run(
     work = number_of(sum(alone_costs(orders))) * statistics.span_seconds
     searched = work >= _SEARCH_NS * len(listed)
     search = SEARCHES["greedy-merge" if searched else "own-plans"]
-    whole = SharedPlan(names, listed, (), (), 0.0, 0.0, share, search.name, WORK, statistics)
+    whole = SharedPlan(names, listed, (), (), (), 0.0, 0.0, share, search.name, WORK, statistics)
     kind: Share = "auto" if searched else "prefix"
     return assembled(whole, _parts(listed, known, kind, search, WORK, None, orders))
 

@@ -1,7 +1,8 @@
 """Greedy merge: every common sub-pattern, largest first, to all of its holders at once.
 
 All who have a sub-pattern get its best plan, as prefix or subtree; then each goes back to its old
-plan, if that is cheaper. What gained is kept. Between rounds each branch takes its best response
+plan, if that is cheaper. What gained is kept. Where plans are orders, the same is tried with nodes
+that demand less than their users (weakening.py). Between rounds each branch takes its best response
 beside all others, and the few users of a node are taken out and put back in another order. It ends
 when nothing of it gains. It finds what pairwise moves miss: a sub-pattern that pays only for many.
 O(rounds * holders of all sub-patterns * length).
@@ -19,6 +20,7 @@ from cepkit.sharing.plan_graph import Changes, PlanGraph, Prepared
 from cepkit.sharing.responses import reinsert, respond
 from cepkit.sharing.searches.contract import Progressed, SharingObserver
 from cepkit.sharing.start import own_plans
+from cepkit.sharing.weakening import weakenings, weaker_nodes
 
 _FEW = 3
 """Branches that are put back in every order."""
@@ -54,6 +56,7 @@ def _merge(state: Progressed, *, all_ways: bool) -> None:
     graph = state.graph
     ranked = [sharer.number for sharer in graph.prepared.workload.ranked]
     forms = common_forms(graph.prepared)
+    weaker = weaker_nodes(graph.prepared)
     while True:
         before = graph.cost
         for number in ranked:
@@ -62,6 +65,10 @@ def _merge(state: Progressed, *, all_ways: bool) -> None:
             for changes in merges(graph, form, all_ways=all_ways):
                 state.examined += 1
                 _try(graph, changes, ranked if all_ways else ())
+        for node in weaker:
+            for changes in weakenings(graph, node):
+                state.examined += 1
+                _try(graph, changes, ())
         for few in _coalitions(graph, ranked):
             for order in permutations(few):
                 state.examined += 1
