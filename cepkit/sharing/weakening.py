@@ -19,6 +19,7 @@ from cepkit.sharing.late import Demands, demands, implies, late_of, meet, meet_o
 from cepkit.sharing.local import Local
 from cepkit.sharing.merging import pooled
 from cepkit.sharing.plan_graph import Changes, Choice, PlanGraph, Prepared, handed
+from cepkit.sharing.start import pools_of
 from cepkit.sharing.workload import Places, Sharer, Weaker
 
 _MOST_DISTINCT = 12
@@ -47,10 +48,8 @@ def weaker_nodes(prepared: Prepared) -> list[WeakerNode]:
         return []
     nodes: list[tuple[int, WeakerNode]] = []
     for holders in prepared.workload.skeletons.values():
-        own = dict.fromkeys(sharer.number for sharer, _ in holders)
-        if len(own) < 2 or not any(s.said.conditions for s, _ in holders):
-            continue
-        asked = [(s, places, _demands(s, places)) for s, places in _once(holders)]
+        first = {each.number: (each, places) for each, places in reversed(holders)}
+        asked = [(each, places, _demands(each, places)) for each, places in first.values()]
         if len({each for *_, each in asked}) == 1:
             continue
         promising = []
@@ -63,14 +62,6 @@ def weaker_nodes(prepared: Prepared) -> list[WeakerNode]:
         nodes += promising[:_MOST_MEETS]
     nodes.sort(key=lambda each: -each[0])
     return [node for _, node in nodes]
-
-
-def _once(holders: Sequence[tuple[Sharer, Places]]) -> list[tuple[Sharer, Places]]:
-    """Return each branch with the first of the places where it has a sub-pattern."""
-    first: dict[int, tuple[Sharer, Places]] = {}
-    for sharer, places in holders:
-        first.setdefault(sharer.number, (sharer, places))
-    return list(first.values())
 
 
 def _demands(sharer: Sharer, places: Places) -> Demands:
@@ -146,3 +137,41 @@ def weakenings(graph: PlanGraph, node: WeakerNode) -> Iterator[Changes]:
                 changes[sharer.number] = choice
         if changes:
             yield changes
+
+
+def respond_weaker(graph: PlanGraph, sharer: Sharer) -> None:
+    """Let a branch begin with a node that is there and demands less, if that is cheaper."""
+    number = sharer.number
+    for choice in dict.fromkeys(_beside(graph, sharer)):
+        old, before = graph.choices[number], graph.cost
+        graph.swap({number: choice})
+        if graph.cost >= before:
+            graph.swap({number: old})
+
+
+def _beside(graph: PlanGraph, sharer: Sharer) -> Iterator[Choice]:
+    """Yield the plans of a branch that begin with a node of others that demands less."""
+    prepared = graph.prepared
+    pools = pools_of(prepared, sharer)
+    for holders in prepared.workload.skeletons.values():
+        first = {each.number: (each, places) for each, places in reversed(holders)}
+        if sharer.number not in first or prepared.mode == "tree":
+            continue
+        _, mine = first.pop(sharer.number)
+        own = _demands(sharer, mine)
+        rest = prepared.local(sharer).after(sum(1 << place for place in mine))
+        for other, places in first.values():
+            choice = graph.choices.get(other.number)
+            if choice is None or choice.pool not in pools:
+                continue
+            begun, weaker = choice.order[: len(places)], prepared.weaker(choice)
+            if {*begun} != {*places} or (weaker and weaker.sharer.size != len(places)):
+                continue
+            demanded = _demands(other, places)
+            if weaker is not None:
+                names = [other.said.variables[place] for place in places]
+                demanded = demands(weaker.late.demanded, names)
+            if own != demanded and implies(own, demanded):
+                order = tuple(mine[places.index(place)] for place in begun) + rest
+                number = _weakened(prepared, sharer, mine, own, demanded)
+                yield Choice(order, choice.pool, number)
