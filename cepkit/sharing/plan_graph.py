@@ -111,6 +111,11 @@ class Held:
     takers: Counter[int] = field(default_factory=Counter)
     cost: int = 0
 
+    @property
+    def checked(self) -> int:
+        """How many users check its rows."""
+        return sum(n for each in (self.takers, self.ends) for key, n in each.items() if key < 0)
+
 
 class Prepared:
     """A workload with its prices: what all graphs and searches over it share.
@@ -404,9 +409,7 @@ class PlanGraph:
             if held.several:
                 users = held.takers.total() + held.ends.total()
                 own = held.takers[held.window] + held.ends[held.window]
-                checked = sum(
-                    n for each in (held.takers, held.ends) for key, n in each.items() if key < 0
-                )
+                checked = users - own and held.checked
                 touched = handed(users - 1, users - own - checked, checked)
                 if touched:
                     held.cost += touched * prepared.row_price(made, held.window)

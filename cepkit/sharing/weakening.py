@@ -86,10 +86,15 @@ def _most_gain(prepared: Prepared, node: WeakerNode) -> int:
     """Return what a node gains at most: 0 or less where each holder by itself is no dearer."""
     if all(own == node.demanded for *_, own in node.holders) or len(node.holders) < 2:
         return 0
-    before = 0
-    for sharer, places, _ in node.holders:
+    # Those who demand the same share these events without it.
+    paid: dict[Demands, int] = {}
+    for sharer, places, own in node.holders:
         local = prepared.local(sharer)
-        before += local.cost_after(0) - local.cost_after(sum(1 << place for place in places))
+        cost = local.cost_after(0) - local.cost_after(sum(1 << place for place in places))
+        paid[own] = max(paid.get(own, 0), cost)
+    before = sum(paid.values())
+    if before <= max(paid.values()):
+        return 0
     owner, order = _begun(prepared, node.holders, node.demanded)
     prices = prepared.prices(owner.sharer)
     cost = bound = 0

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import chain, groupby, permutations, product
 from math import factorial, prod
+from operator import or_
 from typing import TypeAlias, TypeVar
 
 from cepkit.pattern.canonical import MOST_ARRANGEMENTS
+from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.sharing.description import Description, EventKey, Family, PairKey, described
@@ -206,7 +208,8 @@ class Workload:
     def skeletons(self) -> dict[Form, list[tuple[Sharer, Places]]]:
         """Sub-patterns without their conditions that several branches have, and who has them.
 
-        What may not be weakened is left out: repeated events, and branches with FIRST.
+        All have conditions on each of the events. What may not be weakened is left out: repeated
+        events, and branches with FIRST.
         """
         holders: dict[Form, list[tuple[Sharer, Places]]] = {}
         for sharer in self.ranked:
@@ -218,8 +221,14 @@ class Workload:
             places = tuple(map(sharer.said.variables.index, said.variables))
             repeated = {variable for variable, *_ in branch.repeated}
             single = sum(1 << i for i, v in enumerate(said.variables) if v not in repeated)
+            about = [
+                sum(1 << i for i, v in enumerate(said.variables) if v in variables_of(c))
+                for c in sharer.said.conditions
+            ]
             for mask in subsets(bare.size):
-                if mask & ~single == 0 and mask & (mask - 1):
+                # Only where conditions are about each of the events there is anything to weaken.
+                touched = reduce(or_, (each for each in about if each & ~mask == 0), 0)
+                if mask & ~single == 0 and mask & (mask - 1) and touched == mask:
                     form, among = bare.form(mask)
                     own = tuple(places[place] for place in among)
                     holders.setdefault(form, []).append((sharer, own))
