@@ -122,7 +122,6 @@ class Prepared:
 
     Args:
         workload: The branches.
-        cost: The cost model.
         mode: Orders or trees.
 
     Attributes:

@@ -44,7 +44,6 @@ class Sharer:
 
     Attributes:
         number: Among all sharers.
-        query: The number of its query.
         said: What the branch says.
         statistics: By the names of its variables.
         family: What two must have in common to share anything.
@@ -148,7 +147,6 @@ class Workload:
     """The branches of several queries; O(n^2) numbers for n variables of each.
 
     Attributes:
-        queries: The queries.
         sharers: Their branches, query by query.
         weaker: Sub-patterns that demand less than their branches, as far as they were looked at.
     """
@@ -166,7 +164,6 @@ class Workload:
         """Return queries as a workload.
 
         Args:
-            queries: The queries.
             statistics: Of each by its names; None where nothing is to be planned.
         """
         given = [_NOTHING] * len(queries) if statistics is None else statistics
