@@ -9,7 +9,7 @@ bits of masks; a branch's places are sorted by event too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import chain, groupby, permutations, product
 from math import factorial, prod
@@ -148,11 +148,13 @@ class Workload:
 
     Attributes:
         sharers: Their branches, query by query.
+        members: The numbers of those branches that are looked at; None: of all.
         weaker: Sub-patterns that demand less than their branches, as far as they were looked at.
     """
 
     queries: tuple[Query, ...]
     sharers: tuple[Sharer, ...]
+    members: frozenset[int] | None = None
     weaker: list[Weaker] = field(default_factory=list)
     _numbers: _Numbers = field(default_factory=lambda: _Numbers({}, {}))
     _weaker_at: dict[tuple[int, Late], int] = field(default_factory=dict)
@@ -199,7 +201,7 @@ class Workload:
     @cached_property
     def known_shares(self) -> KnownShares:
         """What the statistics of all branches say of conditions, whoever has them."""
-        return KnownShares.of_all((s.said.branch, s.statistics) for s in self.sharers)
+        return KnownShares.of_all((s.said.branch, s.statistics) for s in self.ranked)
 
     @cached_property
     def skeletons(self) -> dict[Form, list[tuple[Sharer, Places]]]:
@@ -242,7 +244,27 @@ class Workload:
     @cached_property
     def ranked(self) -> tuple[Sharer, ...]:
         """The sharers in an order that does not depend on that of the list."""
-        return tuple(sorted(self.sharers, key=lambda s: (s.form(s.full)[0], s.window, s.number)))
+        members = (s for s in self.sharers if self.members is None or s.number in self.members)
+        return tuple(sorted(members, key=lambda s: (s.form(s.full)[0], s.window, s.number)))
+
+    def blocks(self, most: int) -> list[Workload]:
+        """Return the branches in blocks of at most so many, those with much in common together.
+
+        A branch stands with those who have the most frequent of its sub-patterns.
+        """
+        if len(self.ranked) <= most:
+            return [self]
+        often: dict[int, tuple[int, Form]] = {}  # how many have a sub-pattern, and that
+        for form, held in self.holders.items():
+            if len(form[1]) > 1:
+                for sharer, _ in held:
+                    known = often.get(sharer.number, (0, form))
+                    often[sharer.number] = max(known, (len(held), form))
+        alike = [s.number for s in self.ranked if s.number in often]
+        alike.sort(key=often.__getitem__, reverse=True)
+        together = alike + [s.number for s in self.ranked if s.number not in often]
+        parts = (together[i : i + most] for i in range(0, len(together), most))
+        return [replace(self, members=frozenset(part)) for part in parts]
 
     @cached_property
     def holders(self) -> dict[Form, list[tuple[Sharer, Places]]]:
