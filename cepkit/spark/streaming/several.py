@@ -22,7 +22,7 @@ from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import called
 from cepkit.plan.nodes import Plan
-from cepkit.sharing.shared_plan import SharedPlan, plans_and_pools
+from cepkit.sharing.shared_plan import SharedPlan, Sharing
 from cepkit.spark.cells.keys import common_key
 from cepkit.spark.cells.schemas import event_type
 from cepkit.spark.cells.sending import sending_for
@@ -141,7 +141,7 @@ def detect_several(
         return ends_last(unpacked.select(*first, *selected, *last), *last)
 
     live = Live(prepared.bucket, identity, prepared.key, count, rows)
-    return StreamSeveralMatches(stream, live, queries, plans_and_pools(plans)[0])
+    return StreamSeveralMatches(stream, live, queries, Sharing.of(plans).plans)
 
 
 def prepare_several(
@@ -191,10 +191,11 @@ def _groups(
         UnsupportedError: What must be remembered for a query has no bound, or each of its events
             is in one match at most.
     """
-    own, pools = plans_and_pools(plans)
+    sharing = Sharing.of(plans)
+    pools = sharing.pools
     compiled: list[CompiledQuery] = []
-    for (name, query), plan in zip(queries.items(), own, strict=True):
-        one = compile_query(query, plan, sets)
+    for (name, query), plan, late in zip(queries.items(), sharing.plans, sharing.late, strict=True):
+        one = compile_query(query, plan, sets, late)
         with telling(called(name)):
             check_window(query, one)
             if one.in_turn:
