@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepkit.api.arguments import (
     Pattern,
+    at_hand,
     check_stream,
     checked,
     detectable,
@@ -127,9 +128,10 @@ def _summary(stream: Stream) -> StreamSummary:
     from cepkit.statistics.summary import summarize
 
     check_stream(stream)
+    stream = at_hand(stream, (), output=False)
     if stream.place == "spark":
         raise UnsupportedError(
-            "profile without a pattern does not run on Spark",
+            "without a pattern only a stream that fits this process is profiled",
             hint="profile(stream.head(200_000)), or pass a pattern to measure on Spark",
         )
     return summarize(stream.columns(()))

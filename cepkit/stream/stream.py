@@ -38,7 +38,8 @@ class Stream:
     Attributes:
         source: A pandas DataFrame, an Arrow table, a path, or a Spark DataFrame. It is read
             when the events are needed, so it should not be changed. What was read of files and
-            Arrow tables is kept (see `forget`); files that change are read anew.
+            Arrow tables, and fetched of small Spark DataFrames, is kept (see `forget`); files that
+            change are read anew.
         column_names: The columns of the source.
         lateness: Of a streaming DataFrame, how late events may come; None: all are there.
         kept: What has been read.
@@ -82,7 +83,8 @@ class Stream:
         """Drop the columns that are kept in memory since they were read; they are read again.
 
         A stream of a file or an Arrow table keeps them, up to 1 GiB and a quarter of the free
-        memory; its repr says how much.
+        memory; its repr says how much. A small Spark DataFrame is fetched once and kept, too: this
+        makes it read anew.
         """
         self.kept.forget()
 
@@ -132,6 +134,7 @@ class Stream:
             title = "a Spark DataFrame"
             if self.lateness is not None:
                 title = f"a streaming Spark DataFrame, {self.lateness}"
+            title += self._kept_text()
             return Preview(title, self.schema, self.column_names, None)
         columns = shown_columns(self.column_names, self.schema)
         rows = sources.first_rows(self.source, columns, self.column_names, 5)
@@ -144,9 +147,10 @@ class Stream:
             title = "an Arrow table" if arrow else "a pandas DataFrame"
         if count is not None:
             title += f", {count:,} row{'' if count == 1 else 's'}"
-        if self.kept.size:
-            title += f", {self.kept.size / 1e6:,.1f} MB kept in memory"
-        return Preview(title, self.schema, self.column_names, rows)
+        return Preview(title + self._kept_text(), self.schema, self.column_names, rows)
+
+    def _kept_text(self) -> str:
+        return f", {self.kept.size / 1e6:,.1f} MB kept in memory" if self.kept.size else ""
 
     def _table(self, columns: tuple[str, ...]) -> pa.Table:
         self._check_local()

@@ -109,7 +109,9 @@ def as_promised(values: Values, field: pa.Field) -> pa.Array:
         LimitError: An integer is beyond 64 bits.
     """
     if isinstance(values, list):
-        longest = max(abs(value) for value in values if value is not None)
+        longest = max((abs(value) for value in values if value is not None), default=0)
+        if longest < 2**63:
+            return pa.array(values, field.type)
         raise LimitError(
             f"the column '{field.name}' has an integer of {len(str(longest))} digits",
             expected="on Spark at most 64 bits",

@@ -46,19 +46,22 @@ class Kept:
     Attributes:
         mark: Of the source when they were read.
         columns: These; None: nothing is kept.
+        fetched: What was fetched of a Spark DataFrame, of which there are no columns here.
     """
 
     mark: Mark | None = None
     columns: EventColumns | None = None
+    fetched: Any = None
 
     @property
     def size(self) -> int:
         """How many bytes are kept."""
-        return 0 if self.columns is None else _size(self.columns)
+        size = 0 if self.columns is None else _size(self.columns)
+        return size if self.fetched is None else size + int(self.fetched.size)
 
     def forget(self) -> None:
         """Drop everything."""
-        self.mark = self.columns = None
+        self.mark = self.columns = self.fetched = None
 
     def of(self, mark: Mark) -> EventColumns | None:
         """Return what was read of the source as it is."""
