@@ -250,8 +250,8 @@ def share_plans(
     """
     from cepkit.sharing.choose import share_plans as shared
 
-    given = _several(patterns, statistics)
-    return shared(given, statistics, share, search, COSTS.pick(cost), observe)
+    queries = _several(patterns, statistics)
+    return shared(queries, statistics, share, search, COSTS.pick(cost), observe)
 
 
 @typed
@@ -283,8 +283,8 @@ def compare_shared_plans(
     """
     from cepkit.sharing.compare import compare_shared_plans as compared
 
-    given = _several(patterns, statistics)
-    return compared(given, statistics, searches, share, COSTS.pick(cost), progress=progress)
+    queries = _several(patterns, statistics)
+    return compared(queries, statistics, searches, share, COSTS.pick(cost), progress=progress)
 
 
 @typed

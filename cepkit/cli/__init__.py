@@ -64,8 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _file_of(options: argparse.Namespace) -> str:
     """Return what the pattern of a command line is called."""
-    given: str | list[str] | None = getattr(options, "pattern", None)
-    path = given[0] if isinstance(given, list) else given
+    pattern: str | list[str] | None = getattr(options, "pattern", None)
+    path = pattern[0] if isinstance(pattern, list) else pattern
     if path is None:
         return "the pattern"
     return f"the pattern of {'standard input' if path == '-' else path}"

@@ -138,8 +138,8 @@ def _part(values: Mapping[str, Any]) -> _Part:
     if forecast is not None:
         names = (each.name for each in fields(_Forecast))
         numbers = {name: getattr(forecast, name) for name in names}
-        kept = {name: n if math.isfinite(n) else None for name, n in numbers.items()}
-        forecast = _SampledForecast(**kept, sampled=forecast.sampled)
+        finite = {name: n if math.isfinite(n) else None for name, n in numbers.items()}
+        forecast = _SampledForecast(**finite, sampled=forecast.sampled)
     saved = {
         **values,
         "selectivities": tuple(_Share(tuple(sorted(names)), s) for names, s in shares.items()),

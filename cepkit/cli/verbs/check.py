@@ -39,9 +39,9 @@ def run(arguments: argparse.Namespace) -> None:
     stream = open_stream(arguments) if not roles else None
     types = _types(stream) if stream is not None and stream.place == "local" else None
     wrong = 0
-    for name, given in patterns.items():
+    for name, source in patterns.items():
         try:
-            query = read(given)
+            query = read(source)
             _check(query, stream, types)
         except CepkitError as error:
             wrong += 1

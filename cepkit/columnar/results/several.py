@@ -344,8 +344,8 @@ class MatchesTogether(Rows):
             if left[q] == 0:
                 continue
             for batch in writers[q].batches(block, bound):
-                wanted = [n for n in (left[q], all_left) if n is not None]
-                part = batch.slice(0, min(wanted, default=len(batch)))
+                limits = [n for n in (left[q], all_left) if n is not None]
+                part = batch.slice(0, min(limits, default=len(batch)))
                 left[q] = _less(left[q], len(part))
                 all_left = _less(all_left, len(part))
                 if len(part):
