@@ -43,9 +43,9 @@ from cepkit.pattern.several import ByName, called
 from cepkit.printing import html_output
 from cepkit.routes.aggregates import aggregate, aggregate_columns, way_of
 from cepkit.routes.functions import attributes_of, carrying
-from cepkit.statistics.tables import first_rows, html_table, number
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
+from cepkit.tables import first_rows, html_table, number
 
 Result = TypeVar("Result")
 

@@ -6,7 +6,7 @@ from cepkit.pattern.durations import window_text
 from cepkit.plan.printer import one_line
 from cepkit.printing import cut, html_of, html_output, html_text, text_of
 from cepkit.sharing.shared_plan import SharedNode, SharedPlan
-from cepkit.statistics.tables import count_text, first_rows, html_table, number
+from cepkit.tables import count_text, first_rows, html_table, number
 
 _NODES = ("shared by", "window", "sub-pattern", "alive", "cost")
 _PLANS = ("pattern", "plan")

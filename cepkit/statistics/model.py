@@ -34,8 +34,8 @@ from cepkit.statistics.selectivity import (
     checked_share,
     not_negative,
 )
-from cepkit.statistics.tables import count_text
 from cepkit.stream.columns import Dropped
+from cepkit.tables import count_text
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 _MOST_COMPUTED = 64

@@ -12,9 +12,9 @@ from cepkit.cli.terminal import error_text, note, say
 from cepkit.errors import CepkitError, PatternError
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
-from cepkit.statistics.tables import count_text
 from cepkit.stream.stream import Stream
 from cepkit.stream.warnings import warn_of_absent
+from cepkit.tables import count_text
 
 
 def options(command: argparse.ArgumentParser) -> None:

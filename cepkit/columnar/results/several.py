@@ -36,8 +36,8 @@ from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
 from cepkit.sharing.shared_plan import SharedPlan, plans_and_pools
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import first_rows, html_table, whole
 from cepkit.stream.stream import Stream
+from cepkit.tables import first_rows, html_table, whole
 
 Result = TypeVar("Result")
 

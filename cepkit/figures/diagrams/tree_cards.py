@@ -11,7 +11,7 @@ from cepkit.figures.kit.strokes import carried
 from cepkit.figures.kit.style import SIZE, SMALL
 from cepkit.figures.kit.texts import fitted, width_of, wrapped
 from cepkit.printing import plain
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 _PADDING = 8
 _LEAST = 40
