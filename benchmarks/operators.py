@@ -29,8 +29,8 @@ from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, TreePlan
-from cepkit.statistics.tables import whole
 from cepkit.stream.columns import EventColumns
+from cepkit.tables import whole
 
 
 @dataclass(frozen=True)

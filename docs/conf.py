@@ -9,7 +9,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from cepkit.cli.parser import parser
+from cepkit.cli import parser
 from cepkit.cli.verbs import VERBS
 
 os.environ["COLUMNS"] = "88"  # how wide help is

@@ -32,8 +32,8 @@ from cepkit.plan.printer import one_line
 from cepkit.printing import Printed, html_lines, html_output, time_text
 from cepkit.statistics.measuring.online import OnlineStatistics
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import count_text, html_table, text_table, whole
 from cepkit.stream.columns import EventColumns
+from cepkit.tables import count_text, html_table, text_table, whole
 from cepkit.tracing import MechanismTrace
 from cepkit.tracing.records import TracedMatch
 

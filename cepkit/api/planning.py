@@ -131,7 +131,7 @@ def _summary(stream: Stream) -> StreamSummary:
     stream = at_hand(stream, (), output=False)
     if stream.place == "spark":
         raise UnsupportedError(
-            "a summary of a stream is made in this process, and this one is too large for that",
+            "without a pattern only a stream that fits this process is profiled",
             hint="profile(stream.head(200_000)), or pass a pattern to measure on Spark",
         )
     return summarize(stream.columns(()))
@@ -250,8 +250,8 @@ def share_plans(
     """
     from cepkit.sharing.choose import share_plans as shared
 
-    given = _several(patterns, statistics)
-    return shared(given, statistics, share, search, COSTS.pick(cost), observe)
+    queries = _several(patterns, statistics)
+    return shared(queries, statistics, share, search, COSTS.pick(cost), observe)
 
 
 @typed
@@ -283,8 +283,8 @@ def compare_shared_plans(
     """
     from cepkit.sharing.compare import compare_shared_plans as compared
 
-    given = _several(patterns, statistics)
-    return compared(given, statistics, searches, share, COSTS.pick(cost), progress=progress)
+    queries = _several(patterns, statistics)
+    return compared(queries, statistics, searches, share, COSTS.pick(cost), progress=progress)
 
 
 @typed

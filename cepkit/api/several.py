@@ -116,14 +116,18 @@ def plans_given(queries: Mapping[str, Query], plan: Any) -> SharedPlan | list[Pl
                 expected="share_plans of the same patterns, in the same order",
             )
         return plan
-    given = [plan.get(name) for name in queries] if isinstance(plan, Mapping) else plan
-    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != len(queries):
+    plans_by_query = [plan.get(name) for name in queries] if isinstance(plan, Mapping) else plan
+    if (
+        not isinstance(plans_by_query, Sequence)
+        or isinstance(plans_by_query, str)
+        or len(plans_by_query) != len(queries)
+    ):
         raise PlanError(
             f"a plan for {len(queries)} queries that is a {type(plan).__name__}",
             expected="a list with a plan for each, or what share_plans returns",
         )
     plans = []
-    for (name, query), one in zip(queries.items(), given, strict=True):
+    for (name, query), one in zip(queries.items(), plans_by_query, strict=True):
         with telling(called(name)):
             plans.append(as_plan(one, query))
     return plans

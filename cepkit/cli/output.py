@@ -20,7 +20,7 @@ from cepkit.columnar.results.output import to_parquet
 from cepkit.errors import UnsupportedError
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
-from cepkit.statistics.tables import count_text, whole
+from cepkit.tables import count_text, whole
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,9 @@ from typing import Any
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.query import Query
-from cepkit.statistics.tables import text_table
+from cepkit.printing import cut
 from cepkit.stream.schema import Schema
+from cepkit.tables import text_table
 
 _WIDEST = 32
 
@@ -47,13 +48,13 @@ def match_table(rows: Sequence[dict[str, Any]], query: Query, schema: Schema) ->
         for row in rows
     ]
     _drop_common_date(cells)
-    cells = [[_short(cell) for cell in row] for row in cells]
+    cells = [[cut(cell, _WIDEST) for cell in row] for row in cells]
     return text_table(head, cells, left=0)
 
 
 def table_of(names: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
     """Return rows of plain values as a table."""
-    cells = [[_short(_text(row[name])) for name in names] for row in rows]
+    cells = [[cut(_text(row[name]), _WIDEST) for name in names] for row in rows]
     return text_table(list(names), cells, left=0)
 
 
@@ -100,10 +101,6 @@ def _text(value: object) -> str:
         case _:
             text = str(value)
     return " ".join(text.split())  # a cell is one line
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
 
 
 def _drop_common_date(cells: list[list[str]]) -> None:

@@ -22,7 +22,7 @@ from cepkit.cli.terminal import run_with_progress, say, seconds, working
 from cepkit.costs import COSTS
 from cepkit.pattern.query import Query
 from cepkit.plan.printer import one_line
-from cepkit.statistics.tables import count_text, text_table, whole
+from cepkit.tables import count_text, text_table, whole
 
 
 def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) -> None:

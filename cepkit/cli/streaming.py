@@ -13,10 +13,10 @@ from cepkit.cli.terminal import note, say
 from cepkit.errors import StreamError
 from cepkit.pattern.query import Query
 from cepkit.spark.session.failures import error_of
-from cepkit.statistics.tables import count_text
 from cepkit.stream.paths import path_of
 from cepkit.stream.reading.readers import data_at
 from cepkit.stream.stream import Stream
+from cepkit.tables import count_text
 
 _LOOK_SECONDS = 0.5
 _REFUSED = ("limit", "explain", "json", "statistics", "planner", "arrival", "overwrite")

@@ -52,7 +52,7 @@ def matches_of(
             steps to those of the first program that has them.
         choice: Which sets of each Kleene variable are wanted.
     """
-    walk = _Walk(query, columns, owned, counters, choice)
+    walk = _ForestRun(query, columns, owned, counters, choice)
     for node in query.forest:
         yield from walk.begin(node)
 
@@ -127,7 +127,7 @@ class _Onward:
     children: Sequence[_Onward] = ()
 
 
-class _Walk:
+class _ForestRun:
     """One pass through the tree of a query's programs, on one slice."""
 
     def __init__(
@@ -228,7 +228,7 @@ class _Walk:
             return
         bound = bind(tree.program, self._columns, self._unowned(), self._scan)
         counters, steps_of_tree = self._counters_of(tree.lead), tree.program.steps
-        held = _Held(Run(bound, [counters[id(step)] for step in tree.program.work]))
+        held = _SharedSubtree(Run(bound, [counters[id(step)] for step in tree.program.work]))
         for number, step in users:
             own = in_order(step.steps)
             handover = _handover(bound, self._bound[number], (in_order(steps_of_tree), own))
@@ -270,7 +270,7 @@ def _has_candidates(step: BoundStep | Subtree) -> bool:
     return all(map(_has_candidates, step.steps))
 
 
-class _Held:
+class _SharedSubtree:
     """The partial matches of a subtree that several programs have: found when one asks.
 
     Args:

@@ -17,7 +17,7 @@ from cepkit.pattern.conditions import Expression
 from cepkit.pattern.names import attribute_text, name_text
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.policies import TimeWindow
-from cepkit.statistics.tables import count_text
+from cepkit.tables import count_text
 
 Binding = Mapping[str, tuple[int, ...]]
 """The events of each variable: one, or the members of a Kleene variable's set."""

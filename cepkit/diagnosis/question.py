@@ -23,8 +23,8 @@ from cepkit.pattern.nodes import Kleene, events_of, walk
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.statistics.tables import count_text
 from cepkit.stream.columns import Column, EventColumns
+from cepkit.tables import count_text
 
 
 @dataclass(frozen=True)

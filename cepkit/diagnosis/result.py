@@ -12,8 +12,8 @@ from cepkit.diagnosis.funnel import FunnelRow
 from cepkit.diagnosis.requirements import kind_of, text_of
 from cepkit.lazy import pd
 from cepkit.pattern.query import Query
-from cepkit.printing import Printed, html_output, html_text
-from cepkit.statistics.tables import count_text, html_table, text_table
+from cepkit.printing import Printed, cut, html_output, html_text
+from cepkit.tables import count_text, html_table, text_table
 
 _TEXT = 72
 
@@ -87,7 +87,7 @@ class Table(Printed, ABC):
 
     def __str__(self) -> str:
         head, rows = self._cells()
-        short = [[_cut(cell) for cell in row] for row in rows]
+        short = [[cut(cell, _TEXT) for cell in row] for row in rows]
         return text_table(head, short, left=self._left)
 
     def _repr_html_(self) -> str:
@@ -197,10 +197,6 @@ class NearMisses(Table):
     def title(self) -> str:
         """Return what the table is, as a heading."""
         return count_text(len(self.rows), "nearest miss", "nearest misses")
-
-
-def _cut(cell: str) -> str:
-    return cell if len(cell) <= _TEXT else cell[: _TEXT - 1] + "…"
 
 
 _SHOWN = 5

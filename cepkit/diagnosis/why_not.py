@@ -26,11 +26,11 @@ from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.stream_counts import attributes_read
-from cepkit.statistics.tables import count_text
 from cepkit.stream.columns import Column, EventColumns
 from cepkit.stream.reading.ingest import attribute
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
+from cepkit.tables import count_text
 
 BUDGET = 40_000_000
 """Events in combinations that an answer looks at, for each of its parts: some seconds."""

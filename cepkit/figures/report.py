@@ -34,7 +34,7 @@ from cepkit.plan.nodes import Plan
 from cepkit.planners.compare import PlanComparison
 from cepkit.printing import html_lines
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 _DRAWN = 20
 _LISTED = 20

@@ -99,11 +99,6 @@ class Branch:
         latest = [x for x in before if not self.after(x) & set(before)]
         return latest, [x for x in after if not self.before(x) & set(after)]
 
-    def conditions_between(self, first: str, second: str) -> tuple[Expression, ...]:
-        """Return the conditions about exactly these two variables (one, where they are equal)."""
-        pair = {first, second}
-        return tuple(c for c in self.conditions if variables_of(c) == pair)
-
 
 @dataclass(frozen=True, slots=True)
 class _Choice:

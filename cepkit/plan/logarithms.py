@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 
 def log(value: float) -> float:

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import ExpectedStep, Plan
 from cepkit.printing import html_of, html_output, html_text, text_of
-from cepkit.statistics.tables import html_table, number, text_table
+from cepkit.tables import html_table, number, text_table
 
 _STEPS = ("step", "candidates", "partial matches", "alive in a window")
 

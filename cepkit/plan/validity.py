@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from cepkit.printing import WithPrinter, html_of, html_output, html_text, text_of
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import html_table, number, text_table
+from cepkit.tables import html_table, number, text_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -58,11 +58,11 @@ class RatePlanner:
     def __init__(self, branch: Branch, statistics: Statistics) -> None:
         self.branch = branch
         self._cost: BranchCost = WORK.on(branch, statistics)
-        kept, pairs = self._cost.alive, self._cost.pairs
-        assert kept is not None
+        alive, pairs = self._cost.alive, self._cost.pairs
+        assert alive is not None
         assert pairs is not None
         nothing = (0.0,) * len(branch.variables)
-        self._kept = replace(kept, members=nothing).table()
+        self._kept = replace(alive, members=nothing).table()
         self._between = replace(pairs.between, members=nothing).table()
         self._side = pairs.side.table()
         self._filters = tuple(statistics.filters.get(v, 1.0) for v in branch.variables)
@@ -94,9 +94,9 @@ class RatePlanner:
     def tables(self, counts: Floats, shift: float) -> Tables:
         """Return what sets cost, divided by a number that is given as its logarithm."""
         with np.errstate(over="ignore"):
-            kept = np.exp(self._kept + counts - shift)
-        kept[0] = kept[-1] = 0.0
-        return Tables(kept, self._between + counts - shift, self._side, _NOTHING, _NOTHING)
+            alive = np.exp(self._kept + counts - shift)
+        alive[0] = alive[-1] = 0.0
+        return Tables(alive, self._between + counts - shift, self._side, _NOTHING, _NOTHING)
 
     def log_costs(self, plan: BranchPlan, counts: Floats) -> Floats:
         """Return the logarithms of what the steps of a plan cost: kept, and looked at."""

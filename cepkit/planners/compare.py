@@ -23,7 +23,7 @@ from cepkit.planners.deciding import Decisions
 from cepkit.printing import Printed, html_output
 from cepkit.progress import Bar, Progress
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import html_table, number, text_table, whole
+from cepkit.tables import html_table, number, text_table, whole
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -34,7 +34,7 @@ from cepkit.plan.nodes import (
 from cepkit.plan.validity import Validity, ValidityRow
 from cepkit.planners.contract import Planner
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 
 @dataclass(frozen=True, slots=True)

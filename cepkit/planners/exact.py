@@ -62,7 +62,7 @@ def _divided(logarithms: Floats, shift: float) -> Floats:
         return np.asarray(np.exp(logarithms - shift))
 
 
-class Filling(Protocol):
+class CostTable(Protocol):
     """The least costs of all sets, for one kind of plans."""
 
     @property
@@ -81,7 +81,7 @@ class Filling(Protocol):
 
 def best_plan(
     known: BranchPlan,
-    start: Callable[[BranchCost, Tables], Filling],
+    start: Callable[[BranchCost, Tables], CostTable],
     search: Search,
     limit: float,
     estimate: float,
@@ -130,8 +130,8 @@ def _own_cost(cost: BranchCost, plan: BranchPlan) -> float:
 
 
 def _filled(
-    start: Callable[[BranchCost, Tables], Filling], search: Search, known: float, limit: float
-) -> Filling:
+    start: Callable[[BranchCost, Tables], CostTable], search: Search, known: float, limit: float
+) -> CostTable:
     """Return the least costs of all sets, given the logarithm of what a known plan costs."""
     n = len(search.cost.variables)
     # A little more than that cost, as logarithms of large numbers have few digits behind the point.

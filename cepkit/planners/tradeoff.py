@@ -27,7 +27,7 @@ from cepkit.planners.contract import Planner
 from cepkit.planners.search import TOLERANCE
 from cepkit.printing import Printed, html_output
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import html_table, number, text_table
+from cepkit.tables import html_table, number, text_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,7 @@ from cepkit.plan.nodes import Plan, comparable
 from cepkit.plan.printer import one_line
 from cepkit.printing import Printed, html_output
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import html_table, number, text_table
+from cepkit.tables import html_table, number, text_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from cepkit.aggregation.kernels.records import NOTHING, Tracks
 from cepkit.aggregation.rows import matched
-from cepkit.aggregation.rows.matched import Matched, Triggers
+from cepkit.aggregation.rows.matched import MatchRows, Triggers
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.rows.tables import Values, columns_of
 from cepkit.aggregation.semirings.functions import Count, Element, Function, product
@@ -175,7 +175,7 @@ def _moments(
     together = Together(list(functions.values()))
     window = query.window if emit in ("trigger", "changes") else None
     lifetimes = Lifetimes(window, query.partition_by, columns)
-    gathering = _Gathering(query, columns, together, groups, lifetimes, by_lanes=by_lanes)
+    gathering = _MatchGatherer(query, columns, together, groups, lifetimes, by_lanes=by_lanes)
     if by_lanes and gathering.lanes is None:
         return None
     lanes = gathering.lanes
@@ -203,7 +203,7 @@ def _moments(
     )
 
 
-class _Gathering:
+class _MatchGatherer:
     """Matches as what aggregates need of them: since when and until when they live, their values.
 
     Where there are many, those that no row of the output can tell apart are added up: so there are
@@ -235,7 +235,7 @@ class _Gathering:
         self.lanes: Lanes | None = lanes if by_lanes else None
         self.events = 0
         self._event = reader(together, self._names, columns)
-        self._parts: list[Matched] = []
+        self._parts: list[MatchRows] = []
         self._held, self._most = 0, _MERGED
         # Sorting them, and adding them up over time, takes copies.
         self._room = Room("matches", "what is added up at each trigger", _INSTEAD, copies=5)
@@ -253,7 +253,7 @@ class _Gathering:
             values = self._elements(len(begins), single, sets)
         else:
             values = self._tracks(self.lanes, len(begins), single, sets)
-        part = Matched(
+        part = MatchRows(
             self._lifetimes.ends(begins, single, sets),
             ends.astype(np.int64),
             self._groups[begins],
@@ -318,10 +318,10 @@ class _Gathering:
                         out[lane] = join.reduceat(values[lane, members.rows], members.starts[:-1])
         return tracks
 
-    def matched(self) -> Matched:
+    def matched(self) -> MatchRows:
         """Return all that was added."""
         none = np.empty(0, dtype=np.int64)
         lanes = self.lanes
         empty: Tracks | list[Element] = [] if lanes is None else tracks_for(lanes, 0)
-        parts = [Matched(none, none, none.astype(np.int32), empty), *self._parts]
+        parts = [MatchRows(none, none, none.astype(np.int32), empty), *self._parts]
         return matched.joined(parts)

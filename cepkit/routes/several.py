@@ -46,9 +46,9 @@ from cepkit.printing import html_output
 from cepkit.routes.aggregates import aggregate, aggregate_columns, way_of
 from cepkit.routes.functions import attributes_of, carrying
 from cepkit.sharing.printer import PrintedSharing, costs_text
-from cepkit.statistics.tables import count_text, number
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
+from cepkit.tables import number
 
 Result = TypeVar("Result")
 

@@ -29,7 +29,7 @@ from cepkit.sharing.searches.baselines import TEXT_ORDER
 from cepkit.sharing.start import alone
 from cepkit.sharing.workload import Workload
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import count_text, html_table, number, text_table
+from cepkit.tables import count_text, html_table, number, text_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,7 +23,7 @@ from cepkit.printing import Printed, cut, html_output
 from cepkit.sharing.common import maximal_common
 from cepkit.sharing.texts import sub_pattern_text
 from cepkit.sharing.workload import Form, Places, Sharer, Workload
-from cepkit.statistics.tables import count_text, first_rows, html_table
+from cepkit.tables import count_text, first_rows, html_table
 
 if TYPE_CHECKING:
     import pandas as pd

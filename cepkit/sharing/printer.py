@@ -16,7 +16,7 @@ from cepkit.plan.printer import one_line
 from cepkit.printing import cut, html_of, html_output, html_text, text_of
 from cepkit.sharing.late import Late
 from cepkit.sharing.shared_plan import SharedNode, SharedPlan
-from cepkit.statistics.tables import count_text, first_rows, html_table, number
+from cepkit.tables import count_text, first_rows, html_table, number
 
 _WIDEST = 60
 

@@ -117,7 +117,7 @@ def fetched(
         if where == "driver" or not output:
             raise
         return None  # whoever needs the output will say so
-    size, rows, taken = _measured(stream, kept, fields, types, most)
+    size, rows, of_types = _measured(stream, kept, fields, types, most)
     if rows is None:
         if where == "driver":
             raise LimitError(
@@ -132,7 +132,7 @@ def fetched(
         table = table.rename_columns(fields.names).cast(fields)
     carried = stream.schema.columns
     own = None if carried is None else tuple(name for name in carried if name in columns)
-    kept.part, kept.types = Stream(table, replace(stream.schema, columns=own), columns), taken
+    kept.part, kept.types = Stream(table, replace(stream.schema, columns=own), columns), of_types
     return kept.part
 
 
@@ -149,8 +149,8 @@ def _counts_arrivals(query: Query) -> bool:
 
 
 def _most(frame: DataFrame) -> int:
-    said = frame.sparkSession.conf.get(LIMIT, None)
-    limit = int(said) if said is not None and said.isdigit() else MOST_BYTES
+    setting = frame.sparkSession.conf.get(LIMIT, None)
+    limit = int(setting) if setting is not None and setting.isdigit() else MOST_BYTES
     return min(limit, free_memory() // _SHARE_OF_FREE)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 MANY = 1e9
 """Matches or partial matches over a stream: minutes to hours of work."""

@@ -34,11 +34,11 @@ from cepkit.statistics.selectivity import (
     checked_share,
     not_negative,
 )
-from cepkit.statistics.tables import count_text
 from cepkit.stream.columns import Dropped
+from cepkit.tables import count_text
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
-_MOST_MADE = 64
+_MOST_COMPUTED = 64
 _T = TypeVar("_T")
 
 
@@ -106,7 +106,7 @@ class Statistics(WithPrinter):
     _canonical: CanonicalStatistics | None = field(
         default=None, init=False, repr=False, compare=False
     )
-    _made: dict[tuple[int, object], tuple[Branch, Any]] = field(
+    _computed: dict[tuple[int, object], tuple[Branch, Any]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -239,14 +239,14 @@ class Statistics(WithPrinter):
         Args:
             make: What makes it; always the same.
         """
-        asked = id(branch), make
-        known = self._made.get(asked)
+        key = id(branch), make
+        known = self._computed.get(key)
         if known is None or known[0] is not branch:
-            if len(self._made) >= _MOST_MADE:
-                self._made.clear()
-            known = self._made[asked] = branch, make(branch, self)
-        made: _T = known[1]
-        return made
+            if len(self._computed) >= _MOST_COMPUTED:
+                self._computed.clear()
+            known = self._computed[key] = branch, make(branch, self)
+        value: _T = known[1]
+        return value
 
     def with_rate(self, variable: str, rate: float) -> Statistics:
         """Return the same with another rate (events per second, before its own conditions)."""
@@ -362,8 +362,8 @@ def _with_share(known: Statistics, first: str, second: str, share: float) -> Sta
     }
     equal = known.equalities.get(pair)
     # Equal keys are a part of the conditions: no more pairs can satisfy these.
-    kept = equal is not None and share <= equal.in_window.share
-    return replace(changed, joins=joins, equalities=(known if kept else changed).equalities)
+    still_fits = equal is not None and share <= equal.in_window.share
+    return replace(changed, joins=joins, equalities=(known if still_fits else changed).equalities)
 
 
 def _with_window(known: Statistics, window: float) -> Statistics:

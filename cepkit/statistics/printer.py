@@ -9,7 +9,7 @@ import numpy as np
 from cepkit.printing import html_of, html_output, html_text, text_of
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.selectivity import Selectivity
-from cepkit.statistics.tables import html_table, number, text_table
+from cepkit.tables import html_table, number, text_table
 
 _RATES = ("variable", "events/s", "pass own conditions", "left/s")
 _SHARES = ("conditions between", "selectivity", "95 % interval", "sampled")

@@ -1,7 +1,7 @@
 """Statistics as JSON: numbers as they are, times in microseconds since 1970.
 
-Format 2 added all that follows `never_occurring`, format 3 the patterns, format 4 the joins; files
-of the older ones are read as well, and are about the variables that they name.
+Files of older formats lack some fields. Those without patterns are about the variables that they
+name.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ from cepkit.stream.paths import path_of, read_text
 from cepkit.stream.shapes import ShapeError, Time
 
 LARGEST_FILE = 100_000_000
-FORMAT = "cepkit statistics 4"
-_WITHOUT_JOINS = "cepkit statistics 3"
-_WITHOUT_PATTERNS, _WITHOUT_DETAILS = "cepkit statistics 2", "cepkit statistics 1"
+FORMAT, *_OLDER = (f"cepkit statistics {number}" for number in (4, 3, 2, 1))
 
 
 def to_json(values: Mapping[str, Any], others: Iterable[Mapping[str, Any]] = ()) -> str:
@@ -64,7 +62,7 @@ class _Join:
     joined: Joined = field(metadata=INLINE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Forecast:
     """A forecast: None, as JSON has no infinity, for a number that no float holds."""
 
@@ -74,10 +72,11 @@ class _Forecast:
     candidates: float | None
     partial_matches: float | None
     alive: float | None
+    sampled: bool = field(default=False, metadata=SPARSE)
 
 
-@dataclass(frozen=True, slots=True)
-class _First:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
     rates: Mapping[str, float]
     filters: Mapping[str, float]
     selectivities: tuple[_Share, ...]
@@ -87,59 +86,29 @@ class _First:
     first: Time | None
     last: Time | None
     never_occurring: tuple[str, ...]
+    equalities: tuple[_EqualKeys, ...] = field(default=(), metadata=SPARSE)
+    missing: Mapping[str, float] = field(default_factory=dict, metadata=SPARSE)
+    over_time: OverTime | None = field(default=None, metadata=SPARSE)
+    keys: tuple[KeyCounts, ...] = field(default=(), metadata=SPARSE)
+    lateness: Lateness | None = field(default=None, metadata=SPARSE)
+    forecast: _Forecast | None = field(default=None, metadata=SPARSE)
+    pattern: str | None = field(default=None, metadata=SPARSE)
+    joins: tuple[_Join, ...] = field(default=(), metadata=SPARSE)
+    measured_events: int | None = field(default=None, metadata=SPARSE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Second(_First):
-    equalities: tuple[_EqualKeys, ...]
-    missing: Mapping[str, float]
-    over_time: OverTime | None
-    keys: tuple[KeyCounts, ...]
-    lateness: Lateness | None
-    forecast: _Forecast | None
-
-
-@dataclass(frozen=True, slots=True)
-class _ThirdPart(_Second):
-    pattern: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Third(_ThirdPart):
-    others: tuple[_ThirdPart, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _SampledForecast(_Forecast):
-    sampled: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Part(_ThirdPart):
-    forecast: _SampledForecast | None
-    joins: tuple[_Join, ...]
-    measured_events: int | None = field(default=None, metadata=SPARSE, kw_only=True)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Saved(_Part):
-    others: tuple[_Part, ...]
-
-
-_KINDS: Mapping[str, type[_First]] = {
-    FORMAT: _Saved, _WITHOUT_JOINS: _Third,
-    _WITHOUT_PATTERNS: _Second, _WITHOUT_DETAILS: _First,
-}  # fmt: skip
+    others: tuple[_Part, ...] = field(default=(), metadata=SPARSE)
 
 
 def _part(values: Mapping[str, Any]) -> _Part:
     shares, equal = values["selectivities"], values["equalities"]
     forecast, query = values["forecast"], values["query"]
     if forecast is not None:
-        names = (each.name for each in fields(_Forecast))
-        numbers = {name: getattr(forecast, name) for name in names}
-        kept = {name: n if math.isfinite(n) else None for name, n in numbers.items()}
-        forecast = _SampledForecast(**kept, sampled=forecast.sampled)
+        numbers: dict[str, Any] = {f.name: getattr(forecast, f.name) for f in fields(_Forecast)}
+        numbers |= {name: None for name, n in numbers.items() if not math.isfinite(n)}
+        forecast = _Forecast(**numbers)
     saved = {
         **values,
         "selectivities": tuple(_Share(tuple(sorted(names)), s) for names, s in shares.items()),
@@ -151,20 +120,18 @@ def _part(values: Mapping[str, Any]) -> _Part:
     return _Part(**{each.name: saved[each.name] for each in fields(_Part)})
 
 
-def _values(part: _First) -> dict[str, Any]:
+def _values(part: _Part) -> dict[str, Any]:
     """Return the value of each field of statistics."""
     values = {each.name: getattr(part, each.name) for each in fields(part)}
     values["selectivities"] = {frozenset(s.variables): s.selectivity for s in part.selectivities}
-    values["query"] = _query(values.pop("pattern", None))
-    if isinstance(part, _Second):
-        values["equalities"] = {frozenset(e.variables): e.equality for e in part.equalities}
-        if part.forecast is not None:
-            known = {each.name: getattr(part.forecast, each.name) for each in fields(part.forecast)}
-            known = {name: math.inf if n is None else n for name, n in known.items()}
-            values["forecast"] = Forecast(**known)
-    if isinstance(part, _Part):
-        values["joins"] = {frozenset(j.variables): j.joined for j in part.joins}
-    if isinstance(part, _Saved | _Third):
+    values["equalities"] = {frozenset(e.variables): e.equality for e in part.equalities}
+    values["joins"] = {frozenset(j.variables): j.joined for j in part.joins}
+    values["query"] = _query(values.pop("pattern"))
+    if part.forecast is not None:
+        known = {each.name: getattr(part.forecast, each.name) for each in fields(part.forecast)}
+        known = {name: math.inf if n is None else n for name, n in known.items()}
+        values["forecast"] = Forecast(**known)
+    if isinstance(part, _Saved):
         values["others"] = list(map(_values, part.others))
     return values
 
@@ -190,8 +157,8 @@ def from_json(source: str | os.PathLike[str]) -> dict[str, Any]:
     if text is None:
         text = read_text(path_of(source, StatisticsError), LARGEST_FILE, StatisticsError)
     try:
-        data = parse_object(text, "format", *_KINDS)
-        return _values(decode(_KINDS[data["format"]], data))
+        data = parse_object(text, "format", FORMAT, *_OLDER)
+        return _values(decode(_Saved, data))
     except ShapeError as problem:
         raise StatisticsError(
             f"these saved statistics are damaged: {problem}",

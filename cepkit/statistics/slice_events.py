@@ -23,11 +23,11 @@ Owned = tuple[int, int] | None
 Rows = npt.NDArray[np.int64]
 
 MOST_KEPT = 3
-"""How many numbers for each event of a slice a `Kept` holds."""
+"""How many numbers for each event of a slice a `ArrayCache` holds."""
 _DIGIT = 16
 
 
-class Kept:
+class ArrayCache:
     """A cache of arrays made of a slice; the least recently used go.
 
     Args:
@@ -69,7 +69,7 @@ class Sorted:
         self.places[begins] = begins
         np.maximum.accumulate(self.places, out=self.places)
         self.stride = size + 1
-        self._ranked = Kept(MOST_KEPT * size)
+        self._ranked = ArrayCache(MOST_KEPT * size)
         self._partitions: dict[int, tuple[Rows, int]] = {}
 
     def ranked(self, keys: Rows, rows: Rows) -> tuple[Rows, ...]:
@@ -146,7 +146,7 @@ class Events:
         self.keys = partition_of(columns, partition_by)
         self.sorted = Sorted(columns)
         self._owned = owned
-        self._passing, self._links = (Kept(MOST_KEPT * len(columns)) for _ in range(2))
+        self._passing, self._links = (ArrayCache(MOST_KEPT * len(columns)) for _ in range(2))
 
     def rows(self, event: CanonicalEvent) -> Rows:
         """Return the events of some types that pass some conditions."""

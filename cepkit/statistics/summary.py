@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.files import JSON, write_text
-from cepkit.printing import WithPrinter, html_of, html_output, html_text, text_of, time_text
-from cepkit.statistics.tables import count_text, first_rows, html_table, number, whole
+from cepkit.printing import WithPrinter, cut, html_of, html_output, html_text, text_of, time_text
 from cepkit.stream.columns import Dropped, EventColumns
 from cepkit.stream.reading.arrow import described, is_list
+from cepkit.tables import count_text, first_rows, html_table, number, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -278,4 +278,4 @@ def _gap(seconds: float | None) -> str:
 
 def _short(value: object) -> str:
     text = "-" if value is None else number(value) if isinstance(value, float) else str(value)
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
+    return cut(text, _WIDEST)

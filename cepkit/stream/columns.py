@@ -90,7 +90,7 @@ class Dropped:
 
 
 @dataclass(eq=False, slots=True)
-class Later:
+class LazyRows:
     """Rows that are read when somebody asks for them."""
 
     read: Callable[[], pa.Table]
@@ -112,7 +112,7 @@ class EventColumns:
         types: Integer codes into `type_names`.
         type_names: The distinct event types.
         attributes: The columns that conditions may read.
-        carried: The rows as they came, for output, now or `Later`; row numbers are `rows`.
+        carried: The rows as they came, for output, now or `LazyRows`; row numbers are `rows`.
         rows: For each event its row in `source`; None where they are the same.
         dropped: The rows of `source` that are no events.
         arrivals: For each event its arrival number: how many events of the whole stream came
@@ -125,7 +125,7 @@ class EventColumns:
     types: npt.NDArray[np.integer]
     type_names: tuple[str, ...]
     attributes: Mapping[str, Column]
-    carried: pa.Table | Later
+    carried: pa.Table | LazyRows
     rows: npt.NDArray[np.integer] | None = None
     dropped: Dropped = Dropped()
     arrivals: npt.NDArray[np.int64] | None = None
@@ -137,7 +137,7 @@ class EventColumns:
     @property
     def source(self) -> pa.Table:
         """The rows as they came."""
-        return self.carried.table() if isinstance(self.carried, Later) else self.carried
+        return self.carried.table() if isinstance(self.carried, LazyRows) else self.carried
 
     @property
     def kinds(self) -> dict[str, Kind]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cepkit.printing import html_output, html_text
+from cepkit.printing import cut, html_output, html_text
 from cepkit.stream.schema import Schema
+from cepkit.tables import html_table, text_table
 
 # With every character escaped to six, a page of these stays below 20 kB.
 _ROWS = 5
@@ -33,37 +34,26 @@ class Preview:
     def text(self) -> str:
         """Return the preview for a terminal."""
         lines = [f"Stream: {self.title}", f"  {self._facts()}", f"  columns: {self._listed()}"]
-        if self.rows is not None and len(self.rows):
-            cells = [list(shown_columns(self.names, self.schema)), *self._cells()]
-            widths = [max(len(_cut(row[i])) for row in cells) for i in range(len(cells[0]))]
-            lines += [
-                "  "
-                + "  ".join(_cut(c).ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
-                for row in cells
-            ]
+        if cells := self._cells():
+            table = text_table(*cells, left=len(cells[0]))
+            lines += [f"  {line}" for line in table.splitlines()]
         return "\n".join(lines)
 
     def html(self) -> str:
         """Return the preview for a notebook; all names and values are escaped."""
         parts = [
-            f"<p><b>Stream</b> {html_text(_cut(self.title, 200))}<br>",
+            f"<p><b>Stream</b> {html_text(cut(self.title, 200))}<br>",
             f"{html_text(self._facts())}<br>columns: {html_text(self._listed())}</p>",
         ]
-        if self.rows is not None and len(self.rows):
-            columns = shown_columns(self.names, self.schema)
-            head = "".join(f"<th>{html_text(_cut(name))}</th>" for name in columns)
-            parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>")
-            for row in self._cells():
-                cells = "".join(f"<td>{html_text(_cut(cell))}</td>" for cell in row)
-                parts.append(f"<tr>{cells}</tr>")
-            parts.append("</tbody></table><p>the first rows, as they came</p>")
+        if cells := self._cells():
+            parts += [html_table(*cells, left=len(cells[0])), "<p>the first rows, as they came</p>"]
         return html_output(*parts)
 
     def _facts(self) -> str:
         schema = self.schema
-        facts = [f"time: {_cut(schema.time)}", f"type: {_cut(schema.type)}"]
+        facts = [f"time: {cut(schema.time, _WIDTH)}", f"type: {cut(schema.type, _WIDTH)}"]
         if schema.arrival:
-            facts.append(f"arrival: {_cut(schema.arrival)}")
+            facts.append(f"arrival: {cut(schema.arrival, _WIDTH)}")
         if schema.unit:
             facts.append(f"unit: {schema.unit}")
         facts.append(f"time zone: {schema.timezone or 'UTC where none is given'}")
@@ -71,16 +61,19 @@ class Preview:
 
     def _listed(self) -> str:
         more = len(self.names) - _COLUMNS
-        listed = ", ".join(_cut(name) for name in self.names[:_COLUMNS])
+        listed = ", ".join(cut(name, _WIDTH) for name in self.names[:_COLUMNS])
         return f"{listed}, and {more} more" if more > 0 else listed
 
-    def _cells(self) -> list[list[str]]:
-        assert self.rows is not None
+    def _cells(self) -> tuple[list[str], list[list[str]]] | None:
+        """Return the head and the rows of the table; None where there are no rows to show."""
+        if self.rows is None or not len(self.rows):
+            return None
+        names = shown_columns(self.names, self.schema)
         columns = [
-            [str(value) for value in self.rows.column(name).slice(0, _ROWS).to_pylist()]
-            for name in shown_columns(self.names, self.schema)
+            [cut(value, _WIDTH) for value in self.rows.column(name).slice(0, _ROWS).to_pylist()]
+            for name in names
         ]
-        return [list(row) for row in zip(*columns, strict=True)]
+        return [cut(name, _WIDTH) for name in names], [*map(list, zip(*columns, strict=True))]
 
 
 def shown_columns(names: tuple[str, ...], schema: Schema) -> tuple[str, ...]:
@@ -88,8 +81,3 @@ def shown_columns(names: tuple[str, ...], schema: Schema) -> tuple[str, ...]:
     first = (schema.time, schema.type)
     others = tuple(name for name in names if name not in first)
     return first + others[: _COLUMNS - 2]
-
-
-def _cut(text: str, width: int = _WIDTH) -> str:
-    text = text.replace("\n", " ")
-    return text if len(text) <= width else text[: width - 1] + "…"

@@ -18,8 +18,8 @@ from cepkit.stream.lateness import Lateness, check_event_time, check_lateness
 from cepkit.stream.preview import Preview, shown_columns
 from cepkit.stream.reading import readers, sources
 from cepkit.stream.reading.arrival import check_arrival
+from cepkit.stream.reading.column_cache import ColumnCache, load
 from cepkit.stream.reading.ingest import is_readable
-from cepkit.stream.reading.kept import Kept, load
 from cepkit.stream.reading.sources import from_pandas, is_pandas, is_spark
 from cepkit.stream.reading.texts import check_type
 from cepkit.stream.reading.times import microseconds
@@ -49,7 +49,7 @@ class Stream:
     schema: Schema
     column_names: tuple[str, ...]
     lateness: Lateness | None = None
-    kept: Kept = field(default_factory=Kept, init=False, repr=False)
+    kept: ColumnCache = field(default_factory=ColumnCache, init=False, repr=False)
 
     @property
     def place(self) -> Place:

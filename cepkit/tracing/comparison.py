@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cepkit.printing import Printed, html_output
-from cepkit.statistics.tables import html_table, text_table, whole
+from cepkit.tables import html_table, text_table, whole
 from cepkit.tracing.records import Counts, Totals, TracedMatch
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from cepkit.printing import html_lines, html_of, html_output, html_text, text_of
-from cepkit.statistics.tables import html_table, number, text_table, whole
+from cepkit.tables import html_table, number, text_table, whole
 from cepkit.tracing.counter_rows import StartCounters
 from cepkit.tracing.counters import CounterStep, CounterTrace
 from cepkit.tracing.mechanisms import MechanismTrace, Steps

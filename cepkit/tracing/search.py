@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from cepkit.errors import TraceError
 from cepkit.printing import Printed, html_output
-from cepkit.statistics.tables import html_table
+from cepkit.tables import html_table
 from cepkit.tracing import operations as ops
 from cepkit.tracing.records import Step
 from cepkit.tracing.words import Words

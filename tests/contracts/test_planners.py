@@ -208,7 +208,14 @@ def test_has_its_name_and_a_line_of_help_in_the_table(planner):
     assert PLANNERS.help[planner.name]
 
 
-@pytest.mark.parametrize("name", [name for name in PLANNERS if name != "given-order"])
-def test_those_that_read_statistics_refuse_such_as_lack_a_variable(name):
-    with pytest.raises(StatisticsError, match="'b'"):
-        PLANNERS[name].plan(branch(seq("a", "b")), Statistics.assumed({"a": 1}), PARTIAL_MATCHES)
+@PLANNER
+def test_refuses_statistics_that_lack_a_variable_or_reads_none(planner):
+    def plan(**rates):
+        return planner.plan(branch(seq("a", "b")), Statistics.assumed(rates), PARTIAL_MATCHES)
+
+    try:
+        blind = plan(a=1)
+    except StatisticsError as error:
+        assert "'b'" in str(error)
+    else:
+        assert blind == plan(a=1, b=9) == plan(a=9, b=1)

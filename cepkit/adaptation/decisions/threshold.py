@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from cepkit.errors import PlanError
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 
 @dataclass(frozen=True, slots=True)

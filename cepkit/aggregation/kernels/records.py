@@ -40,7 +40,7 @@ class Steps(NamedTuple):
     window: int
 
 
-class Carried(NamedTuple):
+class LaneArrays(NamedTuple):
     """The lanes beside the number of matches, as arrays: integers, floats, and least values.
 
     Attributes:

@@ -29,9 +29,9 @@ from numpy import uintp
 from cepkit.aggregation.kernels.records import (
     NOBODY,
     NOTHING,
-    Carried,
     Floats,
     Ints,
+    LaneArrays,
     Output,
     Steps,
     Tracks,
@@ -67,7 +67,7 @@ class Front(NamedTuple):
 
 
 @compiled
-def run(steps: Steps, most: int, carried: Carried, prime: int, to: Output) -> int:
+def run(steps: Steps, most: int, carried: LaneArrays, prime: int, to: Output) -> int:
     """Aggregate all keys with any lanes and absences.
 
     Args:
@@ -171,8 +171,8 @@ def _lanes(ki: np.uintp, kf: np.uintp, km: np.uintp, size: np.uintp) -> Lanes:
 
 @called
 def _turn(
-    codes: Ints, rows: Ints, begin: int, end: int, n: int, carried: Carried, prime: int, t: Lanes,
-    older: Front,
+    codes: Ints, rows: Ints, begin: int, end: int, n: int, carried: LaneArrays, prime: int,
+    t: Lanes, older: Front,
 ) -> np.uintp:  # fmt: skip
     """Make the newer part the older one; return how many STARTs there are.
 
@@ -228,7 +228,7 @@ def _write(to: Tracks, at: int, v: Lanes) -> None:
 
 @called
 def _complete(
-    to: Tracks, at: int, v: Lanes, n: int, event: int, carried: Carried, prime: int
+    to: Tracks, at: int, v: Lanes, n: int, event: int, carried: LaneArrays, prime: int
 ) -> None:
     """Write what the matches hold that an event completes, given what comes before it."""
     to.counts[at] = v.ints[0]
@@ -249,7 +249,7 @@ def _complete(
 @lent
 def _extend(
     x: Lanes, to: np.uintp, come: np.uintp, p: np.uintp, event: int, width: np.uintp,
-    carried: Carried, prime: int,
+    carried: LaneArrays, prime: int,
 ) -> None:  # fmt: skip
     """Add one row of the matrices to another, with what an event at position `p` has."""
     x_i, x_f, x_m = x

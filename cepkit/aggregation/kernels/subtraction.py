@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import uintp
 
-from cepkit.aggregation.kernels.records import Bits, Carried, Ints, Tracks, Wide
+from cepkit.aggregation.kernels.records import Bits, Ints, LaneArrays, Tracks, Wide
 from cepkit.compiling import called, compiled, lent
 
 
@@ -98,7 +98,7 @@ class _Expiring(NamedTuple):
 
 
 @compiled
-def run(stream: Stream, carried: Carried, to: Output) -> int:
+def run(stream: Stream, carried: LaneArrays, to: Output) -> int:
     """Aggregate all keys together, in the order of the stream.
 
     Args:
@@ -201,7 +201,13 @@ def _trigger(stream: Stream, i: int, expiring: _Expiring) -> None:
 
 @lent
 def _divide(
-    known: _Sums, key: np.uintp, group: np.uintp, p: np.uintp, n: int, event: int, carried: Carried
+    known: _Sums,
+    key: np.uintp,
+    group: np.uintp,
+    p: np.uintp,
+    n: int,
+    event: int,
+    carried: LaneArrays,
 ) -> None:
     """Take the oldest operation out of the product.
 
@@ -231,7 +237,7 @@ def _divide(
 @lent
 def _multiply(
     known: _Sums, key: np.uintp, group: np.uintp, p: np.uintp, n: int, event: int,
-    carried: Carried, trigger: bool, only_new: bool, tracks: Tracks, done: int,
+    carried: LaneArrays, trigger: bool, only_new: bool, tracks: Tracks, done: int,
 ) -> None:  # fmt: skip
     """Put a new operation into the product; of a trigger, write what it completes if asked."""
     c, s, _, sums = known

@@ -15,8 +15,8 @@ import numpy as np
 
 from cepkit.aggregation.kernels.records import (
     NOBODY,
-    Carried,
     Ints,
+    LaneArrays,
     Output,
     Steps,
     Tracks,
@@ -50,7 +50,7 @@ class Stacks(NamedTuple):
 
 
 @compiled
-def run(steps: Steps, carried: Carried, to: Output) -> int:
+def run(steps: Steps, carried: LaneArrays, to: Output) -> int:
     """Aggregate all keys; return how many moments of expiry were written.
 
     Args:
@@ -124,7 +124,7 @@ def _stacks(steps: Steps, begin: int, end: int) -> Stacks:
 
 
 @compiled
-def _sums(carried: Carried, size: int) -> Tracks:
+def _sums(carried: LaneArrays, size: int) -> Tracks:
     return Tracks(
         np.zeros(size, dtype=np.int64),
         np.zeros((carried.int_at.size, size), dtype=np.int64),
@@ -149,7 +149,7 @@ def _forbid(stacks: Stacks, p: int, ts: int) -> None:
 
 @lent
 def _search(
-    steps: Steps, stacks: Stacks, place: int, at: Wide, carried: Carried, sums: Tracks,
+    steps: Steps, stacks: Stacks, place: int, at: Wide, carried: LaneArrays, sums: Tracks,
     only_new: bool, tracks: Tracks, done: int,
 ) -> int:  # fmt: skip
     """Add the matches that an event completes; return how many there are.
@@ -205,7 +205,9 @@ def _holds(stacks: Stacks, ts: Wide, n: int, at: Wide) -> bool:
 
 
 @lent
-def _add_match(to: Tracks, i: int, stacks: Stacks, rows: Ints, at: Wide, carried: Carried) -> None:
+def _add_match(
+    to: Tracks, i: int, stacks: Stacks, rows: Ints, at: Wide, carried: LaneArrays
+) -> None:
     """Add a match to the place `i`."""
     to.counts[i] += 1
     for lane in range(to.ints.shape[0]):

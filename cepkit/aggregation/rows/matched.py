@@ -32,7 +32,7 @@ _ELEMENT = 200
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Matched:
+class MatchRows:
     """Some matches; those with the same last event and the same end may stand in one row.
 
     Attributes:
@@ -87,7 +87,7 @@ def fits(matches: int, lanes: Lanes) -> bool:
 
 
 def aggregate(
-    matched: Matched,
+    matched: MatchRows,
     triggers: Triggers,
     ts: Wide,
     function: Semiring,
@@ -147,7 +147,7 @@ def aggregate(
 
 
 def parts(
-    matched: Matched, slots: Wide, ts: Wide, groups: Ints, function: Semiring, lanes: Lanes | None
+    matched: MatchRows, slots: Wide, ts: Wide, groups: Ints, function: Semiring, lanes: Lanes | None
 ) -> Moments:
     """Return a row for each of some parts of the matches.
 
@@ -174,7 +174,7 @@ def parts(
     return Moments(ts, groups, np.ones(size, np.bool_), counts, values, lanes)
 
 
-def joined(several: Sequence[Matched]) -> Matched:
+def joined(several: Sequence[MatchRows]) -> MatchRows:
     """Return the matches of several batches, all of tracks or all of elements."""
     values: Tracks | list[Element]
     tracks = [part.values for part in several if isinstance(part.values, Tracks)]
@@ -187,7 +187,7 @@ def joined(several: Sequence[Matched]) -> Matched:
             if not isinstance(part.values, Tracks)
             for element in part.values
         ]
-    return Matched(
+    return MatchRows(
         np.concatenate([part.ends for part in several]),
         np.concatenate([part.last for part in several]),
         np.concatenate([part.groups for part in several]),
@@ -195,7 +195,7 @@ def joined(several: Sequence[Matched]) -> Matched:
     )
 
 
-def merged(several: Sequence[Matched], function: Semiring) -> Matched:
+def merged(several: Sequence[MatchRows], function: Semiring) -> MatchRows:
     """Return the matches of several batches, those with the same last event and end as one row.
 
     No row of the output can tell them apart.
@@ -223,7 +223,7 @@ def merged(several: Sequence[Matched], function: Semiring) -> Matched:
                 values.append(element)
             else:
                 values[-1] = function.plus(values[-1], element)
-    return Matched(ends[starts], last[starts], result.groups[order][starts], values)
+    return MatchRows(ends[starts], last[starts], result.groups[order][starts], values)
 
 
 def add_to(sums: Tracks, slots: npt.NDArray[np.integer], values: Tracks) -> None:

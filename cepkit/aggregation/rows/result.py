@@ -14,7 +14,7 @@ from cepkit.aggregation.sequence.elements import Emit
 from cepkit.errors import LimitError
 from cepkit.pattern.query import Query
 from cepkit.printing import html_output, html_text
-from cepkit.statistics.tables import html_table, text_table, value_text
+from cepkit.tables import html_table, text_table, value_text
 
 _SHOWN = 10
 _NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation.kernels.records import NOBODY, NOTHING, Carried, Tracks
+from cepkit.aggregation.kernels.records import NOBODY, NOTHING, LaneArrays, Tracks
 from cepkit.aggregation.semirings.functions import Count, Function, LanguageFunction, OfValues
 from cepkit.errors import PatternError
 from cepkit.pattern.aggregates.columns import addends, origin_of
@@ -55,9 +55,9 @@ class Lanes:
     outcomes: tuple[Outcome, ...]
 
     @property
-    def arrays(self) -> Carried:
+    def arrays(self) -> LaneArrays:
         """All of it, as loops take it."""
-        return Carried(
+        return LaneArrays(
             self.int_at, self.ints, self.float_at, self.floats, self.least_at, self.leasts
         )
 

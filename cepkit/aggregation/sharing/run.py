@@ -64,7 +64,10 @@ def run(
     starts = [int((at_node == chain.tree).sum()) if expiries else 0 for chain in chains]
     w = wiring_of(forest, lanes, windows, events, list(map(len, triggers)), starts)
     s = _state_of(w)
-    completed, expired = _Found(list(map(len, triggers)), lanes), _Found(starts, lanes)
+    completed, expired = (
+        _RowsAtMoments(list(map(len, triggers)), lanes),
+        _RowsAtMoments(starts, lanes),
+    )
     steps = ForestSteps(operations.ts, operations.codes, operations.rows, operations.starts, lost)
     arguments = emit in ("new", "total"), expiries, completed.rows, expired.rows
     while (reason := loop.run(steps, w, s, *arguments)) != DONE:
@@ -101,7 +104,7 @@ def run_alone(operations: Operations, lanes: Lanes, emit: Emit) -> Moments:
     return moments
 
 
-class _Found:
+class _RowsAtMoments:
     """The rows of some moments of each sequence, as the loop writes them.
 
     Args:

@@ -17,7 +17,7 @@ from cepkit.cli.output import check_targets, write, write_json
 from cepkit.cli.rows import table_of
 from cepkit.cli.terminal import run_with_progress, say, seconds
 from cepkit.routes.aggregates import EMITS, METHODS
-from cepkit.statistics.tables import count_text, whole
+from cepkit.tables import count_text, whole
 
 _SHOWN = 10
 

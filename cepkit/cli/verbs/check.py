@@ -12,9 +12,9 @@ from cepkit.cli.terminal import error_text, note, say
 from cepkit.errors import CepkitError, PatternError
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
-from cepkit.statistics.tables import count_text
 from cepkit.stream.stream import Stream
 from cepkit.stream.warnings import warn_of_absent
+from cepkit.tables import count_text
 
 
 def options(command: argparse.ArgumentParser) -> None:
@@ -39,9 +39,9 @@ def run(arguments: argparse.Namespace) -> None:
     stream = open_stream(arguments) if not roles else None
     types = _types(stream) if stream is not None and stream.place == "local" else None
     wrong = 0
-    for name, given in patterns.items():
+    for name, source in patterns.items():
         try:
-            query = read(given)
+            query = read(source)
             _check(query, stream, types)
         except CepkitError as error:
             wrong += 1

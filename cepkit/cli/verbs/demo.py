@@ -24,8 +24,8 @@ from cepkit.cli.spark_files import quiet_session
 from cepkit.cli.terminal import run_with_progress, say, seconds, working
 from cepkit.files import HTML, check_target
 from cepkit.plan.printer import one_line
-from cepkit.statistics.tables import count_text, text_table
 from cepkit.stream.generators import stock_events
+from cepkit.tables import count_text, text_table
 
 PATTERN = """\
 PATTERN SEQ(MSFT a, GOOG b, AAPL c)

@@ -27,7 +27,7 @@ from cepkit.pattern.evaluation.functions import USAGE
 from cepkit.pattern.nodes import repeated_in
 from cepkit.plan.printer import one_line
 from cepkit.sharing.choose import SHARES
-from cepkit.statistics.tables import count_text, whole
+from cepkit.tables import count_text, whole
 
 _SHOWN = 10
 

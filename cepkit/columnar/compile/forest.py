@@ -312,8 +312,8 @@ def _part_of(
     classes = []
     for number, members in enumerate(program.classes):
         own = frozenset(member for member in members if member[0] in named)
-        wanted = len(own) > 1 and (number < program.linked or number in used)
-        classes.append(own if wanted else frozenset())
+        is_shared = len(own) > 1 and (number < program.linked or number in used)
+        classes.append(own if is_shared else frozenset())
     return replace(
         program,
         variables=bound,

@@ -37,7 +37,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenRows:
     """Rows for which some sets are chosen.
 
     Attributes:
@@ -50,12 +50,12 @@ class Chosen:
     members: Mapping[str, Members]
     size: int
 
-    def take(self, at: npt.NDArray[np.integer]) -> Chosen:
+    def take(self, at: npt.NDArray[np.integer]) -> ChosenRows:
         """Return the rows at `at`."""
         rows = {v: column[at] for v, column in self.rows.items()}
-        return Chosen(rows, {v: sets.take(at) for v, sets in self.members.items()}, len(at))
+        return ChosenRows(rows, {v: sets.take(at) for v, sets in self.members.items()}, len(at))
 
-    def with_members(self, variable: str, members: Members) -> Chosen:
+    def with_members(self, variable: str, members: Members) -> ChosenRows:
         """Return the rows with one more set chosen."""
         return replace(self, members={**self.members, variable: members})
 
@@ -65,7 +65,7 @@ class _Check:
     """A check, and the Kleene variables that must be chosen before it."""
 
     variables: frozenset[str]
-    holds: Callable[[Chosen], Mask]
+    holds: Callable[[ChosenRows], Mask]
 
 
 class SetConditions:
@@ -82,7 +82,7 @@ class SetConditions:
         self._checks = tuple(self._all_checks())
         self.variables = frozenset(v for check in self._checks for v in check.variables)
 
-    def hold(self, chosen: Chosen) -> Mask:
+    def hold(self, chosen: ChosenRows) -> Mask:
         """Return which rows pass what can be checked now and could not before the newest set."""
         newest = [*chosen.members][-1]
         held = np.ones(chosen.size, dtype=np.bool_)
@@ -122,7 +122,7 @@ class SetConditions:
                     needed |= every
         return frozenset(needed)
 
-    def _true(self, condition: Expression, chosen: Chosen) -> Mask:
+    def _true(self, condition: Expression, chosen: ChosenRows) -> Mask:
         """Return for which rows a condition is true whatever members it is about."""
         functions: dict[tuple[str, str], Aggregate] = {}
 
@@ -171,13 +171,13 @@ class SetConditions:
     def _attribute(self, variable: str, attribute: str, rows: npt.NDArray[np.integer]) -> Column:
         return self._bound.candidates[variable].attribute(attribute).take(rows)
 
-    def _apart(self, x: str, y: str, chosen: Chosen) -> Mask:
+    def _apart(self, x: str, y: str, chosen: ChosenRows) -> Mask:
         """Return for which rows two sets have no event in common."""
         owners, places = _combined({v: chosen.members[v] for v in (x, y)}, chosen.size)
         same = chosen.members[x].rows[places[x]] == chosen.members[y].rows[places[y]]
         return np.asarray(np.bincount(owners[same], minlength=chosen.size) == 0)
 
-    def _gapless(self, chosen: Chosen) -> Mask:
+    def _gapless(self, chosen: ChosenRows) -> Mask:
         clock = self._bound.program.side_by_side
         assert clock is not None
         least, greatest = self._extremes(chosen, clock)
@@ -187,14 +187,16 @@ class SetConditions:
             count += sets.sizes
         return np.asarray(greatest - least + 1 == count)
 
-    def _within(self, windows: Windows, chosen: Chosen) -> Mask:
+    def _within(self, windows: Windows, chosen: ChosenRows) -> Mask:
         held = np.ones(chosen.size, dtype=np.bool_)
         for length, clock in windows:
             least, greatest = self._extremes(chosen, clock)
             held &= greatest - least <= length
         return held
 
-    def _extremes(self, chosen: Chosen, clock: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def _extremes(
+        self, chosen: ChosenRows, clock: Any
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return the least and the greatest arrival number of each row."""
         candidates = self._bound.candidates
         parts = [candidates[v].clock(clock)[at] for v, at in chosen.rows.items() if v]
@@ -205,13 +207,13 @@ class SetConditions:
             highs.append(np.maximum.reduceat(numbers, sets.starts[:-1]))
         return reduce(np.minimum, lows), reduce(np.maximum, highs)
 
-    def _is_absent(self, one: BoundAbsence, chosen: Chosen) -> Mask:
+    def _is_absent(self, one: BoundAbsence, chosen: ChosenRows) -> Mask:
         return ~self._exists(one, chosen)
 
-    def _some_exists(self, group: Sequence[BoundAbsence], chosen: Chosen) -> Mask:
+    def _some_exists(self, group: Sequence[BoundAbsence], chosen: ChosenRows) -> Mask:
         return reduce(np.logical_or, [self._exists(one, chosen) for one in group])
 
-    def _exists(self, one: BoundAbsence, chosen: Chosen) -> Mask:
+    def _exists(self, one: BoundAbsence, chosen: ChosenRows) -> Mask:
         """Return for which rows there is an event that must not be there."""
         variable = one.absence.step.variable
         counters = self._sought.setdefault(variable, StepCounters(variable))

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from cepkit.columnar.compile.program import Program
 from cepkit.errors import LimitError
-from cepkit.statistics.tables import whole
+from cepkit.tables import whole
 
 SetChoice: TypeAlias = Literal["every", "maximal", "count", "bound", "tried"]
 """every: each non-empty set is a match. maximal: for each choice of the single events the match

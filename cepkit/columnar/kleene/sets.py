@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Program, SetStep
 from cepkit.columnar.join.step import Join, Partials
-from cepkit.columnar.kleene.conditions import Chosen, SetConditions
+from cepkit.columnar.kleene.conditions import ChosenRows, SetConditions
 from cepkit.columnar.kleene.limits import MOST_TRIED, SetChoice, TooManySets, Tries, too_many_sets
 from cepkit.columnar.kleene.lists import Listing, Lists, kinds_of, parts_of, total_of
 from cepkit.columnar.kleene.subsets import caps_of, subsets_of
@@ -123,7 +123,7 @@ class Sets:
                 of_variable = {s.repeated.variable: s for s in self._steps}
                 steps = tuple(of_variable[v] for v in self._bound.program.variables if v in needed)
                 offers_of_steps = tuple(by_variable[s.repeated.variable] for s in steps)
-                marked = Chosen({**listed, "": np.arange(count, dtype=np.int32)}, {}, count)
+                marked = ChosenRows({**listed, "": np.arange(count, dtype=np.int32)}, {}, count)
                 number = total_of(*kinds_of(offers_of_steps, count))
                 if number <= tries.together:
                     tries.spend(number)
@@ -151,12 +151,12 @@ class Sets:
 
     def _first_ones(
         self,
-        rows: Chosen,
+        rows: ChosenRows,
         lists: tuple[Lists, ...],
         steps: tuple[SetStep, ...],
         tries: Tries,
         arrival: Times | None,
-    ) -> Iterator[Chosen]:
+    ) -> Iterator[ChosenRows]:
         """Yield each row that has any choice of its sets with the first of them."""
         for at in range(rows.size):
             row = np.array([at])
@@ -181,9 +181,9 @@ class Sets:
                     for step, one in zip(self._steps, lists, strict=True)
                 }
                 own = {v: column[part] for v, column in rows.items()}
-                yield self._block(Chosen(own, chosen, part.stop - part.start))
+                yield self._block(ChosenRows(own, chosen, part.stop - part.start))
         else:
-            for some in self._enumerated(0, Chosen(rows, {}, size), lists, self._steps):
+            for some in self._enumerated(0, ChosenRows(rows, {}, size), lists, self._steps):
                 yield self._block(some)
 
     def _counted(self, rows: Partials, size: int, lists: tuple[Lists, ...]) -> Iterator[SetBlock]:
@@ -206,17 +206,17 @@ class Sets:
         numbers, which = kinds_of(free, size)
         steps = tuple(step for step, _ in held)
         sizes = tuple(one for _, one in held)
-        for some in self._enumerated(0, Chosen(marked, {}, size), sizes, steps):
+        for some in self._enumerated(0, ChosenRows(marked, {}, size), sizes, steps):
             yield SetBlock(total_of(numbers, which[some.rows[""]]), {}, {})
 
     def _enumerated(
         self,
         number: int,
-        chosen: Chosen,
+        chosen: ChosenRows,
         lists: tuple[Lists, ...],
         steps: tuple[SetStep, ...],
         tries: Tries | None = None,
-    ) -> Iterator[Chosen]:
+    ) -> Iterator[ChosenRows]:
         """Yield all choices of the sets from `number` on that pass the conditions on them.
 
         Where `tries` are counted, sets come before their own subsets.
@@ -251,7 +251,7 @@ class Sets:
                 raise too_many_sets(self._bound.program, detail, MOST_TRIED)
             yield parents, members
 
-    def _block(self, chosen: Chosen) -> SetBlock:
+    def _block(self, chosen: ChosenRows) -> SetBlock:
         return SetBlock(chosen.size, self._events(chosen.rows), chosen.members)
 
     def _events(self, rows: Partials) -> dict[str, Ints]:

@@ -12,7 +12,7 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.statistics.tables import number, whole
+from cepkit.tables import number, whole
 
 INSTEAD = (
     "detect(..., limit=1000) gives some of them, .count() their number, aggregate(...) their sums;"

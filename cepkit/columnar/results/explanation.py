@@ -10,7 +10,7 @@ from cepkit.columnar.slices.counters import StepCounters
 from cepkit.lazy import pd
 from cepkit.plan.nodes import Plan, Unit, work_of
 from cepkit.printing import Printed, html_output
-from cepkit.statistics.tables import html_table, whole
+from cepkit.tables import html_table, whole
 
 
 @dataclass(frozen=True, slots=True)

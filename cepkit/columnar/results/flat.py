@@ -35,8 +35,8 @@ def flat_name(variable: str, attribute: str) -> str:
 
 def parts_of(name: str) -> tuple[str, str] | None:
     """Return the variable and the attribute that a flat column is of; None: it is none."""
-    found = _NAME.fullmatch(name)
-    return None if found is None else (unquoted(found[1]), found[2])
+    parts = _NAME.fullmatch(name)
+    return None if parts is None else (unquoted(parts[1]), parts[2])
 
 
 def flat_schema(schema: pa.Schema) -> pa.Schema:

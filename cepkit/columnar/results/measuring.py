@@ -21,8 +21,8 @@ from cepkit.costs.latency import OutputProfile
 from cepkit.errors import LimitError
 from cepkit.plan.nodes import Plan
 from cepkit.planners.compare import ComparedPlan, Measured, PlanComparison
-from cepkit.statistics.tables import number
 from cepkit.stream.stream import Stream
+from cepkit.tables import number
 
 MOST_MATCHES = 100_000
 """Matches that an output profile looks at."""

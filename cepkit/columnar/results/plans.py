@@ -15,7 +15,7 @@ from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.planners.deciding import because
 from cepkit.printing import Printed, html_lines, html_output, time_text
-from cepkit.statistics.tables import count_text, html_table, number, text_table, whole
+from cepkit.tables import count_text, html_table, number, text_table, whole
 
 if TYPE_CHECKING:
     import pandas as pd

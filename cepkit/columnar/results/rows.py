@@ -19,7 +19,7 @@ from cepkit.errors import LimitError, UnsupportedError, shown
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
 from cepkit.lazy import pd
 from cepkit.memory import Room
-from cepkit.statistics.tables import whole
+from cepkit.tables import whole
 
 if TYPE_CHECKING:
     import pandas as pd

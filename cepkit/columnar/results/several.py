@@ -36,8 +36,8 @@ from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
 from cepkit.sharing.shared_plan import SharedPlan, Sharing
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import first_rows, html_table, whole
 from cepkit.stream.stream import Stream
+from cepkit.tables import first_rows, html_table, whole
 
 Result = TypeVar("Result")
 
@@ -349,8 +349,8 @@ class MatchesTogether(Rows):
             if left[q] == 0:
                 continue
             for batch in writers[q].batches(block, bound):
-                wanted = [n for n in (left[q], all_left) if n is not None]
-                part = batch.slice(0, min(wanted, default=len(batch)))
+                limits = [n for n in (left[q], all_left) if n is not None]
+                part = batch.slice(0, min(limits, default=len(batch)))
                 left[q] = _less(left[q], len(part))
                 all_left = _less(all_left, len(part))
                 if len(part):

@@ -16,8 +16,8 @@ import numpy as np
 from cepkit.columnar.results.output import END, START
 from cepkit.errors import StreamError
 from cepkit.lazy import pd
-from cepkit.printing import html_output, html_text
-from cepkit.statistics.tables import number, text_table
+from cepkit.printing import cut, html_output, html_text
+from cepkit.tables import number, text_table
 
 _COLUMNS = 12
 _WIDTH = 28
@@ -115,14 +115,14 @@ def to_text(title: str, frame: pd.DataFrame, variables: Sequence[str], shown: Se
     """Return matches as a table for a terminal."""
     names, rows, more = flat(frame, variables, shown)
     table = text_table(_head(names), map(_cells, rows), left=0)
-    return "\n".join([_cut(title, 300), table, *_told(rows, more)])
+    return "\n".join([cut(title, 300), table, *_told(rows, more)])
 
 
 def to_html(title: str, frame: pd.DataFrame, variables: Sequence[str], shown: Sequence[str]) -> str:
     """Return matches as a table for a notebook, everything escaped, at most 20 kB."""
     names, rows, more = flat(frame, variables, shown)
     head = "".join(f"<th>{html_text(name)}</th>" for name in _head(names))
-    above = f"<p>{html_text(_cut(title, 300))}</p><table><thead><tr>{head}</tr></thead><tbody>"
+    above = f"<p>{html_text(cut(title, 300))}</p><table><thead><tr>{head}</tr></thead><tbody>"
     below = f"</tbody></table>{''.join(f'<p>{line}</p>' for line in _told(rows, more))}"
     lines, room = [], _BYTES - len(html_output(above, below).encode())
     for row in rows:
@@ -150,7 +150,7 @@ def value_text(value: object, width: int = _WIDTH) -> str:
             return _several_text(value, max(width, _SET_WIDTH))
         case _:
             text = " ".join(str(value).split())
-    return _cut(text, width)
+    return cut(text, width)
 
 
 def _several_text(values: Sequence[object], width: int) -> str:
@@ -166,7 +166,7 @@ def _several_text(values: Sequence[object], width: int) -> str:
         if len(longer) + len(end) > width:
             break
         text_so_far = longer
-    return f"{text_so_far or _cut(texts[0], width - len(end))}{end}"
+    return f"{text_so_far or cut(texts[0], width - len(end))}{end}"
 
 
 def moment_text(value: object) -> str:
@@ -224,7 +224,7 @@ def _moments(values: Sequence[Any], name: str) -> pd.Series[Any]:
 
 
 def _head(names: Sequence[tuple[str, str]]) -> list[str]:
-    return [f"{_cut(variable, 16)}.{_cut(name, 24)}" for variable, name in names]
+    return [f"{cut(variable, 16)}.{cut(name, 24)}" for variable, name in names]
 
 
 def _cells(row: Sequence[object]) -> list[str]:
@@ -238,7 +238,3 @@ def _told(rows: Sequence[object], more: int) -> list[str]:
 
 def _aligned(value: object) -> str:
     return ' style="text-align:right"' if is_number(value) else ' style="text-align:left"'
-
-
-def _cut(text: str, width: int = _WIDTH) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

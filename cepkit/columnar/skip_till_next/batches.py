@@ -21,7 +21,7 @@ from cepkit.columnar.compile.program import Program
 from cepkit.columnar.kleene.limits import MOST_TRIED, TooManySets, Tries
 from cepkit.columnar.kleene.sets import Offers
 from cepkit.columnar.run import Run
-from cepkit.columnar.skip_till_next.sets import OffersHeld
+from cepkit.columnar.skip_till_next.sets import PendingOffers
 from cepkit.columnar.slices.binding import bind
 from cepkit.columnar.slices.blocks import SetBlock
 from cepkit.columnar.slices.candidates import Owned
@@ -118,12 +118,12 @@ class Batches:
         held = self._held(first, until, TRIAL_HELD)
         return None if held is None else self._taken(held)
 
-    def _taken(self, held: _Held) -> Iterator[tuple[int, SetBlock]]:
+    def _taken(self, held: _Pending) -> Iterator[tuple[int, SetBlock]]:
         for number, block in held.taken():
             self._counters[number][-1].survivors += block.size
             yield number, block
 
-    def _held(self, first: int, until: int, most: int) -> _Held | None:
+    def _held(self, first: int, until: int, most: int) -> _Pending | None:
         """Return all matches that end in a batch, and add to the work; None: too many to hold.
 
         Of a batch of one event only the first match is held.
@@ -139,12 +139,12 @@ class Batches:
     def _looked(self) -> int:
         return sum(c.candidates + 3 * c.survivors for steps in self._counters for c in steps)
 
-    def _found_all(self, first: int, until: int, most: int) -> tuple[_Held | None, int]:
-        held: _Held
+    def _found_all(self, first: int, until: int, most: int) -> tuple[_Pending | None, int]:
+        held: _Pending
         if any(program.sets for program in self._programs):
-            held = OffersHeld(self._programs, self._consumed, self._arrival)
+            held = PendingOffers(self._programs, self._consumed, self._arrival)
         else:
-            held = _MatchesHeld(self._programs, self._consumed, self._arrival)
+            held = _PendingMatches(self._programs, self._consumed, self._arrival)
         before = MOST_TRIED - self._tried
         tries = Tries(before, TRIED, until - first == 1)
         for number in range(len(self._programs)):
@@ -187,7 +187,7 @@ class Batches:
             yield begin, offers
 
 
-class _Held(Protocol):
+class _Pending(Protocol):
     """The matches that end in a batch, before they are taken."""
 
     size: int
@@ -205,7 +205,7 @@ class _Held(Protocol):
         ...
 
 
-class _MatchesHeld:
+class _PendingMatches:
     """Matches of single events: each a row of the stream's rows in pattern order, then -1."""
 
     def __init__(

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.skip_till_next.batches import TRIAL, Batches, taken_blocks
 from cepkit.columnar.skip_till_next.programs import search_programs
-from cepkit.columnar.skip_till_next.records import Counts, Events, Lasts, Matched, Tables
+from cepkit.columnar.skip_till_next.records import Counts, Events, LastEvents, MatchArrays, Tables
 from cepkit.columnar.skip_till_next.search import Decide, scan
 from cepkit.columnar.skip_till_next.tables import tables_of
 from cepkit.columnar.slices.binding import BoundProgram, bind
@@ -195,7 +195,7 @@ class _Searcher:
         self,
         tables: Tables,
         decide: Decide,
-        lasts: Lasts,
+        lasts: LastEvents,
         memory: npt.NDArray[np.int32],
         patience: int,
     ) -> tuple[int, int, Iterator[tuple[int, SetBlock]]]:
@@ -208,7 +208,7 @@ class _Searcher:
         began = perf_counter()
         width = max(len(program.variables) for program in self._programs)
         rows = np.empty((len(lasts.rows), width), dtype=np.int32)
-        matched = Matched(rows, np.empty(len(rows), dtype=np.int32))
+        matched = MatchArrays(rows, np.empty(len(rows), dtype=np.int32))
         counts = Counts(*(np.zeros(len(tables.nodes) + 1, dtype=np.int64) for _ in range(2)))
         events = Events(self._columns.ts[lasts.begin :], self._consumed[lasts.begin :])
         number, tried = scan(tables, decide, lasts, events, matched, counts, memory, patience)
@@ -250,7 +250,7 @@ class _Searches:
         bound: Sequence[BoundProgram],
         tables: Tables,
         decide: Decide,
-        lasts: Lasts,
+        lasts: LastEvents,
     ) -> None:
         self._searcher = searcher
         self._bound = bound
@@ -272,7 +272,7 @@ class _Searches:
         return reached, work, matches
 
 
-def _lasts(tables: Tables, bound: Sequence[BoundProgram], begin: int, first: int) -> Lasts:
+def _lasts(tables: Tables, bound: Sequence[BoundProgram], begin: int, first: int) -> LastEvents:
     """Return the events that can be last, in stream order.
 
     Args:
@@ -288,7 +288,7 @@ def _lasts(tables: Tables, bound: Sequence[BoundProgram], begin: int, first: int
         at = np.arange(np.searchsorted(rows, first - begin), len(rows), dtype=np.int32)
         parts.append((np.full(len(at), number, dtype=np.int32), at, rows[at]))
     if len(parts) == 1:
-        return Lasts(begin, *parts[0])
+        return LastEvents(begin, *parts[0])
     searches, at, rows = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     order = np.argsort(rows, kind="stable")
-    return Lasts(begin, searches[order], at[order], rows[order])
+    return LastEvents(begin, searches[order], at[order], rows[order])

@@ -30,8 +30,8 @@ def search_programs(branches: Sequence[Branch]) -> tuple[tuple[int, Program], ..
     if any(branch.repeated for branch in branches):
         return None
     programs = []
-    for number, given in enumerate(branches):
-        branch = replace(given, conditions=(*given.conditions, *_implied(given)))
+    for number, stated in enumerate(branches):
+        branch = replace(stated, conditions=(*stated.conditions, *_implied(stated)))
         last = [v for v in branch.variables if not branch.after(v) & set(branch.variables)]
         for variable in last:
             others = [other for other in branch.variables if other != variable]
@@ -48,7 +48,7 @@ def _implied(branch: Branch) -> tuple[Comparison, ...]:
 
     They refuse a candidate before what stands between it and the last event is looked for.
     """
-    given: dict[tuple[Expression, Expression], Comparison] = {}
+    stated: dict[tuple[Expression, Expression], Comparison] = {}
     for part in parts_of(branch.conditions):
         if not isinstance(part, Comparison) or part.operator in ("=", "!="):
             continue
@@ -57,9 +57,9 @@ def _implied(branch: Branch) -> tuple[Comparison, ...]:
             operator, left, right = MIRRORED[operator], right, left
         both = variables_of(left), variables_of(right)
         if both[0] != both[1] and all(len(v) == 1 and v <= {*branch.variables} for v in both):
-            given.setdefault((left, right), Comparison(operator, left, right, part.span))
-    known = dict(given)
-    sides = dict.fromkeys(side for pair in given for side in pair)
+            stated.setdefault((left, right), Comparison(operator, left, right, part.span))
+    known = dict(stated)
+    sides = dict.fromkeys(side for pair in stated for side in pair)
     for middle, low, high in product(sides, repeat=3):
         if (low, middle) in known and (middle, high) in known:
             first, second = known[low, middle], known[middle, high]
@@ -69,7 +69,7 @@ def _implied(branch: Branch) -> tuple[Comparison, ...]:
     return tuple(
         part
         for pair, part in known.items()
-        if pair not in given and variables_of(part.left) != variables_of(part.right)
+        if pair not in stated and variables_of(part.left) != variables_of(part.right)
     )
 
 

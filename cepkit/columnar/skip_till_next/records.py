@@ -174,7 +174,7 @@ def records(kind: type, items: Sequence[Any]) -> npt.NDArray[Any]:
     return np.array(values, dtype=[(name, np.int64) for name in names])
 
 
-class Lasts(NamedTuple):
+class LastEvents(NamedTuple):
     """The events that can be last in a match, in stream order.
 
     Attributes:
@@ -189,10 +189,10 @@ class Lasts(NamedTuple):
     at: Ints
     rows: Ints
 
-    def since(self, row: int) -> Lasts:
+    def since(self, row: int) -> LastEvents:
         """Return those from a row of the stream on."""
         first = int(np.searchsorted(self.rows, row - self.begin))
-        return Lasts(self.begin, self.searches[first:], self.at[first:], self.rows[first:])
+        return LastEvents(self.begin, self.searches[first:], self.at[first:], self.rows[first:])
 
 
 class Events(NamedTuple):
@@ -207,7 +207,7 @@ class Events(NamedTuple):
     consumed: Flags
 
 
-class Matched(NamedTuple):
+class MatchArrays(NamedTuple):
     """Room for the matches, one for each event that can be last.
 
     Attributes:

@@ -18,7 +18,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import uintp
 
-from cepkit.columnar.skip_till_next.records import Counts, Events, Lasts, Matched, Tables, Work
+from cepkit.columnar.skip_till_next.records import (
+    Counts,
+    Events,
+    LastEvents,
+    MatchArrays,
+    Tables,
+    Work,
+)
 from cepkit.compiling import compiled, lent
 
 Ints = npt.NDArray[np.int32]
@@ -362,9 +369,9 @@ def _write_trial(tables: Tables, search: int, work: Work) -> None:
 def _scan(
     tables: Tables,
     decide: Decide,
-    lasts: Lasts,
+    lasts: LastEvents,
     events: Events,
-    matched: Matched,
+    matched: MatchArrays,
     counts: Counts,
     work: Work,
     patience: int,
@@ -407,9 +414,9 @@ def _scan(
 def scan(
     tables: Tables,
     decide: Decide,
-    lasts: Lasts,
+    lasts: LastEvents,
     events: Events,
-    matched: Matched,
+    matched: MatchArrays,
     counts: Counts,
     memory: Ints,
     patience: int,

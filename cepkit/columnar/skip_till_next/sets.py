@@ -61,7 +61,7 @@ class OfferArrays(NamedTuple):
     arrival: Times
 
 
-class OffersHeld:
+class PendingOffers:
     """Offers of all branches that end in one batch, their events as rows of the stream.
 
     Args:

@@ -302,10 +302,10 @@ def _within(
 def _find_types(steps: Iterable[Step], columns: EventColumns, scan: Scan) -> None:
     """Find the rows of the events of the types of steps, ascending."""
     n = len(columns)
-    wanted = {step.event.types for step in steps} - scan.rows.keys()
-    if None in wanted:
+    types_needed = {step.event.types for step in steps} - scan.rows.keys()
+    if None in types_needed:
         scan.rows[None] = np.arange(n, dtype=np.int32)
-    waiting = sorted((types for types in wanted if types is not None), key=sorted)
+    waiting = sorted((types for types in types_needed if types is not None), key=sorted)
     while waiting:
         # One pass over the events for as many sets as have no type in common.
         together: list[frozenset[str]] = []
@@ -322,9 +322,9 @@ def _side_by_side(program: Program, columns: EventColumns, begins: Ints) -> dict
     begins = begins[: np.searchsorted(begins, len(columns) - length, side="right")]
     types = _types(program)
     for place, variable in enumerate(program.chain):
-        wanted = types[variable]
-        if wanted is not None:
-            fits = np.array([name in wanted for name in columns.type_names], dtype=np.bool_)
+        types_needed = types[variable]
+        if types_needed is not None:
+            fits = np.array([name in types_needed for name in columns.type_names], dtype=np.bool_)
             begins = begins[fits[columns.types[begins + place]]]
     numbers = readings(columns, "arrival")
     begins = begins[numbers[begins + (length - 1)] - numbers[begins] == length - 1]

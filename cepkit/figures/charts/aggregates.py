@@ -17,7 +17,7 @@ from cepkit.figures.kit import style
 from cepkit.figures.kit.panels import axis_name, rows_of, stacked
 from cepkit.figures.kit.scales import Scale, TextScale, log10
 from cepkit.figures.kit.texts import cut, shown
-from cepkit.statistics.tables import value_text
+from cepkit.tables import value_text
 
 _PANEL, _GAP = 150, 36
 _ABOVE, _BELOW = 64, 52

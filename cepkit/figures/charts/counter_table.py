@@ -17,7 +17,7 @@ from cepkit.figures.kit.plotly_canvas import to_figure
 from cepkit.figures.kit.style import GRID, SIZE
 from cepkit.figures.kit.texts import width_of
 from cepkit.figures.player.moments import Moment, moments_of
-from cepkit.statistics.tables import number, whole
+from cepkit.tables import number, whole
 from cepkit.tracing import CounterTrace
 from cepkit.tracing.counter_rows import StartCounters
 

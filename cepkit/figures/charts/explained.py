@@ -11,7 +11,7 @@ from cepkit.columnar.results.explanation import Explanation
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import BLUE, ORANGE, TEXT, figure, message, note
 from cepkit.figures.kit.texts import cut, shown
-from cepkit.statistics.tables import number, whole
+from cepkit.tables import number, whole
 
 _ROW = 30
 _NAME_LENGTH = 24

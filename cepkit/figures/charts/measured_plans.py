@@ -22,7 +22,7 @@ from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import TreePlan, as_tree
 from cepkit.plan.printer import one_line
 from cepkit.planners.compare import ComparedPlan, Measured, PlanComparison
-from cepkit.statistics.tables import number, whole
+from cepkit.tables import number, whole
 
 By: TypeAlias = Literal["work", "candidates", "partial-matches", "seconds"]
 

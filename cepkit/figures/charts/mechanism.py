@@ -25,7 +25,7 @@ from cepkit.figures.kit.canvas import BOLD, LINE_HEIGHT, Anchor, Canvas, Circle,
 from cepkit.figures.kit.plotly_canvas import to_figure
 from cepkit.figures.kit.style import SIZE, SMALL
 from cepkit.figures.kit.texts import fitted
-from cepkit.statistics.tables import count_text
+from cepkit.tables import count_text
 from cepkit.tracing import MechanismTrace
 from cepkit.tracing.diagram import Diagram, Edge, Node
 from cepkit.tracing.operations import Create, Discard

@@ -10,7 +10,7 @@ from cepkit.figures.kit.panels import rows_of
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import SMALL, colour_of, figure, message, note
 from cepkit.figures.kit.texts import cut, shown, wrapped
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 _ROW = 74
 _DETAIL = 560

@@ -10,7 +10,7 @@ from cepkit.figures.diagrams.layered import MOST, ROOM, Vertex, folded, layout
 from cepkit.figures.kit.canvas import Canvas
 from cepkit.figures.kit.plotly_canvas import to_figure
 from cepkit.sharing.graph import CommonPattern, PatternGraph
-from cepkit.statistics.tables import count_text
+from cepkit.tables import count_text
 
 _KEY = (
     "Patterns at the bottom; above them the maximal sub-patterns that they have in common, with "

@@ -22,7 +22,7 @@ from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.logarithms import from_log, log_text
 from cepkit.plan.nodes import Plan
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 _TITLE_ROOM = 60
 """What the buttons of a figure take of the line of its title."""

@@ -15,7 +15,7 @@ from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import OrderPlan
 from cepkit.plan.printer import one_line
 from cepkit.planners.compare import PlanComparison
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 _BAR = 25
 _LINE = SMALL * 1.3

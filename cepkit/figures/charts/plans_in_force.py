@@ -23,7 +23,7 @@ from cepkit.figures.kit.style import (
     message,
 )
 from cepkit.figures.kit.texts import cut, shown
-from cepkit.statistics.tables import count_text, number, whole
+from cepkit.tables import count_text, number, whole
 
 _RATES, _BAND, _WORK, _GAP = 200, 34, 120, 44
 _ABOVE, _BELOW, _LEGEND = 76, 44, 22

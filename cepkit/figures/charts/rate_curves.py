@@ -18,7 +18,7 @@ from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import TreePlan
 from cepkit.plan.printer import one_line
 from cepkit.planners.what_if import WhatIf
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 _PLOT = 320
 _TITLE = 104

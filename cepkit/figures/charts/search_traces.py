@@ -21,7 +21,7 @@ from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import BranchPlan, TreePlan, as_tree
 from cepkit.planners.compare import PlanComparison
 from cepkit.planners.contract import Observed
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 Over: TypeAlias = Literal["plans", "seconds"]
 

@@ -16,7 +16,7 @@ from cepkit.figures.kit.canvas import Canvas, Item, moved
 from cepkit.figures.kit.plotly_canvas import to_figure
 from cepkit.figures.kit.strokes import Strokes
 from cepkit.sharing.shared_plan import SharedNode, SharedPlan
-from cepkit.statistics.tables import count_text, number
+from cepkit.tables import count_text, number
 
 _LEAST = 0.01
 """Of partial matches that are told on a card."""

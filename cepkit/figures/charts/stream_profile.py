@@ -12,7 +12,7 @@ from cepkit.figures.kit.panels import rows_of
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 _ROW = 30
 _GAP = 84

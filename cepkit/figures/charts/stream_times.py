@@ -12,7 +12,7 @@ from cepkit.figures.kit.style import BLUE, GRID, ORANGE, SMALL, at_the_top, figu
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.over_time import OverTime
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 _PANEL, _GAP = 64, 54
 _ABOVE, _BELOW = 92, 48

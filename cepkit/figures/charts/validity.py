@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from cepkit.figures.kit.style import BLUE, SMALL, TEXT, VERMILLION, at_the_top, figure, message
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.validity import Validity, ValidityRow
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 _ROW, _ABOVE, _BELOW = 30, 76, 48
 _LONGEST, _MOST = 60, 40

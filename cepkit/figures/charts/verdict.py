@@ -34,7 +34,7 @@ _HOLDING = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedEvent:
     """An event on the line of time.
 
     Attributes:
@@ -54,7 +54,7 @@ class Placed:
     lane: int
 
 
-def placed(why: WhyNot, width: float = WIDTH) -> tuple[Placed, ...]:
+def placed(why: WhyNot, width: float = WIDTH) -> tuple[PlacedEvent, ...]:
     """Return the events of a verdict with their places on the line of time."""
     variables = list(dict.fromkeys(s.variable for s in (*why.events, *why.culprits)))
     names = dict(zip(variables, letters(variables), strict=True))
@@ -82,7 +82,7 @@ def placed(why: WhyNot, width: float = WIDTH) -> tuple[Placed, ...]:
         lane = next((i for i, end in enumerate(ends) if end <= left), len(ends))
         ends[lane : lane + 1] = [left + 2 * half]
         number = -1 if role == "culprit" else variables.index(event.variable)
-        marks.append(Placed(event, names[event.variable], number, role, x, lane))
+        marks.append(PlacedEvent(event, names[event.variable], number, role, x, lane))
     return tuple(marks)
 
 
@@ -158,7 +158,7 @@ def _scale(why: WhyNot, events: list[AnswerEvent], width: float) -> Callable[[in
     return place
 
 
-def _window(why: WhyNot, own: list[Placed], y: float, width: float) -> list[Item]:
+def _window(why: WhyNot, own: list[PlacedEvent], y: float, width: float) -> list[Item]:
     """Return the window as a bar that begins with the first event."""
     window = why.query.window
     assert isinstance(window, TimeWindow)
@@ -184,13 +184,13 @@ def _label(event: AnswerEvent) -> tuple[str, str]:
     return fitted(event.name, SMALL, _LABEL), fitted(event.type, SMALL, _LABEL)
 
 
-def _middle(mark: Placed, width: float) -> tuple[float, float]:
+def _middle(mark: PlacedEvent, width: float) -> tuple[float, float]:
     """Return the middle of a mark's label, inside of the picture, and half its width."""
     half = max(width_of(line, SMALL) for line in _label(mark.event)) / 2
     return min(max(mark.x, half + 2), width - half - 2), half
 
 
-def _foot(mark: Placed, marks: tuple[Placed, ...], axis: float, width: float) -> float:
+def _foot(mark: PlacedEvent, marks: tuple[PlacedEvent, ...], axis: float, width: float) -> float:
     """Return down to where the stem of a mark goes: the axis, or the first label in its way."""
     tops = [
         axis - other.lane * _LANE - _RADIUS - _ABOVE
@@ -202,7 +202,7 @@ def _foot(mark: Placed, marks: tuple[Placed, ...], axis: float, width: float) ->
     return min(tops, default=axis)
 
 
-def _mark(mark: Placed, axis: float, foot: float, width: float) -> list[Item]:
+def _mark(mark: PlacedEvent, axis: float, foot: float, width: float) -> list[Item]:
     event = mark.event
     y = axis - mark.lane * _LANE
     hover = "\n".join(

@@ -15,7 +15,7 @@ from cepkit.figures.kit.style import SIZE, SMALL
 from cepkit.figures.kit.texts import fitted, width_of, wrapped
 from cepkit.pattern.names import name_text
 from cepkit.printing import plain
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 RADIUS = 20
 SPACING = 212

@@ -9,7 +9,7 @@ from cepkit.figures.diagrams.timeline import LANE, ROW, Timeline, names_of, room
 from cepkit.figures.kit.canvas import Canvas, Circle, Item, Line, Text
 from cepkit.figures.kit.style import GRID, SIZE, SMALL, colour_of, ink
 from cepkit.figures.kit.texts import fitted
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 WIDTH = 860
 _NAMES = 200

@@ -138,13 +138,13 @@ def tree_of(
     """
     if branch is not None:
         alive = None if statistics is None else held_in_window(branch, statistics)
-        growing = _Growing(branch, statistics, alive or (lambda _: None))
+        growing = _TreeBuilder(branch, statistics, alive or (lambda _: None))
         return JoinTree(name, growing.node(plan.root), words.common_text(branch))
     known = _by_steps(plan, expected)
-    return JoinTree(name, _Growing(None, statistics, known.get).node(plan.root))
+    return JoinTree(name, _TreeBuilder(None, statistics, known.get).node(plan.root))
 
 
-class _Growing:
+class _TreeBuilder:
     """Makes the nodes from below; what stands at one does not stand again above it."""
 
     def __init__(

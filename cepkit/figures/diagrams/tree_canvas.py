@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from cepkit.figures.diagrams import tree as trees
-from cepkit.figures.diagrams.tree_cards import Sized, behind, drawn, sized
+from cepkit.figures.diagrams.tree_cards import SizedNode, behind, drawn, sized
 from cepkit.figures.kit.canvas import Canvas, Item, Line, Text
 from cepkit.figures.kit.strokes import Strokes, carried
 from cepkit.figures.kit.style import SIZE, SMALL
@@ -92,7 +92,7 @@ def summary(tree: trees.JoinTree) -> str:
 
 def _measured(
     node: trees.TreeNode, widest: tuple[float, float], strokes: Strokes
-) -> tuple[Node, list[Sized]]:
+) -> tuple[Node, list[SizedNode]]:
     """Return the room that each node takes, and the cards: a node's, then those below it."""
     leaf, join = widest
     if isinstance(node, trees.Leaf):
@@ -104,7 +104,7 @@ def _measured(
     return Node(*_reach(card, strokes), tuple(child for child, _ in below)), [card, *cards]
 
 
-def _reach(card: Sized, strokes: Strokes) -> tuple[float, float]:
+def _reach(card: SizedNode, strokes: Strokes) -> tuple[float, float]:
     """Return how far a card reaches to the left and, with the number at its edge, to the right."""
     alive = card.node.log_alive
     number = 0.0 if alive is None else _beside(alive, strokes) + width_of(carried(alive), SMALL)
@@ -112,8 +112,8 @@ def _reach(card: Sized, strokes: Strokes) -> tuple[float, float]:
 
 
 def _widened(
-    cards: Sequence[Sized], places: Sequence[Place], width: float, strokes: Strokes
-) -> list[Sized]:
+    cards: Sequence[SizedNode], places: Sequence[Place], width: float, strokes: Strokes
+) -> list[SizedNode]:
     """Return the cards with the room that is left beside them, as far as their texts need it."""
     widened = list(cards)
     for i, place in enumerate(places):
@@ -133,7 +133,9 @@ def _widened(
     return widened
 
 
-def _tops(cards: Sequence[Sized], levels: Sequence[int], top: float) -> tuple[list[float], float]:
+def _tops(
+    cards: Sequence[SizedNode], levels: Sequence[int], top: float
+) -> tuple[list[float], float]:
     """Return where each level begins, and where the last one ends."""
     tops = []
     for level in range(max(levels) + 1):
@@ -145,7 +147,7 @@ def _tops(cards: Sequence[Sized], levels: Sequence[int], top: float) -> tuple[li
 
 def _edges(
     root: trees.TreeNode,
-    cards: Sequence[Sized],
+    cards: Sequence[SizedNode],
     middles: Sequence[float],
     tops: Sequence[float],
     strokes: Strokes,

@@ -11,7 +11,7 @@ from cepkit.figures.kit.strokes import carried
 from cepkit.figures.kit.style import SIZE, SMALL
 from cepkit.figures.kit.texts import fitted, width_of, wrapped
 from cepkit.printing import plain
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 _PADDING = 8
 _LEAST = 40
@@ -21,7 +21,7 @@ _LEAF, _INNER, _ROOT = "rgba(86,180,233,0.16)", "rgba(118,118,118,0.08)", "rgba(
 
 
 @dataclass(frozen=True, slots=True)
-class Sized:
+class SizedNode:
     """A node with its texts broken into lines."""
 
     node: TreeNode
@@ -31,7 +31,7 @@ class Sized:
     height: float
 
 
-def sized(node: TreeNode, most: float) -> Sized:
+def sized(node: TreeNode, most: float) -> SizedNode:
     """Return the card of a node, no larger than its texts need and no wider than `most` pixels."""
     room = most - 2 * _PADDING
     title = tuple(_title(node, room))
@@ -42,10 +42,10 @@ def sized(node: TreeNode, most: float) -> Sized:
     )
     height = LINE_HEIGHT * (SIZE * len(title) + SMALL * len(lines))
     width = max(_LEAST, max(widths, default=0.0) + 2 * _PADDING)
-    return Sized(node, title, lines, width, height + _PADDING)
+    return SizedNode(node, title, lines, width, height + _PADDING)
 
 
-def drawn(card: Sized, x: float, y: float, *, root: bool) -> list[Item]:
+def drawn(card: SizedNode, x: float, y: float, *, root: bool) -> list[Item]:
     """Return the card with its texts; `x` is its middle, `y` its top."""
     node, hover = card.node, hover_text(card.node)
     fill = _ROOT if root else _LEAF if isinstance(node, Leaf) else _INNER

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cepkit.figures.kit.texts import cut, shown
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 _LARGE_SPREAD = math.log10(50)
 _MOST_TICKS = 7

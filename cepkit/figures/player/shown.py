@@ -12,7 +12,7 @@ from cepkit.figures.player import page
 from cepkit.figures.player.document import DEFAULT_STEPS, Traces, player_document
 from cepkit.files import HTML, write_text
 from cepkit.printing import html_lines, html_output, html_text, plain
-from cepkit.statistics.tables import html_table, text_table
+from cepkit.tables import html_table, text_table
 
 
 class Player:

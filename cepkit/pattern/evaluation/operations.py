@@ -102,9 +102,13 @@ def _nothing(*operands: Column) -> Column:
 def rounded(microseconds: npt.NDArray[np.float64]) -> Column:
     """Return durations of whole microseconds, missing where 64 bits cannot hold them."""
     with np.errstate(invalid="ignore"):
-        gone = ~(np.abs(microseconds) < 2.0**63)
-    whole = np.rint(np.where(gone, 0.0, microseconds)).astype(np.int64)
-    return Column("duration", np.where(gone, MISSING_INTEGER, whole), has_missing=bool(gone.any()))
+        out_of_range = ~(np.abs(microseconds) < 2.0**63)
+    whole = np.rint(np.where(out_of_range, 0.0, microseconds)).astype(np.int64)
+    return Column(
+        "duration",
+        np.where(out_of_range, MISSING_INTEGER, whole),
+        has_missing=bool(out_of_range.any()),
+    )
 
 
 def _whole(function: Function, whole: Whole, kind: Kind, operands: Sequence[Column]) -> Column:

@@ -89,14 +89,14 @@ def has_source(condition: Expression, *, arrays: bool = True) -> bool:
             case OnNumbers():
                 continue
             case OnArrays():
-                written = arrays or alone
+                has_form = arrays or alone
             case OnTexts():
-                written = alone
+                has_form = alone
             case Registered():
-                written = False
+                has_form = False
             case _:
                 assert_never(form)
-        if not written:
+        if not has_form:
             return False
     return True
 
@@ -193,8 +193,8 @@ class ConditionWriter:
         return f"({x} {'==' if operator == '=' else operator} {y})"
 
     def _missing(self, operand: Expression) -> str:
-        written = self._value(operand)
-        return f"({written} != {written})"
+        text = self._value(operand)
+        return f"({text} != {text})"
 
     def _value(self, node: Expression) -> str:
         """Return the source of a value: a float, NaN where it is missing."""
@@ -222,8 +222,8 @@ class ConditionWriter:
         function = function_of(node)
         form = function.form
         match form:
-            case OnNumbers(_, scalar, written):
-                call = _call(scalar) if written is None else written.format
+            case OnNumbers(_, scalar, template):
+                call = _call(scalar) if template is None else template.format
                 return str(function.of(call, [self._value(part) for part in children(node)]))
             case OnArrays(loop=loop):
                 return _call(loop)(*(self._name(Operand(p, "array")) for p in children(node)))

@@ -38,8 +38,10 @@ class _Rows:
 
     def aggregates(self) -> Aggregates:
         if self.known is None:
-            asked = self.prepared.request
-            self.known = aggregate(self.part, asked.query, asked.functions, self.method, asked.emit)
+            request = self.prepared.request
+            self.known = aggregate(
+                self.part, request.query, request.functions, self.method, request.emit
+            )
         return self.known
 
     def count(self) -> int:

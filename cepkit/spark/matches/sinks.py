@@ -1,4 +1,7 @@
-"""Sinks of detection: tasks yield matches, or their number."""
+"""Sinks of detection: tasks yield matches, or their number.
+
+In a file of their own, as workers load no more than this.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pyspark.accumulators import AccumulatorParam
 
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.slices.counters import Counters, counters_for
+from cepkit.columnar.slices.counters import counters_for
 from cepkit.columnar.slices.plans import Branches, SliceWork, Work
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import Dropped
@@ -97,10 +97,6 @@ class Reports:
         if not total.counters:
             total.counters[branches] = counters_for(programs)
         return total
-
-    def counters(self, programs: Sequence[Program]) -> Counters:
-        """Return the counters of each branch where all tasks ran one plan, summed over them."""
-        return self.work((), programs).counters[()]
 
     def warn(self) -> None:
         """Warn of rows that are no events once all tasks have reported, if there are any."""

@@ -68,7 +68,7 @@ def count_keys(
     keys = tuple(key for key in keys if left_out.isdisjoint(key.attributes))
     if not keys:
         return (), {}
-    counting = _Counting(source, written, kinds, keys, links)
+    counting = _KeyCounter(source, written, kinds, keys, links)
     sums: dict[tuple[str, int], int] = {}
     frequent: dict[int, list[Frequent]] = {}
     for what, i, number, order, labels in counting.job():
@@ -117,7 +117,7 @@ class _Places:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counting:
+class _KeyCounter:
     source: Source
     written: Mapping[str, Sequence[Any]]
     kinds: Mapping[str, Kind]

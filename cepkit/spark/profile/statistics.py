@@ -109,7 +109,7 @@ def profile(
     types = types_of(query)
     if not any(types is None or name in types for name in counts.by_type):
         return combine(query, counts, [tally_slice(nothing, query, seed=seed)])
-    measuring = _Measuring(source, seed, sample_events, joins)
+    measuring = _Profiler(source, seed, sample_events, joins)
     tallies, joined, partial = run_with_progress(
         lambda: measuring.measured(counts), "measuring conditions", progress=progress
     )
@@ -117,7 +117,7 @@ def profile(
 
 
 @dataclass(frozen=True, slots=True)
-class _Measuring:
+class _Profiler:
     source: Source
     seed: int
     sample_events: int

@@ -18,12 +18,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from cepkit.spark.cells.sending import Integers
+from cepkit.spark.cells.sending import Integers, types_of
 from cepkit.spark.passes.rows import key_value
 from cepkit.spark.profile.key_counts import count_keys
 from cepkit.spark.profile.lateness import lateness
-from cepkit.spark.profile.over_time import over_time
 from cepkit.spark.profile.source import Source
+from cepkit.statistics.over_time import Buckets, OverTime
 from cepkit.statistics.stream_counts import Details, StreamCounts, readers, types_of_variables
 from cepkit.stream.columns import MISSING_INTEGER, Dropped, Kind
 from cepkit.stream.reading.texts import type_codes
@@ -170,3 +170,42 @@ def _same_key(source: Source) -> float:
     # them only beyond 2**53, and then in the last digits.
     both = of_key.agg(F.sum(F.col("n") * F.col("n")), F.sum("n")).collect()[0]
     return min(1.0, both[0] / both[1] ** 2) if both[1] else 1.0
+
+
+_COUNTED = "type int, bucket int, events long"
+
+
+def over_time(source: Source, counts: StreamCounts) -> OverTime | None:
+    """Return the counts of a stream whose events and ends are known; None for an empty one."""
+    if counts.first is None or counts.last is None:
+        return None
+    buckets = Buckets.of(counts.first, counts.last, counts.events)
+    needed_types = types_of(source.query)
+    names = sorted(name for name in counts.by_type if needed_types is None or name in needed_types)
+    schema = source.schema
+    places = {name: place for place, name in enumerate(names)}
+
+    def counting(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        total = np.zeros((len(names), buckets.number), dtype=np.int64)
+        for batch in batches:
+            ts = microseconds(
+                batch.column(0), schema.time, unit=schema.unit, timezone=schema.timezone
+            )
+            codes, texts = type_codes(batch.column(1), schema.type)
+            # One more place at the end, which is where -1 looks.
+            known = np.array([*(places.get(text, -1) for text in texts), -1])
+            types = np.where(ts == MISSING_INTEGER, -1, known[codes])
+            total += buckets.counts(ts, types, len(names))
+        which, when = np.nonzero(total)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(which, pa.int32()), pa.array(when, pa.int32()), pa.array(total[which, when])],
+            names=["type", "bucket", "events"],
+        )
+
+    rows = source.rows.where(source.is_event & source.may_have(needed_types))
+    rows = rows.select(source.place(schema.time), source.place(schema.type))
+    totals = rows.mapInArrow(counting, _COUNTED).groupBy("type", "bucket").agg(F.sum("events"))
+    by_bucket = np.zeros((len(names), buckets.number), dtype=np.int64)
+    for which, when, number in totals.collect():
+        by_bucket[which, when] = number
+    return buckets.over_time(source.query, dict(zip(names, by_bucket, strict=True)))

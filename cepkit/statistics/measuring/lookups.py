@@ -141,8 +141,8 @@ class Lookups:
         return tuple(fitting)
 
     def _index(self, variable: str, looked_up: tuple[int, ...]) -> _Index:
-        asked = variable, looked_up
-        if asked not in self._indexes:
+        key = variable, looked_up
+        if key not in self._indexes:
             rows = self._members[variable]
             ranks = np.zeros(len(rows), np.int64)
             for number in looked_up:
@@ -155,8 +155,8 @@ class Lookups:
                 order = sorting_order(ranks)
                 rows, ranks = rows[order], ranks[order]
             ranks = ranks * (self._span + 2) + (self._ts[rows] - self._begin)
-            self._indexes[asked] = _Index(rows, ranks)
-        return self._indexes[asked]
+            self._indexes[key] = _Index(rows, ranks)
+        return self._indexes[key]
 
     def _times(self, variable: str, bound: Bound) -> tuple[Rows, Rows]:
         """Return from when up to, not including, when an event may come, from the first one on."""

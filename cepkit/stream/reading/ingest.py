@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import LimitError, StreamError
-from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped, EventColumns, Later
+from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped, EventColumns, LazyRows
 from cepkit.stream.reading.arrival import arrival_numbers
 from cepkit.stream.reading.arrow import (
     ArrowColumn,
@@ -71,7 +71,7 @@ def event_columns(
     *,
     arrivals: Integers | None = None,
     places: Integers | None = None,
-    source: Later | None = None,
+    source: LazyRows | None = None,
 ) -> EventColumns:
     """Return a table as events in stream order.
 

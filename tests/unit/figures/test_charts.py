@@ -16,7 +16,7 @@ from cepkit.planners import Greedy
 from cepkit.planners.choose import choose_plan
 from cepkit.planners.compare import compare_plans
 from cepkit.statistics import Selectivity, Statistics
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 from tests.unit.figures.cases import SCRIPT, THREE, TWELVE, sequence
 
 STATISTICS = Statistics(

@@ -11,7 +11,7 @@ from cepkit.pattern.parsing.parser import parse
 from cepkit.planners.choose import choose_plan
 from cepkit.planners.compare import compare_plans
 from cepkit.statistics import Selectivity, Statistics
-from cepkit.statistics.tables import html_table
+from cepkit.tables import html_table
 from tests.unit.figures.cases import NONE, ROWS, SCRIPT, THREE, find, sequence
 
 

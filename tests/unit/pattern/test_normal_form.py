@@ -65,8 +65,6 @@ def test_each_branch_has_the_conditions_about_its_variables():
     )
     assert list(map(expression_text, first.conditions)) == ["a.x < b.x", "a.x > 0", "1 < 2"]
     assert list(map(expression_text, second.conditions)) == ["c.x < d.x", "a.x > 0", "1 < 2"]
-    assert list(map(expression_text, first.conditions_between("b", "a"))) == ["a.x < b.x"]
-    assert list(map(expression_text, first.conditions_between("a", "a"))) == ["a.x > 0"]
 
 
 @pytest.mark.parametrize(

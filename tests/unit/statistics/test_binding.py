@@ -161,7 +161,7 @@ def test_files_without_joins_are_read(stream: Stream) -> None:
     """Files of format 3 are read as before; what they do not know is as if it were even."""
     known = replace(ck.profile(stream, SHARES), joins={}, forecast=None)
     old = json.loads(known.to_json())
-    assert old.pop("joins") == []
+    assert "joins" not in old
     old["format"] = "cepkit statistics 3"
     assert Statistics.from_json(json.dumps(old)) == known
 
@@ -170,7 +170,7 @@ def test_files_without_patterns_are_by_name(stream: Stream) -> None:
     """Files of format 2 are read as before."""
     known = replace(ck.profile(stream, SHARES), joins={})
     old = json.loads(known.to_json())
-    del old["pattern"], old["others"], old["joins"]
+    del old["pattern"], old["others"]
     old["format"] = "cepkit statistics 2"
     read = Statistics.from_json(json.dumps(old))
     assert (read.query, numbers(read)) == (None, numbers(known))

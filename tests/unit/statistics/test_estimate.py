@@ -179,7 +179,7 @@ def test_what_is_kept_of_a_slice_changes_no_number(
 
 
 def test_arrays_are_kept_up_to_a_number_and_the_last_ones_stay() -> None:
-    kept, made = slice_events.Kept(5), []
+    kept, made = slice_events.ArrayCache(5), []
 
     def ask(key: str, size: int) -> None:
         def make() -> tuple[slice_events.Rows, ...]:

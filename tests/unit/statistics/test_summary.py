@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from cepkit.api import planning
 from cepkit.errors import UnsupportedError
 
 
@@ -75,5 +76,6 @@ def test_json_is_written(tmp_path):
 def test_a_spark_stream_is_refused_with_a_way_out(monkeypatch):
     stream = ck.events(pd.DataFrame({"t": [1], "k": ["A"]}), time="t", type="k", unit="s")
     monkeypatch.setattr(type(stream), "place", "spark")
+    monkeypatch.setattr(planning, "at_hand", lambda stream, *_, **__: stream)  # too large
     with pytest.raises(UnsupportedError, match=r"head\(200_000\)"):
         ck.profile(stream)

@@ -21,7 +21,7 @@ from cepkit.pattern.evaluation.columns import value
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import TimeWindow
-from cepkit.statistics.tables import count_text, number
+from cepkit.tables import count_text, number
 from cepkit_widgets.match_browser.known import Ints, KnownMatches
 
 _AROUND = 0.15

@@ -12,7 +12,7 @@ import pandas as pd
 
 from cepkit.columnar.results.matches import Matches
 from cepkit.errors import ArgumentError
-from cepkit.statistics.tables import count_text
+from cepkit.tables import count_text
 from cepkit_widgets.kit.app import App
 from cepkit_widgets.match_browser.frame import frame_of
 from cepkit_widgets.match_browser.known import MOST, Ints, KnownMatches

@@ -14,7 +14,7 @@ from cepkit.plan.nodes import BranchPlan, Plan
 from cepkit.plan.printer import one_line
 from cepkit.planners.compare import ComparedPlan, Measured
 from cepkit.printing import html_text
-from cepkit.statistics.tables import number, whole
+from cepkit.tables import number, whole
 from cepkit_widgets.kit.parts import (
     STEPS,
     Cell,

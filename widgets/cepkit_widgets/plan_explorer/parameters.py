@@ -12,7 +12,7 @@ from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import Query
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 
 Kind: TypeAlias = Literal["rate", "selectivity", "window", "alpha"]
 

@@ -21,7 +21,7 @@ from cepkit.planners import PLANNERS, DpOrder, DpTree, Planner
 from cepkit.planners.compare import PlanComparison, compare_plans
 from cepkit.planners.search import TOLERANCE
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.tables import number
+from cepkit.tables import number
 from cepkit_widgets.plan_explorer.parameters import ALPHA, WINDOW, Parameter, parameters_of
 
 BLEND = "blend"

@@ -64,8 +64,10 @@ def power(x: float, y: float) -> float:
 
 
 def _powers(x: Floats, y: Floats) -> Floats:
-    gone = np.isnan(x) | np.isnan(y) | ((x == 0.0) & (y < 0.0)) | ((x < 0.0) & (y != np.floor(y)))
-    return np.where(gone, np.nan, np.power(x, y))
+    missing = (
+        np.isnan(x) | np.isnan(y) | ((x == 0.0) & (y < 0.0)) | ((x < 0.0) & (y != np.floor(y)))
+    )
+    return np.where(missing, np.nan, np.power(x, y))
 
 
 def sign(x: float) -> float:

@@ -12,7 +12,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.errors import StreamError
-from cepkit.stream.reading import kept, readers
+from cepkit.stream.reading import column_cache, readers
 
 PATTERN = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10 seconds"
 
@@ -20,7 +20,7 @@ PATTERN = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10 seconds"
 @pytest.fixture(autouse=True)
 def settled(monkeypatch):
     """Files count as settled at once, but where a test says otherwise."""
-    monkeypatch.setattr(kept, "_SETTLED", -(10**18))
+    monkeypatch.setattr(column_cache, "_SETTLED", -(10**18))
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_columns_asked_for_one_after_another_are_those_of_one_reading(
     stream, other = stream_of(source), stream_of(source)
     schema, names = other.schema, other.column_names
     for attributes in ((), ("x",), ("text", "ts"), ("n", "x"), ("type",)):
-        expected = kept._at_once(other.source, schema, names, attributes)
+        expected = column_cache._at_once(other.source, schema, names, attributes)
         assert_same(stream.columns(attributes), expected)
         assert stream.kept.size > 0
     assert len(stream) == len(expected)
@@ -157,7 +157,7 @@ def test_rows_of_a_file_that_changed_are_not_mixed_with_its_old_events(tmp_path)
 
 
 def test_a_file_written_just_now_is_read_whole_and_not_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(kept, "_SETTLED", 10**18)
+    monkeypatch.setattr(column_cache, "_SETTLED", 10**18)
     path = tmp_path / "a.parquet"
     pq.write_table(table(200, 1), path)
     stream = stream_of(path)
@@ -170,10 +170,12 @@ def test_a_file_written_just_now_is_read_whole_and_not_kept(tmp_path, monkeypatc
 def test_a_file_that_changes_while_it_is_read_is_read_at_once(tmp_path, monkeypatch):
     path = written(tmp_path, "parquet", table(200, 1))
     marks = iter(range(100))
-    monkeypatch.setattr(kept, "_mark", lambda source: ((next(marks),),))
+    monkeypatch.setattr(column_cache, "_mark", lambda source: ((next(marks),),))
     stream = stream_of(path)
     columns = stream.columns(("x",))
-    assert_same(columns, kept._at_once(stream.source, stream.schema, stream.column_names, ("x",)))
+    assert_same(
+        columns, column_cache._at_once(stream.source, stream.schema, stream.column_names, ("x",))
+    )
     assert stream.kept.size == 0
 
 
@@ -184,11 +186,11 @@ def test_what_memory_does_not_allow_is_not_kept(tmp_path, monkeypatch):
     assert "kept in memory" in repr(stream)
     stream.forget()
     assert "kept in memory" not in repr(stream)
-    monkeypatch.setattr(kept, "MOST_KEPT", 100)
+    monkeypatch.setattr(column_cache, "MOST_KEPT", 100)
     assert ck.detect(stream, PATTERN).count() == number
     assert stream.kept.size == 0
-    monkeypatch.setattr(kept, "MOST_KEPT", 1 << 30)
-    monkeypatch.setattr(kept, "free_memory", lambda: 400)
+    monkeypatch.setattr(column_cache, "MOST_KEPT", 1 << 30)
+    monkeypatch.setattr(column_cache, "free_memory", lambda: 400)
     assert ck.detect(stream, PATTERN).count() == number
     assert stream.kept.size == 0
 

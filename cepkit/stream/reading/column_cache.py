@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from cepkit.errors import StreamError
 from cepkit.memory import free_memory
-from cepkit.stream.columns import Column, EventColumns, Later
+from cepkit.stream.columns import Column, EventColumns, LazyRows
 from cepkit.stream.paths import shown
 from cepkit.stream.reading import readers, sources
 from cepkit.stream.reading.ingest import attribute, event_columns
@@ -40,7 +40,7 @@ Mark: TypeAlias = tuple[tuple[object, ...], ...]
 
 
 @dataclass(eq=False, slots=True)
-class Kept:
+class ColumnCache:
     """The columns that a stream has read of an unchanged source.
 
     Attributes:
@@ -75,11 +75,15 @@ class Kept:
 
     # Copies of a stream read for themselves.
     def __reduce__(self) -> tuple[object, ...]:
-        return Kept, ()
+        return ColumnCache, ()
 
 
 def load(
-    source: Any, schema: Schema, names: tuple[str, ...], required: tuple[str, ...], kept: Kept
+    source: Any,
+    schema: Schema,
+    names: tuple[str, ...],
+    required: tuple[str, ...],
+    kept: ColumnCache,
 ) -> EventColumns:
     """Return the events of a local source with the attributes that conditions read.
 
@@ -155,7 +159,7 @@ def _by_column(
             )
         return table
 
-    return event_columns(file, schema, lacking, source=Later(read))
+    return event_columns(file, schema, lacking, source=LazyRows(read))
 
 
 @dataclass(frozen=True, slots=True)
