@@ -16,8 +16,9 @@ from functools import cached_property
 import numpy as np
 
 from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
+from cepkit.columnar.results.plans import why_planned
 from cepkit.columnar.slices.cutting import ADAPTED_ROWS, SLICE_ROWS, WINDOWS_PER_SLICE
-from cepkit.columnar.slices.plans import Branches, SlicePlan
+from cepkit.columnar.slices.plans import Branches, SlicePlan, SliceRun
 from cepkit.costs.expectation import window_in
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
@@ -107,6 +108,19 @@ class PerSlice:
             branches = tuple(planner.plan(rates) for planner in self._planners)
             self._asked[asked] = SlicePlan(self._under(branches), branches, rates.of)
         return self._asked[asked]
+
+    def why(self, run: SliceRun) -> str:
+        """Return why a slice did not run the plan of the whole stream (see `SlicePlans`)."""
+        return why_planned(self._query, self._plan, self._plan.branches, run)
+
+    @property
+    def memory(self) -> str:
+        """Return "": each slice is planned by itself (see `SlicePlans`)."""
+        return ""
+
+    def resumed(self, _memory: str) -> PerSlice:
+        """Return the same (see `SlicePlans`)."""
+        return self
 
     def least_rows(self, columns: EventColumns) -> int:
         """Return how many events slices have at least: few where plans of slices promise much.
