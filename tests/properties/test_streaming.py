@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
+import cepkit as ck
 from cepkit.adaptation.choice import slice_plans
 from cepkit.adaptation.decisions import DECISIONS, Invariants
 from cepkit.adaptation.loop import Adaptation
@@ -39,7 +40,6 @@ from cepkit.spark.streaming.state import from_bytes, to_bytes
 from cepkit.statistics.estimate import estimate
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.schema import Schema
-from cepkit.stream.stream import events
 from tests.aggregates import rows_in
 from tests.cells import stream_of
 from tests.judge import Event, judge
@@ -176,12 +176,8 @@ def test_plans_that_follow_the_stream_find_the_same(data: st.DataObject) -> None
     stream = stream_of(as_table(case.events), SCHEMA)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        known = estimate(
-            events(as_table(case.events), time="ts", type="kind").columns(
-                attributes_read(case.query)
-            ),
-            case.query,
-        )
+        recorded = ck.events(as_table(case.events), time="ts", type="kind")
+        known = estimate(recorded.columns(attributes_read(case.query)), case.query)
         plan = choose_plan(case.query, known, "greedy")
         if adapt != "slices":
             planner = data.draw(st.sampled_from(["greedy", "zstream"]))
