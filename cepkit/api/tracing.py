@@ -16,13 +16,12 @@ from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
     from cepkit.adaptation.decisions import Decision
-    from cepkit.adaptation.generations import AdaptedTrace
     from cepkit.adaptation.loop import Adaptation
     from cepkit.automata.mechanisms import Mechanism
     from cepkit.pattern.query import Query
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.sharing.shared_plan import SharedPlan
-    from cepkit.tracing import CounterTrace, MechanismTrace
+    from cepkit.tracing import AdaptedTrace, CounterTrace, MechanismTrace
 
 
 @overload
