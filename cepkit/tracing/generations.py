@@ -114,7 +114,7 @@ class AdaptedTrace(Printed, Saved):
 
     def encoded(self) -> dict[str, Any]:
         """Return the trace as what JSON can hold: each generation has the whole of its trace."""
-        data = super().encoded()
+        data = Saved.encoded(self)  # a class with slots is made twice: no super()
         for generation, trace in zip(data["generations"], self.traces, strict=True):
             generation["trace"] = trace.encoded()
         return data
