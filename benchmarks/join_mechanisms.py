@@ -96,7 +96,6 @@ def ran(stream: Stream, query: Query, plan: Plan, *, tree: bool) -> Row:
     began = time.process_time()
     for event in events:
         machine.feed(event)
-        machine.take_found()
         after = journal.counts()
         waited += (after.matches - before.matches) * (after.evaluations - before.evaluations)
         before = after
