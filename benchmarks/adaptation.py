@@ -20,6 +20,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str]) -> None:
     n = chosen.events
     tables = {
         f"the rarest changes every {n // 6:,} events": drifting(n, TEXT + " 3 s"),
+        f"selectivities that change every {n // 6:,} events": shifting(n),
         "a stable stream": stable(n),
         "planning and deciding": deciding(n),
     }
@@ -79,6 +81,29 @@ def drifting(n: int, text: str) -> list[Row]:
         rows.append(_row(adapt, run(stream, query, plan, RUNS, plans), base))
     zstream = partial(Causal, Adaptation("invariants", "zstream"), query, plan)
     rows.append(_row("invariants, zstream", run(stream, query, plan, RUNS, zstream), base))
+    return rows
+
+
+def shifting(n: int) -> list[Row]:
+    """Return what slices bring where rates stay, and by turns one condition or the other holds."""
+    rng = np.random.default_rng(1)
+    kind = rng.choice(["T1", "T2", "T3", "T4"], n)
+    odd = np.arange(n) // (n // 6) % 2 == 1
+    diff = rng.normal(size=n)
+    for name, large in (("T1", odd), ("T3", ~odd)):
+        diff += np.where(kind == name, np.where(large, 3.0, -3.0), 0.0)
+    ts = (np.cumsum(rng.exponential(5_000, n))).astype(np.int64)
+    table = pa.table({"ts": pa.array(ts, pa.timestamp("us")), "type": kind, "diff": diff})
+    where = "a.diff < b.diff AND c.diff < d.diff"
+    text = f"PATTERN SEQ(T1 a, T2 b, T3 c, T4 d) WHERE {where} WITHIN"
+    rows = []
+    for window in ("300 ms", "1 s"):
+        query, stream, plan = _given(f"{text} {window}", table)
+        static = _row(f"one plan, {window}", run(stream, query, plan, RUNS))
+        rows.append(static)
+        for adapt in ("auto", "slices"):
+            found = run(stream, query, plan, RUNS, _plans(adapt, query, plan))
+            rows.append(_row(f"{adapt}, {window}", found, static))
     return rows
 
 
