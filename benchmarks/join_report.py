@@ -130,7 +130,8 @@ def _of_windows(frame: pd.DataFrame) -> Tables:
     # Leaves do not count in an order, as in the source: against trees that would flatter it.
     alike = [pair for pair in PAIRS[:-1] if pair != ("dp-order", "dp-tree")]
     named = ratios(costs, "cost", alike, ["set", "size"])
-    yield "Ratios of cost by events in a window", named.rename(columns={"set": "W*r"})
+    known = named[named["patterns"] > 0]
+    yield "Ratios of cost by events in a window", known.rename(columns={"set": "W*r"})
     orders = frame[frame["planner"] == "dp-order"]
     for value in ("latency", "cost"):
         wide = orders.pivot_table(index=[*by, "pattern"], columns="alpha", values=value, sort=False)
@@ -151,7 +152,8 @@ def _of_sets(frame: pd.DataFrame) -> Tables:
     yield "Plans with sets too dear for a mechanism", not_run(frame)
     for value in ("evaluations", "ms"):
         yield f"Ratios of {value} with sets", ratios(frame, value, pairs, ["size"])
-    yield "Ratios of expected work with sets", _expected(frame, pairs)
+    expected = frame.assign(cost=10 ** frame["log own"], **{"not run": ""})
+    yield "Ratios of cost with sets", ratios(expected, "cost", pairs, ["size"])
 
 
 _SUMMARIES = {

@@ -24,6 +24,8 @@ from benchmarks.join_runs import Row, Subject, plans
 from benchmarks.planning import patient, sequence
 from cepkit.api import parse, profile
 from cepkit.costs import COSTS, Blend
+from cepkit.costs.contract import BranchCost
+from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.planners import PLANNERS
@@ -104,10 +106,17 @@ def repeated(sizes: Sequence[int], patterns: int) -> Iterator[Row]:
         for number in range(patterns):
             subject = drawn(size, number, sets=True)
             query, statistics = subject.query, subject.statistics
-            runs = Runs(subject)
+            (branch,) = normal_form(query)
+            cost = COSTS["partial-matches"].on(branch, statistics)
+            runs = Runs(subject, lambda plan, cost=cost: _instances(cost, plan))
             for planner in ("given-order", "by-frequency", "greedy", "dp-order"):
                 yield runs.row(planner, choose_plan(query, statistics, planner))
             yield runs.row(RAW, by_raw_rates(query, statistics))
+
+
+def _instances(cost: BranchCost, plan: Plan) -> float:
+    """Return how many instances a chain is expected to make, sets included."""
+    return WINDOWS * math.exp(min(cost.of(plan.branches[0]), 100.0))
 
 
 def by_raw_rates(query: Query, statistics: Statistics) -> Plan:

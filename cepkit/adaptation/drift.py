@@ -1,9 +1,10 @@
 """Selectivities and filters of a slice, where they are not those of the whole stream.
 
 A few hundred pairs are drawn from a part of the slice; what differs from the whole stream by far
-more than chance, and by enough to matter, is taken from there. One slice in four is asked; from the
-first that differs each one, until one does not.
-Cost: a millisecond for a slice that is asked, whatever its length: for slices of much work.
+more than chance, and by enough to matter, is taken from there. Of slices that are alike so many are
+asked that it costs little beside their work, one in eight at least; from the first that differs each
+one, until one does not.
+Cost: a millisecond or two for a slice that is asked, whatever its length: for slices of much work.
 Source: ours.
 """
 
@@ -22,7 +23,10 @@ from cepkit.statistics.selectivity import Selectivity
 from cepkit.statistics.tables import number
 from cepkit.stream.columns import EventColumns
 
-_EVERY = 4
+_COSTS = 1_500_000.0
+"""What asking a slice costs, in candidates."""
+_SHARE, _MOST = 0.03, 8
+"""Of the work, that asking may cost; and one slice in so many is asked anyway."""
 _SAMPLE = 200
 _ROWS, _WINDOWS = 5_000, 3.0
 """How much of a slice is looked at: pairs of all distances must be in it."""
@@ -61,13 +65,22 @@ class Drift:
         counted = not isinstance(query.window, TimeWindow)
         self._nothing = counted or not (pairs or statistics.filters)
 
-    def now_and_then(self, columns: EventColumns, first: int, end: int) -> Drifted | None:
-        """Return what a slice has of its own; None: nothing, or it was not asked."""
+    def now_and_then(
+        self, columns: EventColumns, first: int, end: int, work: float
+    ) -> Drifted | None:
+        """Return what a slice has of its own; None: nothing, or it was not asked.
+
+        Args:
+            columns: The events.
+            first: The first row of the slice.
+            end: The row after its last.
+            work: What it is expected to cost, in candidates.
+        """
         if self._waits:
             self._waits -= 1
             return None
         own = self.of(columns, first, end)
-        self._waits = 0 if own else _EVERY - 1
+        self._waits = 0 if own else min(_MOST, math.ceil(_COSTS / (_SHARE * work))) - 1
         return own
 
     def of(self, columns: EventColumns, first: int, end: int) -> Drifted | None:

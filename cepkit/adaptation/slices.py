@@ -118,9 +118,9 @@ class PerSlice:
         if asked not in self._asked:
             rates = slice_rates(self._query, columns, first, end)
             branches = tuple(planner.plan(rates) for planner in self._planners)
-            own = None
-            if self._work(rates, branches) > _WORTH_ASKING:
-                own = self._drift.now_and_then(columns, first, end)
+            own, work = None, self._work(rates, branches)
+            if work > _WORTH_ASKING:
+                own = self._drift.now_and_then(columns, first, end, work)
             if own is not None:
                 branches = tuple(planner.plan(rates, own.statistics) for planner in self._planners)
             why = "" if own is None else own.why
@@ -167,11 +167,13 @@ class PerSlice:
         if n < _LEAST_SLICES * in_slice or little:
             return SLICE_ROWS
         ours = best = 0.0
-        asks = forecast is not None and forecast.candidates > _STRETCHES * _WORTH_ASKING
+        drift = Drift(self._query, self._statistics)
+        work = 0.0 if forecast is None else forecast.candidates / _STRETCHES
+        asks = work > _WORTH_ASKING
         for i in range(_STRETCHES):
             part = columns, n * i // _STRETCHES, n * (i + 1) // _STRETCHES
             rates = slice_rates(self._query, *part, max(1, n // _SAMPLE))
-            drifted = self._drift.of(*part) if asks else None
+            drifted = drift.now_and_then(*part, work) if asks else None
             known = None if drifted is None else drifted.statistics
             for planner in self._planners:
                 compared = planner.compared(rates, known)
