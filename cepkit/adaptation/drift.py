@@ -1,9 +1,9 @@
 """Selectivities and filters of a slice, where they are not those of the whole stream.
 
 A few hundred pairs are drawn from a part of the slice; what differs from the whole stream by far
-more than chance, and by enough to matter, is taken from there. Of slices that are alike so many are
-asked that it costs little beside their work, one in eight at least; from the first that differs each
-one, until one does not.
+more than chance, and by enough to matter, is taken from there. Of slices that are alike one in
+eight at least is asked, and more where that costs little beside their work; from the first that
+differs each one, until one does not.
 Cost: a millisecond or two for a slice that is asked, whatever its length: for slices of much work.
 Source: ours.
 """
@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
-from cepkit.statistics.estimate import tally_slice
+from cepkit.statistics.measuring.estimate import tally_slice
+from cepkit.statistics.measuring.sampling import Tally
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.sampling import Tally
 from cepkit.statistics.selectivity import Selectivity
 from cepkit.statistics.tables import number
 from cepkit.stream.columns import EventColumns

@@ -22,7 +22,7 @@ from cepkit.errors import LimitError, UnsupportedError
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes
 from cepkit.pattern.nodes import bound_events_of, events_of
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
@@ -37,7 +37,7 @@ from cepkit.spark.streaming.bucket import Bucket, Held
 from cepkit.spark.streaming.prepare import prepare
 from cepkit.spark.streaming.several import prepare_several
 from cepkit.spark.streaming.state import from_bytes, to_bytes
-from cepkit.statistics.estimate import estimate
+from cepkit.statistics.measuring.estimate import estimate
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.schema import Schema
 from tests.aggregates import rows_in

@@ -6,7 +6,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.adaptation.drift import Drift
-from cepkit.statistics.estimate import estimate
+from cepkit.statistics.measuring.estimate import estimate
 
 SEGMENT = 20_000
 TEXT = "PATTERN SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND c.x < d.x {more}WITHIN 600 ms"
