@@ -172,7 +172,7 @@ def test_what_is_no_such_trace_is_refused(place, value):
     for key in place[:-1]:
         inner = inner[key]
     inner[place[-1]] = value
-    with pytest.raises(TraceError, match="this is no trace"):
+    with pytest.raises(TraceError, match="this is not a trace"):
         AdaptedTrace.from_json(json.dumps(data))
 
 
