@@ -5,7 +5,7 @@ times of counting the matches, events loaded before, planning of slices included
 several runs. `best plan` is the order that looks at the fewest candidates of all 24, which nobody
 knows beforehand; `one plan` the one that the statistics of the whole stream give.
 
-    python -m benchmarks.adaptation [--events N] [--out FOLDER] [--spark N]
+    python -m benchmarks.adaptation [--events N] [--out FOLDER] [--spark N] [--quick]
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import permutations
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -29,6 +31,7 @@ from cepkit.adaptation.causal import Causal
 from cepkit.adaptation.choice import slice_plans
 from cepkit.adaptation.loop import Adaptation
 from cepkit.adaptation.slices import PerSlice
+from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.slices.cutting import ADAPTED_ROWS
 from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.costs.work import WORK
@@ -43,6 +46,8 @@ from cepkit.stream.stream import Stream, events
 WHERE = "a.diff + 1 < b.diff AND b.diff + 1 < c.diff AND c.diff + 1 < d.diff"
 TEXT = f"PATTERN SEQ(T1 a, T2 b, T3 c, T4 d) WHERE {WHERE} WITHIN"
 RUNS = 5
+_COMPILED = cache(compile_query)
+"""Programs are made once for each plan."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -50,20 +55,36 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.adaptation")
     parser.add_argument("--events", type=int, default=600_000)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--spark", type=int, metavar="N", help="also this many events on Spark")
+    parser.add_argument("--spark", type=int, metavar="N", help="this many events on Spark instead")
+    parser.add_argument("--quick", action="store_true", help="a fifth of the events")
     chosen = parser.parse_args(arguments)
-    n = chosen.events
-    tables = {
-        f"the rarest changes every {n // 6:,} events": drifting(n, TEXT + " 3 s"),
-        "a stable stream": stable(n),
-        "planning and deciding": deciding(n),
-    }
+    n = chosen.events // 5 if chosen.quick else chosen.events
     if chosen.spark:
-        tables["Spark, local[2]"] = on_spark(chosen.spark)
+        n = chosen.spark // 5 if chosen.quick else chosen.spark
+    tables = spark_tables(n) if chosen.spark else in_memory(n)
     for number, (title, rows) in enumerate(tables.items()):
         show(title, rows)
         if chosen.out:
-            write(chosen.out, f"adaptation_{number}", rows)
+            write(chosen.out, f"adaptation_{'spark_' if chosen.spark else ''}{number}", rows)
+
+
+def spark_tables(n: int) -> dict[str, list[Row]]:
+    """Return the tables of what is done by Spark: little work for each event, and much."""
+    title = f"Spark, local[2], {n:,} events"
+    return {
+        f"{title}, 3 s, matches written": on_spark(n, "3 s", written=True),
+        f"{title}, 10 s, matches counted": on_spark(n, "10 s", written=False),
+    }
+
+
+def in_memory(n: int) -> dict[str, list[Row]]:
+    """Return the tables of what is done in this process."""
+    return {
+        f"the rarest changes every {n // 6:,} events": drifting(n, TEXT + " 3 s"),
+        f"selectivities that change every {n // 6:,} events": shifting(n),
+        "a stable stream": stable(n),
+        "planning and deciding": deciding(n),
+    }
 
 
 def drifting(n: int, text: str) -> list[Row]:
@@ -82,6 +103,29 @@ def drifting(n: int, text: str) -> list[Row]:
     return rows
 
 
+def shifting(n: int) -> list[Row]:
+    """Return what slices bring where rates stay, and by turns one condition or the other holds."""
+    rng = np.random.default_rng(1)
+    kind = rng.choice(["T1", "T2", "T3", "T4"], n)
+    odd = np.arange(n) // (n // 6) % 2 == 1
+    diff = rng.normal(size=n)
+    for name, large in (("T1", odd), ("T3", ~odd)):
+        diff += np.where(kind == name, np.where(large, 3.0, -3.0), 0.0)
+    ts = (np.cumsum(rng.exponential(5_000, n))).astype(np.int64)
+    table = pa.table({"ts": pa.array(ts, pa.timestamp("us")), "type": kind, "diff": diff})
+    where = "a.diff < b.diff AND c.diff < d.diff"
+    text = f"PATTERN SEQ(T1 a, T2 b, T3 c, T4 d) WHERE {where} WITHIN"
+    rows = []
+    for window in ("300 ms", "1 s"):
+        query, stream, plan = _given(f"{text} {window}", table)
+        static = _row(f"one plan, {window}", run(stream, query, plan, RUNS))
+        rows.append(static)
+        for adapt in ("auto", "slices"):
+            found = run(stream, query, plan, RUNS, _plans(adapt, query, plan))
+            rows.append(_row(f"{adapt}, {window}", found, static))
+    return rows
+
+
 def stable(n: int) -> list[Row]:
     """Return what adaptation costs where nothing changes."""
     rows = []
@@ -97,12 +141,12 @@ def stable(n: int) -> list[Row]:
 
 
 def deciding(n: int) -> list[Row]:
-    """Return the time that a slice is planned in, and that of a check."""
+    """Return the time that a slice is planned in, and that of a check; compiling stands beside."""
     query, stream, plan = _given(f"{TEXT} 3 s", drifting_events(n, segment=n // 6, seed=3))
     columns = stream.columns(["diff"])
     rows = []
     slices = [(first, min(first + ADAPTED_ROWS, n)) for first in range(0, n, ADAPTED_ROWS)]
-    ways: dict[str, Callable[[], SlicePlans]] = {
+    ways: dict[str, partial[SlicePlans]] = {
         "slices": partial(PerSlice, query, plan),
         **{
             f"{decision}, {planner}": partial(Causal, Adaptation(decision, planner), query, plan)
@@ -111,8 +155,16 @@ def deciding(n: int) -> list[Row]:
         },
     }
     for name, made in ways.items():
-        least = min(_planning(made(), columns, slices) for _ in range(RUNS))
-        rows.append({"way": name, "ms a slice": least / len(slices) * 1000})
+        whole = min(_planning(made(), columns, slices) for _ in range(RUNS))
+        with mock.patch(f"{made.func.__module__}.compile_query", _COMPILED):
+            least = min(_planning(made(), columns, slices) for _ in range(RUNS))
+        rows.append(
+            {
+                "way": name,
+                "ms a slice": least / len(slices) * 1000,
+                "with compiling": whole / len(slices) * 1000,
+            }
+        )
     return rows
 
 
@@ -124,13 +176,13 @@ def _planning(plans: SlicePlans, columns: Any, slices: Sequence[tuple[int, int]]
     return time.process_time() - began
 
 
-def on_spark(n: int) -> list[Row]:
-    """Return what it brings from end to end: read Parquet, detect, write the matches."""
+def on_spark(n: int, window: str, *, written: bool) -> list[Row]:
+    """Return what it brings from end to end: read Parquet, detect, write or count the matches."""
     from benchmarks.spark_runs import processor_seconds
     from cepkit.spark.matches.detect import detect
     from cepkit.spark.session.local import get_session
 
-    query = parse(f"{TEXT} 3 s")
+    query = parse(f"{TEXT} {window}")
     folder = Path(tempfile.mkdtemp())
     rows: list[Row] = []
     try:
@@ -147,7 +199,9 @@ def on_spark(n: int) -> list[Row]:
                 plans = _plans(adapt, query, plan)()
                 before, began = processor_seconds(), time.perf_counter()
                 matches = detect(stream, query, plan, plans=plans)
-                matches.write.mode("overwrite").parquet(str(folder / "matches"))
+                if written:
+                    matches.write.mode("overwrite").parquet(str(folder / "matches"))
+                number = matches.count()
                 seconds = time.perf_counter() - began
                 if repeat:
                     work = matches.explain()
@@ -160,7 +214,7 @@ def on_spark(n: int) -> list[Row]:
                             "seconds": seconds,
                             "processor seconds": spent,
                             "candidates": candidates,
-                            "matches": matches.count(),
+                            "matches": number,
                         }
                     )
     finally:

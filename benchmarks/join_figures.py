@@ -28,8 +28,9 @@ _HEAD = """<!DOCTYPE html>
 
 
 def draw(frames: Mapping[str, pd.DataFrame], path: Path) -> Path:
-    """Write a page with a figure for each part that was done."""
-    made = [figure for name, frame in frames.items() for figure in _FIGURES[name](frame)]
+    """Write a page with the figures of the parts that were done and have some."""
+    drawn = {name: frame for name, frame in frames.items() if name in _FIGURES}
+    made = [figure for name, frame in drawn.items() for figure in _FIGURES[name](frame)]
     # The library once, inside the page: it needs no network.
     parts = [
         one.to_html(full_html=False, include_plotlyjs=number == 0)

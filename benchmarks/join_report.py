@@ -18,6 +18,7 @@ from benchmarks.join_tables import (
     not_run,
     ratios,
 )
+from benchmarks.join_windows import RAW
 from benchmarks.results import show, write
 
 PAIRS = (
@@ -123,10 +124,46 @@ def _of_large(frame: pd.DataFrame) -> Tables:
     yield "Ratios of cost by window and size", table.rename(columns={"stream": "window"})
 
 
+def _of_windows(frame: pd.DataFrame) -> Tables:
+    by = ["W*r", "size"]
+    costs = frame[frame["alpha"] == 0].assign(**{"stream": "", "set": frame["W*r"], "not run": ""})
+    # Leaves do not count in an order, as in the source: against trees that would flatter it.
+    alike = [pair for pair in PAIRS[:-1] if pair != ("dp-order", "dp-tree")]
+    named = ratios(costs, "cost", alike, ["set", "size"])
+    known = named[named["patterns"] > 0]
+    yield "Ratios of cost by events in a window", known.rename(columns={"set": "W*r"})
+    orders = frame[frame["planner"] == "dp-order"]
+    for value in ("latency", "cost"):
+        wide = orders.pivot_table(index=[*by, "pattern"], columns="alpha", values=value, sort=False)
+        relative = wide.div(wide[0.0], axis=0).fillna(1.0)  # no latency before and after
+        relative.columns = [f"alpha {alpha:g}" for alpha in relative]
+        yield f"Mean {value} by alpha", relative.groupby(by, sort=False).mean().reset_index()
+
+
+def _of_window_runs(frame: pd.DataFrame) -> Tables:
+    memory = frame.assign(memory=frame["peak instances"] + frame["peak stored"])
+    yield "Plans too dear for a mechanism", not_run(frame)
+    for value in ("evaluations", "ms", "memory"):
+        yield f"Ratios of {value} by size", ratios(memory, value, PAIRS[:-1], ["size"])
+
+
+def _of_sets(frame: pd.DataFrame) -> Tables:
+    pairs = [(name, "dp-order") for name in (RAW, "by-frequency", "given-order", "greedy")]
+    yield "Plans with sets too dear for a mechanism", not_run(frame)
+    for value in ("evaluations", "ms"):
+        yield f"Ratios of {value} with sets", ratios(frame, value, pairs, ["size"])
+    expected = frame.assign(cost=10 ** frame["log own"], **{"not run": ""})
+    yield "Ratios of cost with sets", ratios(expected, "cost", pairs, ["size"])
+
+
 _SUMMARIES = {
     "runs": _of_runs,
     "mechanisms": _of_mechanisms,
     "alpha": _of_alpha,
     "strategies": _of_strategies,
     "large": _of_large,
+    "windows": _of_windows,
+    "window-runs": _of_window_runs,
+    "window-alpha": _of_alpha,
+    "sets": _of_sets,
 }

@@ -4,9 +4,10 @@
     python -m benchmarks.join_study [--small] [--out FOLDER] [--part NAME ...]
 
 The parts: `runs` (each planner's plans by the columnar engine), `mechanisms` (by the lazy automaton
-and the evaluation tree), `alpha` (throughput against latency), `strategies` and `large` (planning
-time and cost up to 22 variables). Tables are written as CSV, figures as HTML. Five minutes of
-CPU time, half a minute with `--small`.
+and the evaluation tree), `alpha` (throughput against latency), `strategies`, `large` (planning
+time and cost up to 22 variables); and with the source's rates read per window `windows` (costs),
+`window-runs` and `window-alpha` (by mechanisms) and `sets` (with a repeated variable). Tables are
+written as CSV, figures as HTML. Some ten minutes of CPU time, half a minute with `--small`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from benchmarks import join_large, join_mechanisms, join_runs, join_strategies
+from benchmarks import join_large, join_mechanisms, join_runs, join_strategies, join_windows
 from benchmarks.datasets import absent
 from benchmarks.join_figures import draw
 from benchmarks.join_patterns import KINDS, MARKETS, Market
@@ -38,10 +39,25 @@ class Extent:
     mechanism_patterns: int
     large_sizes: tuple[int, ...]
     large_patterns: int
+    window_sizes: tuple[int, ...]
+    window_patterns: int
+    window_run_sizes: tuple[int, ...]
+    window_runs: int
 
 
-WHOLE = Extent((3, 4, 5, 6), 3, (3, 4, 5, 6), 3, tuple(range(3, 23)), 10)
-SMALL = Extent((3, 5), 1, (3, 4), 1, (3, 6, 9, 12, 15), 3)
+WHOLE = Extent(
+    (3, 4, 5, 6),
+    3,
+    (3, 4, 5, 6),
+    3,
+    tuple(range(3, 23)),
+    10,
+    (3, 5, 7, 9, 14, 18, 22),
+    30,
+    (3, 4, 5, 6),
+    8,
+)
+SMALL = Extent((3, 5), 1, (3, 4), 1, (3, 6, 9, 12, 15), 3, (3, 5), 3, (3, 4), 1)
 
 
 def _runs(extent: Extent) -> Iterable[Row]:
@@ -86,6 +102,10 @@ PARTS: Mapping[str, Callable[[Extent], Iterable[Row]]] = MappingProxyType(
         "alpha": _alpha,
         "strategies": _strategies,
         "large": _large,
+        "windows": lambda e: join_windows.expected(e.window_sizes, e.window_patterns),
+        "window-runs": lambda e: join_windows.measured(e.window_run_sizes, e.window_runs),
+        "window-alpha": lambda e: join_windows.weighed(e.window_run_sizes, e.window_runs),
+        "sets": lambda e: join_windows.repeated(e.window_run_sizes, e.window_runs),
     }
 )
 

@@ -4,7 +4,8 @@ Finance (A), hi-tech (B) and one rarer stock (C) whose histories of twenty price
 `corr(a.history, b.history) > 0.8 AND corr(b.history, c.history) > 0.8` in a window of twenty
 seconds. A and B come once a second each, a little more and a little less by turns; C comes from as
 often as they to a thousand times more seldom. Evaluations and the most instances alive are counted
-for the eager NFA, all six chains and the tree NFA on the sequences a b c, c b a and a c b; then on
+for the eager NFA, all six chains and the tree NFA (also with events weighed by selectivity: not in
+the source) on the sequences a b c, c b a and a c b; then on
 a b c while the rarest type changes. Beyond the source both are done once more with a correlation
 demanded of a and c too, so that orders differ in frequencies alone. All automata must find the same
 matches. Source: LAZY, section 7.
@@ -19,7 +20,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations, product
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,10 @@ import plotly.graph_objects as go
 import pyarrow as pa
 
 from benchmarks.results import show, write
-from cepkit.api import events, parse
+from cepkit.api import events, parse, profile
 from cepkit.automata.events import Event
 from cepkit.automata.machine import Machine
-from cepkit.automata.mechanisms import MECHANISMS
+from cepkit.automata.mechanisms import MECHANISMS, Mechanism, TreeNFA
 from cepkit.automata.simulation import machine_for
 from cepkit.automata.subject import attributes_read
 from cepkit.figures.kit.style import colour_of, figure
@@ -142,20 +143,29 @@ def pattern(case: str) -> Query:
     return parse(f"PATTERN SEQ({listed}) WHERE {demanded} WITHIN {WINDOW} seconds")
 
 
-def automata() -> Iterator[tuple[str, str, tuple[str, ...] | None]]:
-    """Yield what each automaton is called, its mechanism and its order."""
-    yield "eager", "eager-nfa", None
+def automata(
+    source: Stream | None = None, query: Query | None = None
+) -> Iterator[tuple[str, Mechanism, tuple[str, ...] | None]]:
+    """Yield what each automaton is called, the mechanism and its order.
+
+    Args:
+        source: The stream of which one of them is to know the selectivities.
+        query: Of what.
+    """
+    yield "eager", MECHANISMS["eager-nfa"], None
     for order in permutations("abc"):
-        yield f"chain {''.join(order)}", "chain-nfa", order
-    yield "tree", "tree-nfa", None
+        yield f"chain {''.join(order)}", MECHANISMS["chain-nfa"], order
+    yield "tree", TreeNFA(), None
+    known = None if source is None or query is None else profile(source, query)
+    yield "tree, weighed", TreeNFA(known), None
 
 
 def ready(
-    source: Stream, query: Query, name: str, order: tuple[str, ...] | None
+    source: Stream, query: Query, mechanism: Mechanism, order: tuple[str, ...] | None
 ) -> tuple[Machine, list[Event]]:
     """Return an automaton that only counts, and the events for it."""
     columns = source.columns(attributes_read(query))
-    machine, each = machine_for(MECHANISMS[name], columns, query, as_plan(order, query))
+    machine, each = machine_for(mechanism, columns, query, as_plan(order, query))
     machine.journal.recording = False
     return machine, each
 
@@ -168,12 +178,11 @@ def rarer_and_rarer(sizes: Sizes) -> list[dict[str, Any]]:
         for case in CASES:
             query = pattern(case)
             found = set()
-            for called, name, order in automata():
-                machine, each = ready(source, query, name, order)
+            for called, mechanism, order in automata(source, query):
+                machine, each = ready(source, query, mechanism, order)
                 began = time.process_time()
                 for event in each:
                     machine.feed(event)
-                    machine.take_found()
                 machine.finish()
                 seconds = time.process_time() - began
                 journal = machine.journal
@@ -199,12 +208,15 @@ def changing(sizes: Sizes) -> list[dict[str, Any]]:
     """Run all automata while the rarest type changes, and read the counters as they go."""
     source = that_changes(sizes.phase)
     rows = []
-    for case, (called, name, order) in product(CHANGING, automata()):
-        machine, each = ready(source, pattern(case), name, order)
+    runs = [
+        (case, called, *ready(source, pattern(case), mechanism, order))
+        for case in CHANGING
+        for called, mechanism, order in automata(source, pattern(case))
+    ]
+    for case, called, machine, each in runs:
         before = 0
         for number, event in enumerate(each, start=1):
             machine.feed(event)
-            machine.take_found()
             if number % sizes.bucket == 0 or number == len(each):
                 phase = min(3, int(event.ts // 1_000_000) // sizes.phase)
                 done = machine.journal.evaluations
@@ -265,7 +277,7 @@ def lines(
             mode="lines+markers",
             line={
                 "color": colour_of(number),
-                "width": 4 if called == "tree" else 2,
+                "width": 4 if called.startswith("tree") else 2,
                 "dash": "dot" if called == "eager" else "solid",
             },
             marker={"symbol": number, "size": 8},

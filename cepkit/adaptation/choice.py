@@ -32,7 +32,8 @@ def slice_plans(
     plan: Plan,
     sets: Sets,
     measure: Callable[[], Statistics],
-    place: str = "local",
+    *,
+    in_order: bool = True,
 ) -> SlicePlans | None:
     """Return what says under which plan each slice is run; None: all under one.
 
@@ -43,7 +44,7 @@ def slice_plans(
         plan: The plan of the whole stream.
         sets: Which sets of Kleene variables make matches.
         measure: Gives the statistics of the whole stream, where the plan has none.
-        place: Where it is run: see `Stream.place`.
+        in_order: Whether slices are run one after the other.
 
     Raises:
         UnsupportedError: What needs an order of slices, where there is none.
@@ -55,11 +56,12 @@ def slice_plans(
     if plan.statistics is None:
         plan = replace(plan, statistics=measure())
     if isinstance(adaptation, Adaptation):
-        if place == "spark":
+        if not in_order:
             raise UnsupportedError(
                 f"the decision function '{DECISIONS.pick(adaptation.decision).name}' on Spark:"
-                " it follows slices one after the other",
-                hint="adapt='slices' plans each slice by itself, in any order",
+                " it follows slices one after the other, and tasks run them in any order",
+                hint="adapt='slices' plans each slice by itself; over a streaming DataFrame"
+                " micro-batches come one after the other",
             )
         return Causal(adaptation, query, plan, sets)
     return PerSlice(query, plan, sets, always=adaptation == "slices")

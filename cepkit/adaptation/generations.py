@@ -13,9 +13,7 @@ that overlap, and what NOT needs, are ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cepkit.adaptation.loop import Adaptation
 from cepkit.automata.machine import Machine
@@ -29,114 +27,16 @@ from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
-from cepkit.printing import Printed, html_lines, html_output, time_text
+from cepkit.printing import time_text
 from cepkit.statistics.measuring.online import OnlineStatistics
 from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import EventColumns
-from cepkit.tables import count_text, html_table, text_table, whole
-from cepkit.tracing import MechanismTrace
-from cepkit.tracing.records import TracedMatch
-
-if TYPE_CHECKING:
-    import pandas as pd
+from cepkit.tracing import AdaptedTrace, Generation
 
 CHECK_EVENTS = 20
 """Events from one check of the decision function to the next."""
 _WINDOWS = 10
 """Windows that the statistics of a check look back, for each of the adaptation's `history`."""
-_HEAD = ("from", "plan", "evaluations", "found", "own", "why")
-
-
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """A machine with its plan, and the stretch of the stream whose matches are its own.
-
-    Attributes:
-        begin: The first microsecond in which its matches begin; None: as early as may be.
-        end: The first one after it; None: as late as may be.
-        plan: What it follows, as a text.
-        why: Why it took over, in words; "" for the first.
-        trace: What it did, with a step for each event of the stream; nothing is done in those that
-            it was not fed.
-        own: Which of the trace's matches are its own, by number.
-    """
-
-    begin: int | None
-    end: int | None
-    plan: str
-    why: str
-    trace: MechanismTrace
-    own: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class AdaptedTrace(Printed):
-    """A run of a mechanism that changed its plan: a generation for each plan.
-
-    Attributes:
-        generations: In the order in which they took over.
-        checks: How often the decision function was asked.
-        fires: How often it wanted the planner asked.
-    """
-
-    generations: tuple[Generation, ...]
-    checks: int
-    fires: int
-
-    @property
-    def traces(self) -> tuple[MechanismTrace, ...]:
-        """The trace of each generation; they have the same events, and can be played together."""
-        return tuple(generation.trace for generation in self.generations)
-
-    @property
-    def matches(self) -> tuple[TracedMatch, ...]:
-        """The matches, each from the generation that owns it, in the order in which they came."""
-        own = [g.trace.matches[number] for g in self.generations for number in g.own]
-        return tuple(sorted(own, key=lambda match: match.step))
-
-    @property
-    def switches(self) -> int:
-        """How often another plan took over."""
-        return len(self.generations) - 1
-
-    @property
-    def evaluations(self) -> int:
-        """How often a take edge or a join was evaluated, by all generations."""
-        return sum(trace.totals.counts.evaluations for trace in self.traces)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a row for each generation."""
-        import pandas as pd
-
-        frame = pd.DataFrame(list(self._rows()), columns=_HEAD)
-        for name, values in (
-            ("evaluations", [t.totals.counts.evaluations for t in self.traces]),
-            ("found", [len(t.matches) for t in self.traces]),
-            ("own", [len(g.own) for g in self.generations]),
-        ):
-            frame[name] = values
-        return frame
-
-    def _rows(self) -> Iterator[tuple[str, ...]]:
-        for g in self.generations:
-            begin = "the beginning" if g.begin is None else time_text(g.begin)
-            evaluations = whole(g.trace.totals.counts.evaluations)
-            yield begin, g.plan, evaluations, whole(len(g.trace.matches)), whole(len(g.own)), g.why
-
-    def _title(self) -> str:
-        return (
-            f"{count_text(len(self.matches), 'match', 'matches')},"
-            f" {count_text(self.switches, 'switch', 'switches')};"
-            f" {count_text(self.checks, 'check')}, {count_text(self.fires, 'fire')};"
-            f" {count_text(self.evaluations, 'evaluation')} by all generations"
-        )
-
-    def __str__(self) -> str:
-        return "\n".join((self._title(), text_table(_HEAD, self._rows(), left=len(_HEAD))))
-
-    def _repr_html_(self) -> str:
-        table = html_table(_HEAD, self._rows(), left=len(_HEAD))
-        return html_output(html_lines(self._title()), table)
 
 
 def simulate_adapted(

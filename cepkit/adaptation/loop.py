@@ -19,7 +19,7 @@ from cepkit.errors import PlanError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan, comparable
-from cepkit.planners.choose import choose_plan
+from cepkit.planners.choose import answer_of, choose_plan, cost_plan
 from cepkit.planners.contract import Planner
 from cepkit.statistics.model import Statistics
 
@@ -74,6 +74,19 @@ class Adaptation:
         DECISIONS.pick(self.decision).fires(answer, statistics)  # refuses now rather than later
         return InForce(answer, answer)
 
+    def resume(self, query: Query, deployed: Statistics, answered: Statistics) -> InForce:
+        """Return what was in force, given the statistics it came of: planners give it again.
+
+        Args:
+            query: What the plans are for.
+            deployed: Those by which the plan in force was planned.
+            answered: Those of the planner's last answer.
+        """
+        answer = answer_of(query, answered, self.planner, self.cost)
+        if deployed == answered:
+            return InForce(answer, answer)
+        return InForce(answer_of(query, deployed, self.planner, self.cost), answer)
+
     def step(self, query: Query, in_force: InForce, statistics: Statistics) -> InForce:
         """Return the plan for what comes next, by the statistics of now.
 
@@ -85,10 +98,13 @@ class Adaptation:
         fired = DECISIONS.pick(self.decision).fires(in_force.answer, statistics)
         if fired is None:
             return replace(in_force, fired=None, switched=False)
-        answer = choose_plan(query, statistics, self.planner, self.cost)
+        # Most answers are not deployed: only of those that are, cost and steps are of use.
+        answer = answer_of(query, statistics, self.planner, self.cost)
         switched = answer.branches != in_force.plan.branches and cheaper(
             query, answer, in_force.plan, statistics, self.executed
         )
+        if switched:
+            answer = cost_plan(answer, query, statistics, self.cost)
         return InForce(answer if switched else in_force.plan, answer, fired, switched)
 
 

@@ -2,7 +2,8 @@
 
 `PerSlice` counts the events of a slice and takes the plan that is best for it before it runs, so it
 is never late, and slices need no order: every task of Spark does it by itself. Selectivities and
-filters are those of the whole stream. A plan that ran before is kept where it is nearly as good.
+filters are those of the whole stream, but where slices of much work differ (drift.py). A plan that
+ran before is kept where it is nearly as good.
 Cost: O(events) to count, some 0.1 ms to plan. Source: ours.
 """
 
@@ -15,16 +16,18 @@ from functools import cached_property
 
 import numpy as np
 
+from cepkit.adaptation.drift import Drift
 from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
+from cepkit.columnar.results.plans import why_planned
 from cepkit.columnar.slices.cutting import ADAPTED_ROWS, SLICE_ROWS, WINDOWS_PER_SLICE
-from cepkit.columnar.slices.plans import Branches, SlicePlan
+from cepkit.columnar.slices.plans import Branches, SlicePlan, SliceRun
 from cepkit.costs.expectation import window_in
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Plan
-from cepkit.planners.by_rates import MOST_VARIABLES, RatePlanner, Rates
+from cepkit.planners.by_rates import MOST_VARIABLES, RatedCosts, RatePlanner, Rates
 from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import EventColumns
 
@@ -38,6 +41,8 @@ _PAYS = math.log(1.5)
 forecasts are rough."""
 _SLICE_COSTS = 500_000.0
 """What a slice costs beside its work, in candidates: a millisecond or so."""
+_WORTH_ASKING = 2 * _SLICE_COSTS
+"""The work of a slice that is asked for selectivities of its own: asking takes a millisecond."""
 
 
 def slice_rates(query: Query, columns: EventColumns, first: int, end: int, every: int = 1) -> Rates:
@@ -83,16 +88,24 @@ class PerSlice:
 
     @cached_property
     def _planners(self) -> tuple[BranchPlanner, ...]:
-        assert self._plan.statistics is not None
         worth = _NEARLY if self._always else _PAYS
-        # Rates that change are part of what joins tell of the whole stream; a slice has its own.
-        statistics = replace(self._plan.statistics, joins={})
+        statistics = self._statistics
         return tuple(
             BranchPlanner(branch, branch_plan, statistics, worth)
             for branch, branch_plan in zip(
                 normal_form(self._query), self._plan.branches, strict=True
             )
         )
+
+    @cached_property
+    def _statistics(self) -> Statistics:
+        assert self._plan.statistics is not None
+        # Rates that change are part of what joins tell of the whole stream; a slice has its own.
+        return replace(self._plan.statistics, joins={})
+
+    @cached_property
+    def _drift(self) -> Drift:
+        return Drift(self._query, self._statistics)
 
     def __call__(self, columns: EventColumns, first: int, end: int) -> SlicePlan:
         """Return the plan of a slice (see `SlicePlans`)."""
@@ -104,8 +117,35 @@ class PerSlice:
         if asked not in self._asked:
             rates = slice_rates(self._query, columns, first, end)
             branches = tuple(planner.plan(rates) for planner in self._planners)
-            self._asked[asked] = SlicePlan(self._under(branches), branches, rates.of)
+            own, work = None, self._work(rates, branches)
+            if work > _WORTH_ASKING:
+                own = self._drift.now_and_then(columns, first, end, work)
+            if own is not None:
+                branches = tuple(planner.plan(rates, own.statistics) for planner in self._planners)
+            why = "" if own is None else own.why
+            self._asked[asked] = SlicePlan(self._under(branches), branches, rates.of, why)
         return self._asked[asked]
+
+    def _work(self, rates: Rates, branches: Branches) -> float:
+        """Return what plans are expected to cost on a slice, in candidates."""
+        costs = (
+            planner.cost(plan, rates)
+            for planner, plan in zip(self._planners, branches, strict=True)
+        )
+        return sum(from_log(cost) * windows for cost, windows in costs)
+
+    def why(self, run: SliceRun) -> str:
+        """Return why a slice did not run the plan of the whole stream (see `SlicePlans`)."""
+        return run.why or why_planned(self._query, self._plan, self._plan.branches, run)
+
+    @property
+    def memory(self) -> str:
+        """Return "": each slice is planned by itself (see `SlicePlans`)."""
+        return ""
+
+    def resumed(self, _memory: str) -> PerSlice:
+        """Return the same (see `SlicePlans`)."""
+        return self
 
     def least_rows(self, columns: EventColumns) -> int:
         """Return how many events slices have at least: few where plans of slices promise much.
@@ -125,16 +165,21 @@ class PerSlice:
         little = forecast is not None and _DOUBT * forecast.candidates < costs
         if n < _LEAST_SLICES * in_slice or little:
             return SLICE_ROWS
-        ours = own = 0.0
+        ours = best = 0.0
+        drift = Drift(self._query, self._statistics)
+        work = 0.0 if forecast is None else forecast.candidates / _STRETCHES
+        asks = work > _WORTH_ASKING
         for i in range(_STRETCHES):
             part = columns, n * i // _STRETCHES, n * (i + 1) // _STRETCHES
             rates = slice_rates(self._query, *part, max(1, n // _SAMPLE))
+            drifted = drift.now_and_then(*part, work) if asks else None
+            known = None if drifted is None else drifted.statistics
             for planner in self._planners:
-                one, best = planner.compared(rates)
+                compared = planner.compared(rates, known)
                 # What is expected of a window, as often as the stretch has windows.
-                ours += from_log(one) * rates.span_seconds / window
-                own += from_log(best) * rates.span_seconds / window
-        pays = ours > math.exp(_PAYS) * own and ours - own > costs
+                ours += from_log(compared[0]) * rates.span_seconds / window
+                best += from_log(compared[1]) * rates.span_seconds / window
+        pays = ours > math.exp(_PAYS) * best and ours - best > costs
         return ADAPTED_ROWS if pays else SLICE_ROWS
 
     def _under(self, branches: Branches) -> CompiledQuery | None:
@@ -170,21 +215,43 @@ class BranchPlanner:
         few = len(branch.variables) <= MOST_VARIABLES
         self._planner = RatePlanner(branch, statistics) if few else None
 
-    def compared(self, rates: Rates) -> tuple[float, float]:
-        """Return the logarithms of what the plan of the whole stream and the best plan cost."""
+    def compared(self, rates: Rates, known: Statistics | None = None) -> tuple[float, float]:
+        """Return the logarithms of what the plan of the whole stream and the best plan cost.
+
+        Args:
+            rates: Of some stretch.
+            known: What else that has of its own; None: what the whole stream has.
+        """
         if self._planner is None:
             return -math.inf, -math.inf
-        costs = self._planner.under(rates)
+        costs = self._under(rates, known)
         return costs.weight(self.known[0]), costs.weight(costs.best(self._order))
 
-    def plan(self, rates: Rates) -> BranchPlan:
-        """Return the plan of a slice: a known one if that is nearly as good as the best."""
+    def cost(self, plan: BranchPlan, rates: Rates) -> tuple[float, float]:
+        """Return the logarithm of what a plan costs in a window, and how many windows there are."""
+        if self._planner is None:
+            return -math.inf, 0.0
+        costs = self._planner.under(rates)
+        return costs.of(plan), rates.span_seconds / costs.window
+
+    def plan(self, rates: Rates, known: Statistics | None = None) -> BranchPlan:
+        """Return the plan of a slice: a known one if that is nearly as good as the best.
+
+        Args:
+            rates: Of the slice.
+            known: What else it has of its own; None: what the whole stream has.
+        """
         if self._planner is None:
             return self.known[0]
-        costs = self._planner.under(rates)
+        costs = self._under(rates, known)
         best = costs.best(self._order)
         cheapest = min(self.known, key=costs.weight)
         if costs.weight(cheapest) <= costs.weight(best) + self._worth:
             return cheapest
         self.known.append(best)
         return best
+
+    def _under(self, rates: Rates, known: Statistics | None) -> RatedCosts:
+        planner = self._planner if known is None else RatePlanner(self.branch, known)
+        assert planner is not None
+        return planner.under(rates)

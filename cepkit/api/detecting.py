@@ -236,7 +236,7 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
     from cepkit.adaptation.choice import slice_plans
 
     measure = partial(measured, stream, query, 0)
-    plans = slice_plans(adapt, query, plan_to_run, sets, measure, stream.place)
+    plans = slice_plans(adapt, query, plan_to_run, sets, measure, in_order=stream.place == "local")
     if stream.place == "spark":
         from cepkit.spark.matches.detect import detect as detect_on_spark
         from cepkit.spark.matches.detect import detect_fetched
@@ -272,7 +272,6 @@ def _live_plans(
 
     Raises:
         StatisticsError: The plan says nothing of what it was made of.
-        UnsupportedError: What needs an order of slices, where there is none.
     """
     if adapt == "static":
         return None
@@ -285,7 +284,7 @@ def _live_plans(
             hint="plan=choose_plan(pattern, profile(recorded, pattern)), of what was recorded",
         )
     known = plan.statistics
-    return slice_plans(adapt, query, plan, sets, lambda: known, "spark")
+    return slice_plans(adapt, query, plan, sets, lambda: known)
 
 
 def _check_live_options(

@@ -16,20 +16,19 @@ from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
     from cepkit.adaptation.decisions import Decision
-    from cepkit.adaptation.generations import AdaptedTrace
     from cepkit.adaptation.loop import Adaptation
     from cepkit.automata.mechanisms import Mechanism
     from cepkit.pattern.query import Query
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.sharing.shared_plan import SharedPlan
-    from cepkit.tracing import CounterTrace, MechanismTrace
+    from cepkit.tracing import AdaptedTrace, CounterTrace, MechanismTrace
 
 
 @overload
 def simulate(
     stream: Stream,
     pattern: Pattern | Sequence[Pattern] | Mapping[str, Pattern],
-    mechanism: str = "chain-nfa",
+    mechanism: str | Mechanism = "chain-nfa",
     plan: Plan | OrderPlan | SharedPlan | Sequence[Any] | Mapping[str, Any] | None = None,
     *,
     limit: int | None = None,
@@ -42,7 +41,7 @@ def simulate(
 def simulate(
     stream: Stream,
     pattern: Pattern,
-    mechanism: str = "chain-nfa",
+    mechanism: str | Mechanism = "chain-nfa",
     plan: None = None,
     *,
     limit: int | None = None,
@@ -55,7 +54,7 @@ def simulate(
 def simulate(
     stream: Stream,
     pattern: Pattern | Sequence[Pattern] | Mapping[str, Pattern],
-    mechanism: str = "chain-nfa",
+    mechanism: str | Mechanism = "chain-nfa",
     plan: Plan | OrderPlan | SharedPlan | Sequence[Any] | Mapping[str, Any] | None = None,
     *,
     limit: int | None = None,
@@ -75,7 +74,8 @@ def simulate(
         pattern: The query, or its text; a list of several, or several by their names.
         mechanism: "eager-nfa" takes events in the order in which they come, "chain-nfa" in the
             order of a plan, "tree-nfa" in an order chosen anew at each step, "evaluation-tree"
-            joins partial matches along a tree.
+            joins partial matches along a tree; or one with settings, as
+            `cepkit.automata.mechanisms.TreeNFA(statistics)`, which knows selectivities.
         plan: From `choose_plan`; or an order, as ["c", "b", "a"]; or a tree, as
             ("a", ("b", "c")). None: rare events first, as measured in the stream; an order is a
             tree that leans left. Only for mechanisms that follow a plan. Of several patterns: from
@@ -132,7 +132,7 @@ def simulate(
         return _run_several(chosen, stream, queries, plan, max_steps, adapt)
     (query,) = queries.values()
     if chosen.follows == "nothing" and plan is not None:
-        raise PlanError(f"the mechanism '{mechanism}' does not follow a plan", expected="no plan")
+        raise PlanError(f"the mechanism '{chosen.name}' does not follow a plan", expected="no plan")
     if adapt is not None:
         if plan is not None:
             raise PlanError(

@@ -82,7 +82,8 @@ class BranchCost:
             bound: The variables bound before.
             new: The one that is bound, as a mask as well.
         """
-        return log_sum((self._work(bound, new), self._waiting_step(bound, new)))
+        work = self._work(bound, new)
+        return work if self.waiting is None else log_sum((work, self._waiting_step(bound, new)))
 
     def leaf(self, variable: int) -> float:
         """Return the logarithm of the cost of a leaf of a tree; the variable is a mask."""
@@ -90,7 +91,8 @@ class BranchCost:
 
     def join(self, left: int, right: int) -> float:
         """Return the logarithm of the cost of a node of a tree that joins these two sets."""
-        return log_sum((self._work(left, right), self._waiting_join(left, right)))
+        work = self._work(left, right)
+        return work if self.waiting is None else log_sum((work, self._waiting_join(left, right)))
 
     def _work(self, left: int, right: int) -> float:
         costs = [] if self.alive is None else [self.alive(left | right)]

@@ -16,14 +16,15 @@ Techniques for Complex Event Processing Applications* (VLDB 2018), section 5.1.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from functools import lru_cache
 
 Factorial = tuple[int, int]
 """A set of variables as a bit mask, and the power of |S and mask|! in the share."""
 
 
+@lru_cache(maxsize=256)
 def share_factorials(
-    variables: Sequence[str], order: frozenset[tuple[str, str]]
+    variables: tuple[str, ...], order: frozenset[tuple[str, str]]
 ) -> tuple[Factorial, ...]:
     """Return the factorials of which the share of a set of `variables` is made.
 

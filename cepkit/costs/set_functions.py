@@ -80,23 +80,18 @@ class SetFunction:
         """What was asked for: searches ask for the same sets again and again."""
         return {}
 
-    def _terms(self, mask: int) -> Iterator[float]:
-        yield self.weight
+    def _terms(self, mask: int) -> list[float]:
         members = [value for i, value in enumerate(self.members) if mask >> i & 1]
+        terms = [self.weight, *([min(members)] if self.least else members)]
         if len(members) > 1:
-            yield (len(members) - 1) * self.further
-        if self.least:
-            yield min(members)
-        else:
-            yield from members
-        for group, value in self.groups:
-            if group & mask == group:
-                yield value
+            terms.append((len(members) - 1) * self.further)
+        terms += [value for group, value in self.groups if group & mask == group]
         for among, pairs, value in self.classes:
             joined = sum(pair & mask == pair for pair in pairs)
-            yield (max((among & mask).bit_count() - 1, 0) - joined) * value
+            terms.append((max((among & mask).bit_count() - 1, 0) - joined) * value)
         for among, power in self.factorials:
-            yield power * math.lgamma((among & mask).bit_count() + 1)
+            terms.append(power * math.lgamma((among & mask).bit_count() + 1))
+        return terms
 
     def table(self) -> Floats:
         """Return ln f of all sets, an array of 2^n; of the empty set 0. O(n 2^n)."""

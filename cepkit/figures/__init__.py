@@ -10,7 +10,6 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from cepkit.adaptation.generations import AdaptedTrace
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.plans import PlansInForce
@@ -53,7 +52,7 @@ from cepkit.routes.several import Several, SharingPlan
 from cepkit.sharing.graph import PatternGraph
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
-from cepkit.tracing import CounterTrace, MechanismTrace, Trace
+from cepkit.tracing import AdaptedTrace, CounterTrace, MechanismTrace, Trace
 
 __all__ = ["FIGURES", "Figure", "Player", "draw", "write_report"]
 

@@ -31,7 +31,7 @@ def log_sum(logarithms: Iterable[float]) -> float:
     greatest = max(terms, default=-math.inf)
     if math.isinf(greatest):
         return greatest
-    return greatest + math.log(math.fsum(math.exp(term - greatest) for term in terms))
+    return greatest + math.log(math.fsum([math.exp(term - greatest) for term in terms]))
 
 
 def log_text(logarithm: float) -> str:

@@ -79,7 +79,7 @@ class RatePlanner:
             bounds = self._bounds.get(variable)
             member = log(events) if bounds is None else log_sets(events, *bounds)
             np.add(counts[: 1 << i], member, out=counts[1 << i : 2 << i])
-        return RatedCosts(self, counts)
+        return RatedCosts(self, counts, window)
 
     def steps(self, plan: BranchPlan) -> tuple[Masks, Floats]:
         """Return for each step of a plan what it binds then, and what its sides add to its cost."""
@@ -123,10 +123,11 @@ class RatedCosts:
     Args:
         planner: Of the branch.
         counts: For each set the logarithm of the counts of its variables in a window.
+        window: Its length in seconds.
     """
 
-    def __init__(self, planner: RatePlanner, counts: Floats) -> None:
-        self._planner, self._counts = planner, counts
+    def __init__(self, planner: RatePlanner, counts: Floats, window: float) -> None:
+        self._planner, self._counts, self.window = planner, counts, window
 
     def of(self, plan: BranchPlan) -> float:
         """Return the logarithm of what a plan costs."""

@@ -41,11 +41,23 @@ def choose_plan(
         StatisticsError: The statistics lack a variable of the query.
         LimitError: The planner is exact, and the query is too large for it.
     """
+    answer = answer_of(query, statistics, planner, cost, observe)
+    return cost_plan(answer, query, statistics, cost)
+
+
+def answer_of(
+    query: Query,
+    statistics: Statistics,
+    planner: str | Planner,
+    cost: CostModel,
+    observe: Observer | None = None,
+) -> Plan:
+    """Return the plan that `choose_plan` returns, without its cost and expected numbers."""
     picked = PLANNERS.pick(planner)
     branches = normal_form(query)
     plans = tuple(picked.plan(branch, statistics, cost, observe) for branch in branches)
     decided = Decisions(branches, plans, picked, cost, statistics)
-    return cost_plan(Plan(plans, picked.name, decided=decided), query, statistics, cost)
+    return Plan(plans, picked.name, statistics=statistics, decided=decided)
 
 
 _MOST_FOR_ORDERS, MOST_FOR_TREES = 18, 10

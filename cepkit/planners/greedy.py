@@ -15,7 +15,7 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import BranchPlan, OrderPlan
 from cepkit.planners.contract import Observer
 from cepkit.planners.deciding import DecidingCondition, Next
-from cepkit.planners.search import Search
+from cepkit.planners.search import report_plan
 from cepkit.statistics.model import Statistics
 
 
@@ -33,11 +33,8 @@ class Greedy:
         observe: Observer | None = None,
     ) -> OrderPlan:
         """Return the order of cheapest next steps (see `contract.Planner`)."""
-        search = Search(cost.on(branch, statistics), observe)
-        order = OrderPlan(greedy_order(search.cost))
-        search.examined = 1
-        search.offer(order)
-        search.end()
+        order = OrderPlan(greedy_order(cost.on(branch, statistics)))
+        report_plan(order, branch, statistics, cost, observe)
         return order
 
     def deciding(self, plan: BranchPlan, cost: BranchCost) -> tuple[DecidingCondition, ...]:

@@ -69,11 +69,12 @@ def report_plan(
     statistics: Statistics,
     cost: CostModel,
     observe: Observer | None,
+    examined: int = 1,
 ) -> None:
-    """Tell the observer of a plan that was not searched for, and that looks at no cost itself."""
+    """Tell the observer, if there is one, of a plan that came without better and better ones."""
     if observe is None:
         return
     search = Search(cost.on(branch, statistics), observe)
-    search.examined = 1
+    search.examined = examined
     search.offer(plan)
     search.end()

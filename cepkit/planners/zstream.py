@@ -20,7 +20,7 @@ from cepkit.plan.nodes import BranchPlan, Pair, Tree, TreePlan, as_tree, leaves,
 from cepkit.planners.contract import Observer
 from cepkit.planners.deciding import DecidingCondition
 from cepkit.planners.greedy import greedy_order, order_conditions
-from cepkit.planners.search import TOLERANCE, Search
+from cepkit.planners.search import TOLERANCE, report_plan
 from cepkit.statistics.model import Statistics
 
 
@@ -44,12 +44,11 @@ class ZStream:
         observe: Observer | None = None,
     ) -> TreePlan:
         """Return the best tree over the order (see `contract.Planner`)."""
-        search = Search(cost.on(branch, statistics), observe)
-        order = greedy_order(search.cost) if self.greedy else branch.variables
-        tree = TreePlan(best_tree(search.cost, order))
-        search.examined = max(1, len(order) * (len(order) ** 2 - 1) // 6)
-        search.offer(tree)
-        search.end()
+        costs = cost.on(branch, statistics)
+        order = greedy_order(costs) if self.greedy else branch.variables
+        tree = TreePlan(best_tree(costs, order))
+        examined = max(1, len(order) * (len(order) ** 2 - 1) // 6)
+        report_plan(tree, branch, statistics, cost, observe, examined)
         return tree
 
     def deciding(self, plan: BranchPlan, cost: BranchCost) -> tuple[DecidingCondition, ...]:

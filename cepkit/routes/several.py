@@ -48,7 +48,7 @@ from cepkit.routes.functions import attributes_of, carrying
 from cepkit.sharing.printer import PrintedSharing, costs_text
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
-from cepkit.tables import number
+from cepkit.tables import count_text, number
 
 Result = TypeVar("Result")
 

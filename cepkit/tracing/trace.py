@@ -26,8 +26,56 @@ class Place(NamedTuple):
     event: int | None
 
 
+class Saved(ABC):
+    """For traces of any kind: written as JSON and read again, by the types of their fields."""
+
+    schema: ClassVar[str]
+    """What its JSON says that it is."""
+
+    def encoded(self) -> dict[str, Any]:
+        """Return the trace as what JSON can hold."""
+        return {"schema": self.schema, **encode(self)}
+
+    @typed
+    def to_json(
+        self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
+    ) -> str:
+        """Return the trace as JSON (docs/trace.md), and write it to `path` if one is given.
+
+        Args:
+            path: The file, whose name ends in .json.
+            overwrite: Whether to replace a file that exists; it stays until the new one is whole.
+
+        Raises:
+            FileError: It cannot, or must not, be written.
+        """
+        return write_json(self.encoded(), path, overwrite=overwrite)
+
+    @classmethod
+    def from_json(cls, source: str | os.PathLike[str]) -> Self:
+        """Return the trace of a JSON text, or of a file.
+
+        Args:
+            source: What `to_json` gave, or a path where it was written.
+
+        Raises:
+            TraceError: It is no such trace, or of a version that is not known.
+        """
+        kinds = cls.__subclasses__() or [cls]
+        trace: Self = read_json(source, {kind.schema: partial(_decoded, kind) for kind in kinds})
+        return trace
+
+    @abstractmethod
+    def check(self) -> None:
+        """Check that the parts of a trace that was read fit each other.
+
+        Raises:
+            ShapeError: They do not.
+        """
+
+
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Trace(WithPrinter, ABC):
+class Trace(Saved, WithPrinter):
     """A trace: the steps that each event of a stream caused, as data.
 
     Attributes:
@@ -36,8 +84,6 @@ class Trace(WithPrinter, ABC):
         counters: The counters after each step.
     """
 
-    schema: ClassVar[str]
-    """What its JSON says that it is."""
     of: ClassVar[str]
     """What it is a trace of, in the plural."""
     counter_titles: ClassVar[Mapping[str, str]]
@@ -106,35 +152,6 @@ class Trace(WithPrinter, ABC):
     def encoded(self) -> dict[str, Any]:
         """Return the trace as what JSON can hold."""
         return {"schema": self.schema, "name": self.name, **encode(self)}
-
-    @typed
-    def to_json(
-        self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
-    ) -> str:
-        """Return the trace as JSON (docs/trace.md), and write it to `path` if one is given.
-
-        Args:
-            path: The file, whose name ends in .json.
-            overwrite: Whether to replace a file that exists; it stays until the new one is whole.
-
-        Raises:
-            FileError: It cannot, or must not, be written.
-        """
-        return write_json(self.encoded(), path, overwrite=overwrite)
-
-    @classmethod
-    def from_json(cls, source: str | os.PathLike[str]) -> Self:
-        """Return the trace of a JSON text, or of a file.
-
-        Args:
-            source: What `to_json` gave, or a path where it was written.
-
-        Raises:
-            TraceError: It is no such trace, or of a version that is not known.
-        """
-        kinds = cls.__subclasses__() or [cls]
-        trace: Self = read_json(source, {kind.schema: partial(_decoded, kind) for kind in kinds})
-        return trace
 
     def check(self) -> None:
         """Check that the parts of a trace that was read fit each other.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from typing import Any
 from unittest import mock
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from cepkit.adaptation import loop
 from cepkit.adaptation.generations import simulate_adapted
 from cepkit.adaptation.loop import Adaptation
-from cepkit.automata.mechanisms import MECHANISMS
+from cepkit.automata.mechanisms import MECHANISMS, TreeNFA
 from cepkit.automata.simulation import simulate
 from cepkit.automata.subject import attributes_read
 from cepkit.pattern.limits import count_branches
@@ -44,10 +45,17 @@ NEVER = 10**18
 """Later than any event."""
 
 
-def traced(case: Case, name: str, plan: Plan, max_steps: int = 20_000) -> MechanismTrace:
+def traced(
+    case: Case, name: str, plan: Plan, max_steps: int = 20_000, *, weighed: bool = False
+) -> MechanismTrace:
     stream = events(as_table(case.events), time="ts", type="kind")
     columns = stream.columns(attributes_read(case.query))
-    return simulate(MECHANISMS[name], columns, case.query, plan, max_steps)
+    mechanism = MECHANISMS[name]
+    if weighed:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of types that never occur
+            mechanism = TreeNFA(estimate(stream.columns(measured_by(case.query)), case.query))
+    return simulate(mechanism, columns, case.query, plan, max_steps)
 
 
 def matches_of(trace: MechanismTrace) -> list[Any]:
@@ -77,7 +85,8 @@ def followed(name: str, case: Case) -> st.SearchStrategy[Plan]:
 @given(data=st.data())
 def test_finds_what_the_judge_finds_each_match_once(name: str, data: st.DataObject) -> None:
     case = data.draw(CASES)
-    trace = traced(case, name, data.draw(followed(name, case)))
+    weighed = name == "tree-nfa" and data.draw(st.booleans())
+    trace = traced(case, name, data.draw(followed(name, case)), weighed=weighed)
     assert sorted(matches_of(trace), key=repr) == sorted(case.matches, key=repr)
     assert MechanismTrace.from_json(trace.to_json()) == trace
 

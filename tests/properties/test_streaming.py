@@ -14,6 +14,10 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
+import cepkit as ck
+from cepkit.adaptation.choice import slice_plans
+from cepkit.adaptation.decisions import DECISIONS, Invariants
+from cepkit.adaptation.loop import Adaptation
 from cepkit.errors import LimitError, UnsupportedError
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes
@@ -23,6 +27,7 @@ from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
+from cepkit.planners.choose import choose_plan
 from cepkit.routes.aggregates import way_of
 from cepkit.routes.functions import functions_of
 from cepkit.spark.aggregates.one_pass import sink_for
@@ -32,6 +37,8 @@ from cepkit.spark.streaming.bucket import Bucket, Held
 from cepkit.spark.streaming.prepare import prepare
 from cepkit.spark.streaming.several import prepare_several
 from cepkit.spark.streaming.state import from_bytes, to_bytes
+from cepkit.statistics.measuring.estimate import estimate
+from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.schema import Schema
 from tests.aggregates import rows_in
 from tests.cells import stream_of
@@ -55,13 +62,15 @@ class Run:
     Attributes:
         buckets: The same query under several plans, which take over from each other in turn.
         batches: What was told, with its kind.
+        plans: Which plans were run, in words.
         numbered: For each event its number in the order in which they came.
     """
 
     buckets: Sequence[Bucket]
     batches: list[tuple[str, pa.RecordBatch]] = field(default_factory=list)
-    state: tuple[bytes, int | None] = (b"", None)
+    state: tuple[bytes, int | None, str] = (b"", None, "")
     steps: int = 0
+    plans: list[str] = field(default_factory=list)
     numbered: dict[int, int] = field(default_factory=dict)
 
     def rows(self, kind: str) -> list[Any]:
@@ -79,9 +88,11 @@ class Run:
             except StopIteration as end:
                 held = end.value
                 break
-            if not isinstance(found, int):
+            if isinstance(found, str):
+                self.plans.append(found)
+            elif not isinstance(found, int):
                 self.batches.append((kind, found))
-        self.state = to_bytes(held), held.complete
+        self.state = to_bytes(held), held.complete, held.plans
         return held
 
 
@@ -155,6 +166,28 @@ def test_the_matches_are_those_of_all_events_that_were_not_late(data: st.DataObj
     timely, late = fed(run, batches)
     assert sorted(row["id"] for row in run.rows("late")) == late
     assert result_of(run.rows("match"), case.variables) == judged(run, timely, case.query)
+
+
+@given(data=st.data())
+def test_plans_that_follow_the_stream_find_the_same(data: st.DataObject) -> None:
+    adapt = data.draw(st.sampled_from(["slices", *DECISIONS, Invariants(K=None, d="median")]))
+    case = data.draw(cases(windows=CASES["windows"], strategies=CASES["strategies"][:1]))
+    batches = arrivals(data, case)
+    stream = stream_of(as_table(case.events), SCHEMA)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        recorded = ck.events(as_table(case.events), time="ts", type="kind")
+        known = estimate(recorded.columns(attributes_read(case.query)), case.query)
+        plan = choose_plan(case.query, known, "greedy")
+        if adapt != "slices":
+            planner = data.draw(st.sampled_from(["greedy", "zstream"]))
+            adapt = Adaptation(adapt, planner, history=data.draw(st.integers(1, 3)))
+        plans = slice_plans(adapt, case.query, plan, "every", lambda: known)
+        prepared = prepare(stream, case.query, plan, plans=plans)
+    run = Run([prepared.bucket])
+    timely, _ = fed(run, batches)
+    assert result_of(run.rows("match"), case.variables) == judged(run, timely, case.query)
+    assert run.plans or not run.rows("match")
 
 
 @given(data=st.data())

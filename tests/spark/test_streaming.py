@@ -142,7 +142,8 @@ def test_matches_and_late_events_go_to_folders_of_their_own(live):
     assert (live.root / "out" / "kind=late").is_dir()
 
 
-def test_plans_follow_the_stream_and_the_progress_names_them(live):
+@pytest.mark.parametrize("adapt", ["slices", "invariants"])
+def test_plans_follow_the_stream_and_the_progress_says_why(live, adapt):
     first, then = _rare("A", make_events(3_000)), _rare("C", make_events(3_000, seed=2))
     later = pa.array(times(then) + 6 * SECOND).cast(pa.timestamp("us", tz="UTC"))
     then = then.set_column(0, "ts", later)
@@ -151,13 +152,18 @@ def test_plans_follow_the_stream_and_the_progress_names_them(live):
     text = PATTERNS["SEQ without a key"]
     statistics = ck.profile(ck.events(first, time="ts", type="type"), text)
     live.put(first)
-    live.put(then)
+    live.put(then.slice(0, 2_000))
+    live.put(then.slice(2_000))
     live.put(_events((90, "X")))
     stream, plan = live.events(lateness="3 seconds"), ck.choose_plan(text, statistics)
-    progress = live.run(ck.detect(stream, text, plan, adapt="slices"))
+    progress = live.run(ck.detect(stream, text, plan, adapt=adapt))
     assert identities(live.result()) == in_batch(table, text)
-    run = [one.observedMetrics["cepkit"]["plans"] for one in progress]
-    assert len({name for plans in run for name in plans}) > 1
+    run = {name for one in progress for name in one.observedMetrics["cepkit"]["plans"]}
+    assert any(": " not in plan for plan in run)
+    told = [plan for plan in run if ": " in plan]
+    # Rates that are those of the slices before have to be remembered between micro-batches.
+    assert told
+    assert all("no longer h" in plan for plan in told)
     with pytest.raises(StatisticsError, match="without statistics"):
         ck.detect(stream, text, adapt="slices")
 

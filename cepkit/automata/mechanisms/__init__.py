@@ -22,5 +22,6 @@ MECHANISMS: Shelf[Mechanism] = Shelf(
         "partial matches meet at the nodes of the plan's tree; of several patterns the multitree",
     ),
     method="prepare",
+    beside=", or cepkit.automata.mechanisms.TreeNFA(statistics)",
 )
 """Every mechanism by name."""

@@ -6,12 +6,16 @@ an event in its scope; then it takes the variable with the fewest, all of them, 
 makes a child. From then on those events belong to the children: the instance's own cut-off for that
 variable has moved behind them, and children inherit the others', so each match is found once
 although the order changes. Sets are taken last, for n candidates are 2^n - 1 sets.
+With statistics the events of a variable are weighed by the share of them that the conditions will
+let pass which taking it decides: without, an instance may go on with what nothing links it to.
 O(instances that wait for its variable) for an event, O(variables * log buffer) for each decision.
-Source: LAZY, section 6; without cut-offs it finds some matches twice. It needs no plan.
+Source: LAZY, section 6; without cut-offs it finds some matches twice. It needs no plan. Weights are
+ours.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
@@ -27,6 +31,7 @@ from cepkit.automata.lanes.journal import Instance
 from cepkit.automata.lanes.lane import Lane, Setting, with_place
 from cepkit.automata.mechanisms.contract import Follows
 from cepkit.plan.nodes import BranchPlan
+from cepkit.statistics.model import Statistics
 from cepkit.tracing.diagram import DiagramKind, NodeKind
 from cepkit.tracing.operations import Reason
 
@@ -38,15 +43,20 @@ _number = attrgetter("number")
 
 @dataclass(frozen=True, slots=True)
 class TreeNFA:
-    """The lazy automaton that chooses its order at run time."""
+    """The lazy automaton that chooses its order at run time.
 
+    Attributes:
+        statistics: Of the pattern, whose selectivities weigh events; None: they are counted.
+    """
+
+    statistics: Statistics | None = None
     name: str = "tree-nfa"
     follows: Follows = "nothing"
     diagram: DiagramKind = "tree-nfa"
 
     def prepare(self, rules: Rules, number: int, chart: Chart, _: BranchPlan) -> TreeProgram:
         """Return the states of a branch."""
-        return TreeProgram(rules, number, chart)
+        return TreeProgram(rules, number, chart, self.statistics)
 
 
 class TreeProgram:
@@ -57,8 +67,16 @@ class TreeProgram:
         occupants: How many instances are in each state.
     """
 
-    def __init__(self, rules: Rules, number: int, chart: Chart) -> None:
+    def __init__(
+        self, rules: Rules, number: int, chart: Chart, statistics: Statistics | None
+    ) -> None:
         self.rules = rules
+        known = {} if statistics is None else statistics.selectivities
+        self._shares = tuple(
+            (rules.mask(names), selectivity.share)
+            for names, selectivity in known.items()
+            if names <= rules.slot.keys()
+        )
         self.singles = rules.everything & ~sum(1 << slot for slot in rules.bounds)
         self.occupants: Counter[int] = Counter()
         self._number = number
@@ -105,6 +123,12 @@ class TreeProgram:
         """Return the variables that may be taken now, as a mask: sets when no other is left."""
         left = self.rules.everything & ~bound
         return left & self.singles or left
+
+    def share(self, bound: int, slot: int) -> float:
+        """Return what share of a variable's events is expected to pass what taking it decides."""
+        both = bound | 1 << slot
+        decided = (share for mask, share in self._shares if mask >> slot & 1 and not mask & ~both)
+        return math.prod(decided)
 
     def _draw(self, order: tuple[int, ...]) -> None:
         for slot in places(self.next(sum(1 << other for other in order))):
@@ -194,7 +218,11 @@ class TreeLane(Lane):
         if lacking:
             self._watch(instance, lacking[0])
             return
-        ranked = sorted(places(self._program.next(instance.bound)), key=lambda s: len(available[s]))
+        program = self._program
+        ranked = sorted(
+            places(program.next(instance.bound)),
+            key=lambda s: len(available[s]) * program.share(instance.bound, s),
+        )
         slot = ranked[0]
         if slot in self.rules.bounds:
             # From here on an order is kept: sets grow while others are taken.

@@ -134,11 +134,22 @@ def _stretch(query: Query, plan: Plan, before: Branches, runs: Sequence[SliceRun
 
 
 def _why(query: Query, plan: Plan, before: Branches, run: SliceRun) -> str:
-    """Return why the plan of a slice is not the one before it."""
-    if plan.statistics is None or not run.rates:
-        return ""
-    if before == run.branches:
+    if before == run.branches and run.rates and plan.statistics is not None:
         return "the plan of the whole stream"
+    return why_planned(query, plan, before, run)
+
+
+def why_planned(query: Query, plan: Plan, before: Branches, run: SliceRun) -> str:
+    """Return why the plan of a slice is not the one before it, by its rates; "" where it is.
+
+    Args:
+        query: What was run.
+        plan: The plan of the whole stream, with its statistics.
+        before: The plan before it.
+        run: The slice.
+    """
+    if plan.statistics is None or not run.rates or before == run.branches:
+        return ""
     # As slices are planned: what holds for bursts of the whole stream does not for its parts.
     statistics = replace(plan.statistics, joins={}).with_rates(run.rates)
     return "; ".join(

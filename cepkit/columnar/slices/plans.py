@@ -46,6 +46,22 @@ class SlicePlans(Protocol):
         """Return the plan of the slice that owns these rows; the same whenever it is asked."""
         ...
 
+    def why(self, run: SliceRun) -> str:
+        """Return why a slice ran the plan that it ran, in words; "" where nothing was changed."""
+        ...
+
+    @property
+    def memory(self) -> str:
+        """What decides the plan of the next slice, as a text that another process can go on from.
+
+        "" where slices do not depend on each other.
+        """
+        ...
+
+    def resumed(self, memory: str) -> SlicePlans:
+        """Return the same after the slices of which another has the memory; "" after none."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class SliceRun:

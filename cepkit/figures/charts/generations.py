@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cepkit.adaptation.generations import AdaptedTrace
 from cepkit.figures.player import DEFAULT_STEPS, Player
+from cepkit.tracing import AdaptedTrace
 
 
 def draw_generations(trace: AdaptedTrace, *, steps: int = DEFAULT_STEPS, start: int = 0) -> Player:

@@ -32,7 +32,7 @@ from cepkit.spark.streaming.live import Live
 from cepkit.spark.streaming.pieces import unpacking
 from cepkit.spark.streaming.prepare import check_live, check_window, choose_buckets, identity_of
 from cepkit.spark.streaming.result import StreamAggregates
-from cepkit.spark.streaming.searches import FAR, Taken
+from cepkit.spark.streaming.searches import FAR, Carried
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
@@ -65,10 +65,10 @@ class AggregateSearch:
         return bool(((ts >= least) & (ts < owned.until)).any())
 
     def batches(
-        self, events: EventColumns, owned: Owned, taken: Taken | None
+        self, events: EventColumns, owned: Owned, carried: Carried
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows whose moments lie in the stretch."""
-        assert taken is None
+        assert carried.taken is None
         yield from self.sink(iter([Cell(events, owned, self.window)]))
 
 

@@ -10,7 +10,7 @@ Nothing here knows Spark: state and events are Arrow.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from cepkit.columnar.slices.candidates import Owned
 from cepkit.spark.cells.sending import Sending
-from cepkit.spark.streaming.searches import Search, Taken
+from cepkit.spark.streaming.searches import Carried, Search, Taken
 
 TAKEN = "\0taken"
 """The column that says which events a match has, under skip-till-next-match."""
@@ -34,10 +34,12 @@ class Held:
     Attributes:
         events: The rows that later matches may have, or look for, in the order of arrival.
         complete: All events before this time have come, in microseconds; None: not said yet.
+        plans: What decides the plan of the next stretch: see `SlicePlans.memory`.
     """
 
     events: pa.Table
     complete: int | None = None
+    plans: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +82,10 @@ class Bucket:
         if self.in_turn:
             new = new.append_column(self.fields.field(TAKEN), pa.array(np.zeros(len(new), bool)))
         table = pa.concat_tables([held.events, new])
-        taken: Taken | None = None
+        carried = Carried(plans=held.plans)
         if len(table):
-            taken = yield from self._search(table, held.complete, until)
-        return Held(self._needed(table, taken, until), until)
+            yield from self._search(table, held.complete, until, carried)
+        return Held(self._needed(table, carried.taken, until), until, carried.plans)
 
     def wakes(self, held: Held) -> int | None:
         """Return the time that must be complete before there is more to do; None: never.
@@ -105,26 +107,25 @@ class Bucket:
         return min(opened, default=idle)
 
     def _search(
-        self, table: pa.Table, complete: int | None, until: int
-    ) -> Generator[Found, None, Taken | None]:
-        """Yield the rows of all searches; return which rows of the table matches have by now."""
+        self, table: pa.Table, complete: int | None, until: int, carried: Carried
+    ) -> Iterator[Found]:
+        """Yield the rows of all searches; which rows of the table matches have is then carried."""
         events = self.sending.events(table.select(self.sending.fields.names))
         seen = events.slice(0, int(np.searchsorted(events.ts, until)))
-        taken = None
         if self.in_turn:
-            taken = table.column(TAKEN).to_numpy()[seen.source_rows(np.arange(len(seen)))].copy()
+            rows = seen.source_rows(np.arange(len(seen)))
+            carried.taken = table.column(TAKEN).to_numpy()[rows].copy()
         for search in self.searches:
             since = None if complete is None else complete - search.ahead
             owned = Owned(since, until - search.ahead)
             if search.is_due(seen.ts, owned):
                 yield "looked", len(seen)
-                for batch in search.batches(seen, owned, taken):
+                for batch in search.batches(seen, owned, carried):
                     yield ("plan" if isinstance(batch, str) else search.kind), batch
-        if taken is None:
-            return None
-        whole: Taken = table.column(TAKEN).to_numpy().copy()
-        whole[seen.source_rows(np.arange(len(seen)))] = taken
-        return whole
+        if carried.taken is not None:
+            whole: Taken = table.column(TAKEN).to_numpy().copy()
+            whole[rows] = carried.taken
+            carried.taken = whole
 
     def _needed(self, table: pa.Table, taken: Taken | None, until: int) -> pa.Table:
         """Return the rows that are of use when all events before a time have come."""

@@ -39,7 +39,7 @@ OBSERVED = "cepkit"
 """What the counts of a micro-batch are called in its progress, under `observedMetrics`."""
 
 FOUND = "kind string, rows long, packed binary"
-_STATE = "owner string, complete long, events binary"
+_STATE = "owner string, complete long, events binary, plans string"
 _DELAY = "spark.watermarkDelayMs"
 """Spark's own mark of a column that carries a watermark; mapInArrow makes new columns without."""
 
@@ -68,9 +68,9 @@ class Stepping:
         bucket.sending.register()
         held = bucket.nothing()
         if state.exists:
-            owner, complete, events = state.get
+            owner, complete, events, plans = state.get
             self.identity.check(owner)
-            held = from_bytes(bucket, bytes(events), complete)
+            held = from_bytes(bucket, bytes(events), complete, plans)
         rows = [] if state.hasTimedOut else [row for f in frames for row in _in_order(f)]
         rows.sort()
         packed_events = (
@@ -87,7 +87,7 @@ class Stepping:
             except StopIteration as done:
                 held = done.value
                 break
-        state.update((self.identity.text, held.complete, to_bytes(held)))
+        state.update((self.identity.text, held.complete, to_bytes(held), held.plans))
         wakes = bucket.wakes(held)
         if wakes is not None:
             # Spark calls when the watermark has passed the timer, which cannot lie before it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,13 +14,27 @@ from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.output import Writer, output_schema
 from cepkit.columnar.slices.candidates import Owned
-from cepkit.columnar.slices.plans import SlicePlans
+from cepkit.columnar.slices.plans import SlicePlans, SliceRun
+from cepkit.printing import time_text
 from cepkit.stream.columns import EventColumns
 
 Taken = npt.NDArray[np.bool_]
 
 FAR = 2**60
 """Some 36,000 years in microseconds; sums of a few of these are still int64."""
+
+
+@dataclass(slots=True)
+class Carried:
+    """What a bucket carries on beside its events.
+
+    Attributes:
+        taken: Which of the events matches have, under skip-till-next-match; else None.
+        plans: What decides the plan of the next stretch: see `SlicePlans.memory`.
+    """
+
+    taken: Taken | None = None
+    plans: str = ""
 
 
 class Search(Protocol):
@@ -56,9 +70,12 @@ class Search(Protocol):
         ...
 
     def batches(
-        self, events: EventColumns, owned: Owned, taken: Taken | None
+        self, events: EventColumns, owned: Owned, carried: Carried
     ) -> Iterator[pa.RecordBatch | str]:
-        """Yield the rows of a stretch; and in words which plan was run, where that changes."""
+        """Yield the rows of a stretch; and in words which plan was run, where that changes.
+
+        What is carried on is changed.
+        """
         ...
 
 
@@ -122,17 +139,28 @@ class MatchSearch:
         return has_event(ts, owned)
 
     def batches(
-        self, events: EventColumns, owned: Owned, taken: Taken | None
+        self, events: EventColumns, owned: Owned, carried: Carried
     ) -> Iterator[pa.RecordBatch | str]:
         """Yield the matches whose last event lies in the stretch."""
         writer = Writer(events, self.variables, self.time, self.repeated)
         programs = self.query.programs
-        detector = Detector(self.query, plans=self.plans)
-        for branch, block in detector.matches(events, owned, taken=taken):
+        plans = None if self.plans is None else self.plans.resumed(carried.plans)
+        detector = Detector(self.query, plans=plans)
+        for branch, block in detector.matches(events, owned, taken=carried.taken):
             yield from writer.batches(block, programs[branch].variables)
-        if detector.work is not None:
-            for one in detector.work.slices:
-                yield "; ".join(map(str, one.branches))
+        if plans is not None and detector.work is not None:
+            carried.plans = plans.memory
+            yield from _plans_run(plans, detector.work.slices)
+
+
+def _plans_run(plans: SlicePlans, slices: Sequence[SliceRun]) -> Iterator[str]:
+    """Yield in words which plans slices ran, one after the other, and why."""
+    before = None
+    for run in slices:
+        if run.branches != before:
+            before, why = run.branches, plans.why(run)
+            plan = "; ".join(map(str, run.branches))
+            yield f"{plan} from {time_text(run.first)}: {why}" if why else plan
 
 
 def has_event(ts: npt.NDArray[np.int64], owned: Owned) -> bool:

@@ -47,7 +47,7 @@ from cepkit.spark.streaming.prepare import (
 )
 from cepkit.spark.streaming.result import StreamSeveralMatches
 from cepkit.spark.streaming.rows import EVENT, KIND, MatchRows
-from cepkit.spark.streaming.searches import FAR, Taken, has_event
+from cepkit.spark.streaming.searches import FAR, Carried, has_event
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
@@ -84,10 +84,10 @@ class GroupSearch:
         return has_event(ts, owned)
 
     def batches(
-        self, events: EventColumns, owned: Owned, taken: Taken | None
+        self, events: EventColumns, owned: Owned, carried: Carried
     ) -> Iterator[pa.RecordBatch]:
         """Yield the matches whose last event lies in the stretch."""
-        assert taken is None
+        assert carried.taken is None
         blocks = Detector(self.group.query).matches(events, owned)
         yield from table_rows(blocks, self.group, self.table, events, self.time)
 

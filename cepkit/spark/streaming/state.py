@@ -31,9 +31,9 @@ def to_bytes(held: Held, most: int = MOST_BYTES) -> bytes:
     return message
 
 
-def from_bytes(bucket: Bucket, events: bytes, complete: int | None) -> Held:
+def from_bytes(bucket: Bucket, events: bytes, complete: int | None, plans: str = "") -> Held:
     """Return what a bucket holds."""
     if not events:
-        return Held(bucket.fields.empty_table(), complete)
+        return Held(bucket.fields.empty_table(), complete, plans)
     batch = pa.ipc.read_record_batch(pa.py_buffer(events), bucket.fields)
-    return Held(pa.Table.from_batches([batch]), complete)
+    return Held(pa.Table.from_batches([batch]), complete, plans)

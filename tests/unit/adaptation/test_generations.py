@@ -1,5 +1,7 @@
 """Mechanisms that change their plan: who owns which match, and what it costs."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,9 +11,10 @@ from cepkit.adaptation import Adaptation
 from cepkit.adaptation.generations import simulate_adapted
 from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.automata.subject import attributes_read
-from cepkit.errors import LimitError, PlanError, UnsupportedError
+from cepkit.errors import LimitError, PlanError, TraceError, UnsupportedError
 from cepkit.figures import Player
 from cepkit.plan.nodes import OrderPlan
+from cepkit.tracing import AdaptedTrace
 
 
 class Always:
@@ -138,6 +141,39 @@ def test_a_switch_says_why():
     assert all("no longer holds: " in g.why for g in trace.generations[1:])
     assert trace.fires >= trace.switches
     assert trace.checks >= trace.fires
+
+
+def test_it_is_written_as_json_and_read_again(tmp_path):
+    trace = ck.simulate(day(), TEXT, adapt="invariants")
+    assert len(trace.generations) > 1
+    path = tmp_path / "adapted.json"
+    assert AdaptedTrace.from_json(trace.to_json(path)) == AdaptedTrace.from_json(path) == trace
+    # Each generation has a trace as simulate gives it.
+    one = json.loads(trace.to_json())["generations"][1]["trace"]
+    assert ck.Trace.from_json(json.dumps(one)) == trace.traces[1]
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("generations",), []),
+        (("generations", 1, "begin"), 5),
+        (("generations", 0, "own"), [10_000]),
+        (("generations", 0, "trace", "events", "time"), [0]),
+        (("generations", 1, "trace", "pattern"), "PATTERN A a"),
+        (("checks",), -1),
+        (("schema",), "cepkit.trace/1"),
+    ],
+    ids=str,
+)
+def test_what_is_no_such_trace_is_refused(place, value):
+    data = json.loads(ck.simulate(day(), TEXT, adapt="invariants").to_json())
+    inner = data
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    with pytest.raises(TraceError, match="this is not a trace"):
+        AdaptedTrace.from_json(json.dumps(data))
 
 
 def test_what_cannot_be_adapted_is_refused():

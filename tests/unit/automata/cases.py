@@ -30,7 +30,7 @@ def stream(text: str, times: list[float] | None = None) -> Any:
 
 
 def run(
-    text: str, pattern: str, mechanism: str, plan: Any = None, **options: Any
+    text: str, pattern: str, mechanism: Any, plan: Any = None, **options: Any
 ) -> MechanismTrace:
     """Return the trace of a mechanism over such a text."""
     return ck.simulate(stream(text), pattern, mechanism, plan, **options)

@@ -5,7 +5,9 @@ import pytest
 
 import cepkit as ck
 from cepkit.automata.lanes import journal
+from cepkit.automata.mechanisms import TreeNFA
 from cepkit.errors import LimitError, PatternError, PlanError, StreamError, UnsupportedError
+from cepkit.statistics import Statistics
 from tests.unit.automata.cases import EXAMPLE, LAZY, named, run, stream
 
 FOUND = {(("a", 0), ("b", 3), ("c", 5)), (("a", 1), ("b", 3), ("c", 5))}
@@ -21,6 +23,19 @@ def test_without_a_plan_rare_events_come_first():
 def test_mechanisms_that_follow_no_plan_have_none():
     assert run(LAZY, EXAMPLE, "eager-nfa").plan == ""
     assert run(LAZY, EXAMPLE, "tree-nfa").name == "tree-nfa"
+
+
+def test_the_tree_may_weigh_events_by_the_selectivity_of_what_taking_them_decides():
+    # After c two a wait and three b: by numbers a is next, which nothing links to c.
+    pattern = "PATTERN AND(a, b, c) WHERE a.p < b.p AND b.p > c.p WITHIN 1 minute"
+    known = Statistics.assumed({"a": 2.0, "b": 3.0, "c": 1.0}, {("b", "c"): 0.3})
+    orders = []
+    for mechanism in ("tree-nfa", TreeNFA(known)):
+        trace = run("a5 a6 b1 b2 b9 c8", pattern, mechanism)
+        assert named(trace) == {(("a", a), ("b", 4), ("c", 5)) for a in (0, 1)}
+        created = (one.operation for one in trace.find("create"))
+        orders.append("".join(one.variable for one in created if one.variable))
+    assert orders == ["cabab", "cbaa"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from typing import Any, get_args
 import pandas as pd
 
 import cepkit as ck
-from cepkit.adaptation.generations import AdaptedTrace
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.aggregation.semirings.functions import Count
 from cepkit.aggregation.sequence.elements import Emit
@@ -49,7 +48,7 @@ from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.summary import StreamSummary
 from cepkit.stream.stream import Stream
-from cepkit.tracing import CounterTrace, MechanismTrace
+from cepkit.tracing import AdaptedTrace, CounterTrace, MechanismTrace
 from cepkit.tracing.comparison import TraceComparison
 from cepkit.tracing.mechanisms import Steps
 from cepkit.tracing.search import Fate

@@ -1,0 +1,134 @@
+"""Selectivities and filters of a slice, where they are not those of the whole stream.
+
+A few hundred pairs are drawn from a part of the slice; what differs from the whole stream by far
+more than chance, and by enough to matter, is taken from there. Of slices that are alike one in
+eight at least is asked, and more where that costs little beside their work; from the first that
+differs each one, until one does not.
+Cost: a millisecond or two for a slice that is asked, whatever its length: for slices of much work.
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.query import Query
+from cepkit.statistics.measuring.estimate import tally_slice
+from cepkit.statistics.measuring.sampling import Tally
+from cepkit.statistics.model import Statistics
+from cepkit.statistics.selectivity import Selectivity
+from cepkit.stream.columns import EventColumns
+from cepkit.tables import number
+
+_COSTS = 1_500_000.0
+"""What asking a slice costs, in candidates."""
+_SHARE, _MOST = 0.03, 8
+"""Of the work, that asking may cost; and one slice in so many is asked anyway."""
+_SAMPLE = 200
+_ROWS, _WINDOWS = 5_000, 3.0
+"""How much of a slice is looked at: pairs of all distances must be in it."""
+_SURE = 4.0
+"""Standard errors that a share is off before that is no chance."""
+_MATTERS = 1.5
+"""How many times as much, or as little, changes plans."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drifted:
+    """What a slice has of its own.
+
+    Attributes:
+        statistics: Those of the whole stream, with the shares of the slice where they differ.
+        why: Which those are, in words.
+    """
+
+    statistics: Statistics
+    why: str
+
+
+class Drift:
+    """Asks slices, one after the other, for shares of their own.
+
+    Args:
+        query: What is looked for.
+        statistics: Those of the whole stream.
+    """
+
+    def __init__(self, query: Query, statistics: Statistics) -> None:
+        self._query, self._statistics = query, statistics
+        self._waits = 0
+        pairs = any(names not in statistics.equalities for names in statistics.selectivities)
+        # What counts events is measured in the order of arrival, which a part does not have.
+        counted = not isinstance(query.window, TimeWindow)
+        self._nothing = counted or not (pairs or statistics.filters)
+
+    def now_and_then(
+        self, columns: EventColumns, first: int, end: int, work: float
+    ) -> Drifted | None:
+        """Return what a slice has of its own; None: nothing, or it was not asked.
+
+        Args:
+            columns: The events.
+            first: The first row of the slice.
+            end: The row after its last.
+            work: What it is expected to cost, in candidates.
+        """
+        if self._waits:
+            self._waits -= 1
+            return None
+        own = self.of(columns, first, end)
+        self._waits = 0 if own else min(_MOST, math.ceil(_COSTS / (_SHARE * work))) - 1
+        return own
+
+    def of(self, columns: EventColumns, first: int, end: int) -> Drifted | None:
+        """Return what a slice has of its own; None: nothing."""
+        window = self._query.window
+        if self._nothing or end <= first or not isinstance(window, TimeWindow):
+            return None
+        span = max(int(columns.ts[end - 1]) - int(columns.ts[first]), 1)
+        rows = max(_ROWS, _WINDOWS * window.microseconds * (end - first) / span)
+        length = math.ceil(min(rows, end - first))
+        begin = first + (end - first - length) // 2
+        part = columns.slice(begin, begin + length)
+        tallies = tally_slice(part, self._query, seed=0, sample=_SAMPLE)
+        own = dict(self._differing(tallies))
+        if not own:
+            return None
+        known = self._statistics
+        filters = {min(names): share for names, share in own.items() if len(names) == 1}
+        shares = {names: Selectivity(share) for names, share in own.items() if len(names) > 1}
+        statistics = replace(
+            known,
+            filters={**known.filters, **filters},
+            selectivities={**known.selectivities, **shares},
+        )
+        return Drifted(statistics, "; ".join(self._words(own)))
+
+    def _differing(self, tallies: Iterable[Tally]) -> Iterator[tuple[frozenset[str], float]]:
+        for tally in tallies:
+            # How many keys agree is counted in the whole stream alone.
+            if tally.equal is not None or not tally.drawn or not tally.weight:
+                continue
+            least = 0.5 / (tally.drawn + 1)
+            share = min(max(tally.held / tally.weight, least), 1.0)
+            known = self._known(tally.variables)
+            spread = max(known * (1 - known), share * (1 - share), least)
+            off = abs(share - known) / math.sqrt(spread / tally.drawn)
+            far = max(share, known) > _MATTERS * min(share, known)
+            if off > _SURE and far:
+                yield tally.variables, share
+
+    def _known(self, names: frozenset[str]) -> float:
+        if len(names) == 1:
+            return self._statistics.filters.get(min(names), 1.0)
+        return self._statistics.selectivity(*names)
+
+    def _words(self, own: dict[frozenset[str], float]) -> Iterator[str]:
+        for names, share in own.items():
+            what = "filter" if len(names) == 1 else "sel"
+            listed = ", ".join(sorted(names))
+            before = number(self._known(names))
+            yield f"{what}({listed}) is {number(share)} here, {before} in the whole stream"

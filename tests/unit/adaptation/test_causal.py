@@ -1,0 +1,49 @@
+"""Plans by the slices before: what is remembered between micro-batches decides as if never left."""
+
+import pytest
+
+import cepkit as ck
+from cepkit.adaptation import Adaptation
+from cepkit.adaptation.causal import Causal
+from cepkit.columnar.slices.plans import SliceRun
+from cepkit.stream.generators import drifting_events
+
+TEXT = "PATTERN SEQ(T1 a, T2 b, T3 c) WHERE a.diff < b.diff AND b.diff < c.diff WITHIN 1 s"
+TABLE = drifting_events(8_000, weights=(1, 30, 30), segment=2_000, seed=1)
+SLICES = [(first, first + 500) for first in range(0, 8_000, 500)]
+
+
+@pytest.fixture(scope="module")
+def known():
+    stream = ck.events(TABLE, time="ts", type="type")
+    return stream.columns(["diff"]), ck.choose_plan(TEXT, ck.profile(stream, TEXT))
+
+
+@pytest.mark.parametrize("history", [1, 3])
+@pytest.mark.parametrize("planner", ["greedy", "zstream"])
+@pytest.mark.parametrize("decision", ["static", "unconditional", "threshold", "invariants"])
+def test_it_goes_on_from_its_memory_as_if_it_had_never_stopped(known, decision, planner, history):
+    columns, plan = known
+    query = ck.parse(TEXT)
+    adaptation = Adaptation(decision, planner, history=history)
+    whole = Causal(adaptation, query, plan)
+    memory, plans = "", []
+    for first, end in SLICES:
+        part = Causal(adaptation, query, plan).resumed(memory)
+        own, expected = part(columns, first, end), whole(columns, first, end)
+        assert (own.branches, own.why) == (expected.branches, expected.why)
+        assert own.rates == expected.rates
+        memory = part.memory
+        assert memory == whole.memory
+        plans.append(own.branches)
+    assert (len(set(plans)) > 1) == (decision != "static")
+
+
+def test_after_nothing_there_is_nothing_to_remember(known):
+    columns, plan = known
+    causal = Causal(Adaptation(), ck.parse(TEXT), plan)
+    assert causal.memory == ""
+    assert causal.resumed("").memory == ""
+    slice_plan = causal(columns, 0, 500)
+    run = SliceRun(0, 1, 500, slice_plan.branches, slice_plan.rates, slice_plan.why, 0, 0)
+    assert causal.why(run) == ""
