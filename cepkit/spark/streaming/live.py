@@ -63,8 +63,8 @@ class Stepping:
         self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState
     ) -> Iterator[pd.DataFrame]:
         """Yield what becomes certain, and counts."""
-        del key  # all that is known of a bucket is its state
         bucket, mark = self.bucket, state.getCurrentWatermarkMs()
+        number = int(key[0])
         bucket.sending.register()
         held = bucket.nothing()
         if state.exists:
@@ -80,7 +80,7 @@ class Stepping:
         for *_place, kind, size, packed in rows:
             # The events themselves are counted only; what else came is told as it is.
             yield _frame(kind, size, None if kind == "events" else packed)
-        working = found_rows(bucket.step(held, new, mark * 1_000 + 1))
+        working = found_rows(bucket.step(held, new, mark * 1_000 + 1, number))
         while True:
             try:
                 yield _frame(*next(working))
@@ -88,7 +88,7 @@ class Stepping:
                 held = done.value
                 break
         state.update((self.identity.text, held.complete, to_bytes(held)))
-        wakes = bucket.wakes(held)
+        wakes = bucket.wakes(held, number)
         if wakes is not None:
             # Spark calls when the watermark has passed the timer, which cannot lie before it.
             state.setTimeoutTimestamp(max(-(-wakes // 1_000) - 1, mark, 1))
@@ -130,8 +130,8 @@ class Live:
     Attributes:
         bucket: What is done with the events of a bucket.
         identity: Whose the state is.
-        key: What is hashed; None: there is one bucket.
-        buckets: Into how many.
+        key: What is hashed; None: there is one bucket, or slices of time.
+        buckets: How many there are.
         rows: Makes rows of what the buckets tell.
     """
 
@@ -145,7 +145,7 @@ class Live:
 def run_buckets(stream: Stream, live: Live) -> DataFrame:
     """Return the rows that the buckets of a stream tell."""
     bucket = live.bucket
-    packing = Packing(bucket.sending, live.buckets, live.key, _is_marked(stream))
+    packing = Packing(bucket.sending, live.buckets, live.key, _is_marked(stream), bucket.slices)
     pieces = _clocked(stream, packing)
     found = pieces.groupBy("bucket").applyInPandasWithState(
         Stepping(bucket, live.identity),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -23,6 +23,35 @@ FAR = 2**60
 """Some 36,000 years in microseconds; sums of a few of these are still int64."""
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How a search counts events: in the order of their times, late ones left out.
+
+    Attributes:
+        partition_by: The columns inside whose partitions; none: over the whole stream.
+        last: How many of the last events before its own stretch of time it must see, of each
+            partition; None: those of its window.
+    """
+
+    partition_by: tuple[str, ...]
+    last: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a search must see beside its own stretch of time.
+
+    Attributes:
+        window: How much before it, in microseconds.
+        ahead: How much after it.
+        counted: How it counts events; None: it does not.
+    """
+
+    window: int
+    ahead: int
+    counted: Counted | None = None
+
+
 class Search(Protocol):
     """What is looked for."""
 
@@ -32,13 +61,13 @@ class Search(Protocol):
         ...
 
     @property
-    def window(self) -> int:
-        """How much before its own stretch of time it must see, in microseconds."""
+    def reach(self) -> Reach:
+        """What it must see."""
         ...
 
     @property
-    def ahead(self) -> int:
-        """How much after it."""
+    def in_turn(self) -> bool:
+        """Whether an event is in one of its matches at most."""
         ...
 
     @property
@@ -72,8 +101,7 @@ class MatchSearch:
         repeated: The Kleene variables among them.
         time: The column of the event time.
         rows: The columns of the matches.
-        window: As for any search.
-        ahead: As for any search.
+        reach: What it must see.
         kind: What the rows are.
         plans: What says under which plan each stretch is searched; None: all as `query` says.
     """
@@ -83,8 +111,7 @@ class MatchSearch:
     repeated: frozenset[str]
     time: str
     rows: pa.Schema
-    window: int
-    ahead: int
+    reach: Reach
     kind: str = "match"
     at_any_time: bool = False
     plans: SlicePlans | None = None
@@ -97,26 +124,18 @@ class MatchSearch:
         time: str,
         carried: pa.Schema,
         *,
-        window: int,
-        ahead: bool,
-        kind: str = "match",
+        reach: Reach,
         plans: SlicePlans | None = None,
     ) -> MatchSearch:
-        """Return a search of which the window and whether it looks ahead are known."""
+        """Return a search of which it is known what it must see."""
         repeated = frozenset(step.variable for p in query.programs for step in p.listed)
-        window = min(max(window, 0), FAR)
         rows = output_schema(carried, variables, time, repeated)
-        return cls(
-            query,
-            variables,
-            repeated,
-            time,
-            rows,
-            window,
-            window if ahead else 0,
-            kind=kind,
-            plans=plans,
-        )
+        return cls(query, variables, repeated, time, rows, reach, plans=plans)
+
+    @property
+    def in_turn(self) -> bool:
+        """As for any search."""
+        return self.query.in_turn
 
     def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
         """Return whether an event lies in the stretch: the last one of a match does."""
@@ -126,14 +145,26 @@ class MatchSearch:
         self, events: EventColumns, owned: Owned, taken: Taken | None
     ) -> Iterator[pa.RecordBatch | str]:
         """Yield the matches whose last event lies in the stretch."""
+        if self.reach.counted is not None:
+            events = counted_by_time(events)
         writer = Writer(events, self.variables, self.time, self.repeated)
         programs = self.query.programs
         detector = Detector(self.query, plans=self.plans)
         for branch, block in detector.matches(events, owned, taken=taken):
             yield from writer.batches(block, programs[branch].variables)
-        if detector.work is not None:
-            for one in detector.work.slices:
-                yield "; ".join(map(str, one.branches))
+        yield from plans_run(detector)
+
+
+def plans_run(detector: Detector) -> Iterator[str]:
+    """Yield in words under which plans a detector ran, where they follow the stream."""
+    if detector.work is not None:
+        for one in detector.work.slices:
+            yield "; ".join(map(str, one.branches))
+
+
+def counted_by_time(events: EventColumns) -> EventColumns:
+    """Return events that are counted in the order of their times."""
+    return replace(events, arrivals=np.arange(len(events)), places=None)
 
 
 def has_event(ts: npt.NDArray[np.int64], owned: Owned) -> bool:
