@@ -10,6 +10,7 @@ import cepkit as ck
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.spark.session.failures import error_of
 from tests.spark.live import (
+    COUNTED,
     PATTERNS,
     SECOND,
     START,
@@ -58,13 +59,6 @@ def test_late_events_are_counted_and_the_matches_are_those_of_the_others(live):
     assert counts(progress)["late"] == (late & named).sum() > 100
     others = table.filter(pa.array(~late))
     assert identities(live.result()) == in_batch(others, text, sealed(table, 1))
-
-
-COUNTED = {
-    "window in events": "PATTERN SEQ(A a, NOT(B b), C c) WITHIN 8 EVENTS PARTITION BY key",
-    "partition-contiguity": "PATTERN SEQ(A a, B b) PARTITION BY key STRATEGY partition-contiguity",
-    "strict-contiguity": "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY strict-contiguity",
-}
 
 
 def test_events_are_counted_in_the_order_of_their_times(live):
@@ -316,7 +310,7 @@ def test_timeouts_and_plans_that_follow_the_stream_of_several_patterns(live):
         price = "a.price < b.price AND " if name == "order" else ""
         alone = f"PATTERN SEQ(A a, NOT(B b)) WHERE {price}{KEYED_PAIR} WITHIN {window} seconds"
         expected = in_batch(table, alone, sealed(table, 3, window))
-        assert len(expected) > 20
+        assert len(expected) > 5
         assert identities(waiting.select(["a"])) == expected
         ends = pa.compute.subtract(waiting["window_end"], waiting["match_start"])
         assert set(ends.cast(pa.int64()).to_pylist()) == {round(window * SECOND)}
