@@ -29,7 +29,7 @@ Constant: TypeAlias = int | float | str | bool | timedelta | datetime | None
 
 
 class _Node:
-    """The base of all expressions: what is asked of them again and again, computed once."""
+    """The base of all expressions; keeps what is asked of it often."""
 
     __slots__ = ("_has_set_functions", "_variables")
 

@@ -1,4 +1,4 @@
-"""Whether a plan belongs to a query, and plans from what a user writes instead of one."""
+"""Checks that a plan fits a query, and plans from lists of names."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _check_order(order: tuple[str, ...], branch: Branch) -> None:
         if variable not in branch.variables:
             hint = nearest(str(variable), branch.variables)
             raise PlanError(
-                f"the plan names '{variable}', which is no variable of the pattern",
+                f"the plan names '{variable}', which is not a variable of the pattern",
                 expected=expected,
                 hint=hint,
             )

@@ -1,4 +1,4 @@
-"""Warnings about a stream that is not as its user may think."""
+"""Warnings about streams: dropped rows, types that never occur, no events."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ _PATTERN_LENGTH = 100
 
 
 class StreamWarning(UserWarning):
-    """Something about a stream that is allowed but seldom meant."""
+    """A warning about a stream that is valid but probably not intended."""
 
 
 def warn_of_dropped(dropped: Dropped, *patterns: object) -> None:
     """Warn of rows that are no events, if there are any.
 
     Args:
-        dropped: How many there are.
         patterns: Those that the stream was read for; one alone is named.
     """
     if dropped:

@@ -42,8 +42,6 @@ class Matches(Rows):
     `count()`.
 
     Attributes:
-        query: The query.
-        plan: How it is evaluated.
         limit: The most matches wanted, None for all.
         sets: Which sets of Kleene variables make matches: "every" non-empty one, or "maximal":
             for each choice of the other events the largest, of its earliest events where several
@@ -275,12 +273,7 @@ class Matches(Rows):
 
 
 def report(columns: EventColumns, *queries: Query) -> None:
-    """Warn of what a user would want to know of the stream: dropped rows, types that never occur.
-
-    Args:
-        columns: The stream.
-        queries: The queries that it is read for.
-    """
+    """Warn of dropped rows and of types that never occur."""
     warn_of_dropped(columns.dropped, *queries)
     if not len(columns):
         warn_of_no_events(*queries)

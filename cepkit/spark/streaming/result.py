@@ -21,7 +21,6 @@ class StreamFrame(DataFrame):
     """A streaming DataFrame of rows that are told once: `writeStream` starts a query.
 
     Args:
-        stream: The stream.
         live: What is done with it.
 
     Attributes:
@@ -114,7 +113,6 @@ class StreamMatches(StreamFrame):
 
     Attributes:
         query: What was asked.
-        plan: How it is evaluated.
     """
 
     title = "Matches"
@@ -133,7 +131,6 @@ class StreamSeveralMatches(StreamFrame):
 
     Attributes:
         queries: What was asked, by names.
-        plans: How each is evaluated.
     """
 
     title = "Matches"

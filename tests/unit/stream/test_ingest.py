@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cepkit.errors import LimitError, StreamError
 from cepkit.stream import MISSING_INTEGER, Dropped, Schema, event_columns
-from cepkit.stream.ingest import attribute
+from cepkit.stream.reading.ingest import attribute
 
 SCHEMA = Schema("ts", "kind", unit="us")
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from cepkit.errors import StreamError
 from cepkit.stream import MISSING_INTEGER
-from cepkit.stream.time_zones import instants
-from cepkit.stream.times import microseconds
+from cepkit.stream.reading.time_zones import instants
+from cepkit.stream.reading.times import microseconds
 
 EPOCH = dt.datetime(1970, 1, 1)
 EPOCH_UTC = EPOCH.replace(tzinfo=dt.UTC)

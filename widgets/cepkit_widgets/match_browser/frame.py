@@ -12,12 +12,7 @@ from cepkit_widgets.match_browser.known import KnownMatches
 
 
 def frame_of(known: KnownMatches, numbers: Sequence[int]) -> pd.DataFrame:
-    """Return matches as a table; an attribute of a repeated variable is a list.
-
-    Args:
-        known: The matches.
-        numbers: Which of them.
-    """
+    """Return matches as a table; an attribute of a repeated variable is a list."""
     data: dict[str, object] = {"match": pd.Series(numbers, dtype="int64")}
     bindings = [known.binding(number) for number in numbers]
     columns, source = known.columns, known.columns.source

@@ -1,4 +1,4 @@
-"""What streams are made of: pandas and Spark DataFrames, Arrow tables, files.
+"""Sources of streams: pandas and Spark DataFrames, Arrow tables, files.
 
 Whatever holds the rows, a column is an Arrow column to all who judge or read it. Of Spark only the
 types of the columns are asked here; the rows stay there.
@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from cepkit.errors import StreamError
-from cepkit.stream import readers
 from cepkit.stream.paths import path_of
-from cepkit.stream.plain import plain
+from cepkit.stream.reading import readers
+from cepkit.stream.reading.plain import plain
 
 _SPARK_TYPES: Mapping[str, pa.DataType] = {
     "tinyint": pa.int8(),

@@ -1,4 +1,4 @@
-"""Times written as texts: ISO 8601 and the ways in which logs and CSV files stray from it."""
+"""Times written as texts: ISO 8601 and its variants in logs and CSV files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import ArrowColumn, filled, nulls, single
 from cepkit.stream.columns import MISSING_INTEGER
-from cepkit.stream.time_zones import instants, is_utc
+from cepkit.stream.reading.arrow import ArrowColumn, filled, nulls, single
+from cepkit.stream.reading.time_zones import instants, is_utc
 
 Integers = npt.NDArray[np.int64]
 
