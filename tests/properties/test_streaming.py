@@ -247,6 +247,20 @@ def test_what_counts_events_counts_them_in_the_order_of_time(data: st.DataObject
     assert result_of(run.rows("match"), case.variables) == expected_matches
 
 
+@pytest.mark.parametrize(("arrival", "matches"), [("x", [(0, 2)]), (None, [])])
+def test_of_events_of_one_time_the_arrival_column_says_which_came_first(arrival, matches):
+    rows = [(0, "A", 1), (1, "X", 3), (1, "B", 2), (9, "X", 4)]
+    events = [Event(ts * UNIT, kind, {"x": x}, n) for n, (ts, kind, x) in enumerate(rows)]
+    query = parse("PATTERN SEQ(A a, B b) STRATEGY strict-contiguity")
+    schema = Schema("ts", "kind", arrival=arrival)
+    bucket = prepare(stream_of(as_table(events), schema), query, as_plan(None, query)).bucket
+    run = Run([bucket])
+    run.step(as_table(events[:2]), 0)
+    run.step(as_table(events[2:]), 0)
+    run.step(as_table([]), 5 * UNIT)
+    assert [(row["a"]["id"], row["b"]["id"]) for row in run.rows("match")] == matches
+
+
 @given(data=st.data())
 def test_slices_of_time_have_the_matches_of_one_bucket(data: st.DataObject) -> None:
     case = data.draw(cases(windows=CASES["windows"], strategies=CASES["strategies"][:1]))
