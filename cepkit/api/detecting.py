@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from cepkit.spark.streaming.result import StreamMatches, StreamSeveralMatches
 
 
+_VERY_MANY = 10_000_000
+"""Matches of a pattern without a window that are probably not what was meant."""
 ROUTES = ("auto", "driver", "workers")
 
 
@@ -229,6 +231,7 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
         if part.place == "local":
             columns = part.columns(attributes_read(query))
             plan_to_run = choosing.plan_in_memory(query, columns)
+            _note_no_window(query, plan_to_run)
         else:
             plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
     else:
@@ -305,6 +308,15 @@ def _check_live_options(limit: int | None, slice_events: int | None) -> None:
             "slices in events with a streaming DataFrame",
             hint="slice_seconds= of a pattern without a key",
         )
+
+
+def _note_no_window(query: Query, plan: Plan) -> None:
+    """Warn of a pattern whose matches would be too many to be of use, for want of a window."""
+    if query.window is not None or plan.forecast is None or plan.forecast.matches < _VERY_MANY:
+        return
+    from cepkit.stream.warnings import warn_of_no_window
+
+    warn_of_no_window(f"some {plan.forecast.matches:,.3g} are expected here", query)
 
 
 def _check_route(route: str, stream: Stream, several: bool) -> None:

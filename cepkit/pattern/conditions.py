@@ -262,6 +262,21 @@ def attributes_of(expression: Expression) -> frozenset[tuple[str, str]]:
     )
 
 
+def ordered_attributes(expression: Expression | None) -> tuple[str, ...]:
+    """Return the attributes whose order decides in a condition, as in `a.price < b.price`."""
+    names = []
+    for node in () if expression is None else walk(expression):
+        match node:
+            case Comparison("<" | "<=" | ">" | ">=", left, right):
+                sides: tuple[Expression, ...] = (left, right)
+            case Between(operand, low, high):
+                sides = (operand, low, high)
+            case _:
+                continue
+        names += [side.name for side in sides if isinstance(side, Attribute)]
+    return tuple(dict.fromkeys(names))
+
+
 def conjuncts(expression: Expression | None) -> tuple[Expression, ...]:
     """Return the conditions that must all hold: nested ANDs taken apart, None as nothing."""
     match expression:

@@ -188,7 +188,8 @@ def events(
 
     Args:
         source: A pandas or Spark DataFrame, an Arrow table (or what exports one, such as a
-            Polars frame), or the path of a CSV or Parquet file or of a folder of them.
+            Polars frame), a list of dictionaries, or the path of a CSV or Parquet file or of a
+            folder of them.
         time: The column of the time: timestamps, dates, numbers with a `unit`, ISO 8601 texts.
         type: The column of the event type; numbers and truth values are read as texts.
         unit: What a numeric time counts since 1970: "s", "ms", "us", "ns", "min", "h" or "d".

@@ -204,7 +204,7 @@ def test_times_as_attributes_know_the_zone():
     [
         ([1, 2], "s"),
         ([1000.0, 2000.0], "ms"),
-        (["1970-01-01T00:00:01", "1970-01-01 00:00:02Z"], None),
+        (["1970-01-01T00:00:01Z", "1970-01-01 00:00:02+00:00"], None),
     ],
 )
 def test_the_time_column_is_a_time_in_conditions_whatever_it_holds(times, unit):
