@@ -167,7 +167,7 @@ def _run_several(
     from cepkit.automata.simulation import follow, simulate_several
     from cepkit.automata.subject import attributes_read
     from cepkit.sharing.choose import share_plans
-    from cepkit.sharing.shared_plan import plans_and_pools
+    from cepkit.sharing.shared_plan import Sharing
     from cepkit.stream.warnings import warn_of_dropped
 
     if not isinstance(mechanism, Joint):
@@ -184,16 +184,16 @@ def _run_several(
         plan = share_plans(queries, known, "prefix" if mechanism.follows == "an order" else "tree")
     plans = plans_given(queries, plan)
     queries = as_the_plan_names_them(queries, plans)
-    own, pools = plans_and_pools(plans)
+    sharing = Sharing.of(plans)
     followed = []
-    for (name, query), each in zip(queries.items(), own, strict=True):
+    for (name, query), each in zip(queries.items(), sharing.plans, strict=True):
         with telling(called(name)):
             followed.append(follow(mechanism, each, query))
     columns = stream.columns(
         sorted({name for query in queries.values() for name in attributes_read(query)})
     )
     warn_of_dropped(columns.dropped, *queries.values())
-    return simulate_several(mechanism, columns, queries, followed, pools, max_steps)
+    return simulate_several(mechanism, columns, queries, followed, sharing.pools, max_steps)
 
 
 @typed

@@ -194,7 +194,34 @@ def _multitree(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
         for node in row:
             at = max(at + 1, middle[node])
             places[node] = (at, float(-height))
-    return places
+    return _beside_lines(places, [(part, node) for node in parts for part in parts[node]])
+
+
+_CLEAR = 0.6
+"""How far a node stands beside a line that passes its row."""
+
+
+def _beside_lines(places: Places, lines: Sequence[tuple[int, int]]) -> Places:
+    """Return places where no line that skips a row passes behind a node: some are moved right."""
+    moved = dict(places)
+    for _ in range(len(places) * len(lines)):
+        for begin, end in lines:
+            (x, y), (to_x, to_y) = moved[begin], moved[end]
+            hidden = (
+                (node, passed + _CLEAR)
+                for node, (at, row) in moved.items()
+                if to_y < row < y
+                and abs(at - (passed := x + (to_x - x) * (y - row) / (y - to_y))) < _CLEAR - 1e-9
+            )
+            node, at = next(hidden, (None, 0.0))
+            if node is not None:
+                break
+        else:
+            return moved
+        by, row = at - moved[node][0], moved[node][1]
+        right = [n for n, (x, y) in moved.items() if y == row and x >= moved[node][0]]
+        moved |= {n: (moved[n][0] + by, row) for n in right}
+    return moved
 
 
 def _orders(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:

@@ -18,7 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from cepkit.columnar.compile.forest import Leaf, Node, Prefix, SharedTree, in_order
+from cepkit.columnar.compile.forest import Leaf, Node, Prefix, SharedTree, in_order, taking
 from cepkit.columnar.compile.program import work_of
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.join.step import Ints, Partials
@@ -30,7 +30,9 @@ from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.bound import BoundStep, Subtree
 from cepkit.columnar.slices.candidates import Candidates, Owned, Scan
 from cepkit.columnar.slices.counters import StepCounters
-from cepkit.stream.columns import EventColumns
+from cepkit.pattern.conditions import Expression
+from cepkit.pattern.evaluation.columns import truth
+from cepkit.stream.columns import Column, EventColumns
 
 
 def matches_of(
@@ -65,12 +67,14 @@ class _Handover:
             for each of the node's; -1: none.
         window: The child's window in microseconds where it is less than the node's.
         candidates: Those of the child.
+        checked: The child's conditions on these variables that the node does not demand.
     """
 
     names: Mapping[str, str]
     places: Mapping[str, Ints]
     window: int | None
     candidates: Mapping[str, Candidates]
+    checked: tuple[Expression, ...] = ()
 
     def rows(self, partials: Partials, size: int) -> tuple[Partials, int]:
         """Return the rows that are the child's."""
@@ -85,7 +89,14 @@ class _Handover:
             ts = [self.candidates[v].ts[at] for v, at in rows.items()]
             span = np.maximum.reduce(ts) - np.minimum.reduce(ts)
             rows, size = _those(rows, size, span <= self.window)
+        for condition in self.checked:
+            if size:
+                held = truth(condition, partial(self._column, rows), size)
+                rows, size = _those(rows, size, held)
         return rows, size
+
+    def _column(self, rows: Partials, variable: str, attribute: str) -> Column:
+        return self.candidates[variable].column(attribute).take(rows[variable])
 
 
 def _those(
@@ -128,17 +139,23 @@ class _Walk:
         choice: SetChoice,
     ) -> None:
         self._programs = query.programs
+        self._weak = query.weak or (None,) * len(query.programs)
         self._columns = columns
         self._owned = owned
         self._counters = counters
+        self._choice = choice
         self._scan = Scan()
-        self._bound = [bind(program, columns, owned, self._scan) for program in query.programs]
-        self._able = [_can_match(bound) for bound in self._bound]
-        self._trees: dict[int, FoundTree] = {}
-        self._runs = [
-            Run(bound, counted, choice, self._trees)
-            for bound, counted in zip(self._bound, counters, strict=True)
+        # What begins with weaker steps is bound when it is known with whose rows it goes on.
+        self._bound = {
+            number: bind(program, columns, owned, self._scan)
+            for number, program in enumerate(query.programs)
+            if self._weak[number] is None
+        }
+        self._able = [
+            number not in self._bound or _can_match(self._bound[number])
+            for number in range(len(query.programs))
         ]
+        self._trees: dict[int, FoundTree] = {}
         for tree in query.trees:
             self._share_tree(tree)
 
@@ -153,8 +170,18 @@ class _Walk:
                     yield from self._hand_over(children, node.length, rows, size)
                 return
         for number in (node.number,) if isinstance(node, Leaf) else node.members:
-            for block in self._runs[number].blocks():
+            for block in self._run(number, self._whole(number)).blocks():
                 yield number, block
+
+    def _whole(self, number: int) -> BoundProgram:
+        """Return a program with all of its steps bound."""
+        if number not in self._bound:
+            program = self._programs[number]
+            self._bound[number] = bind(program, self._columns, self._owned, self._scan)
+        return self._bound[number]
+
+    def _run(self, number: int, bound: BoundProgram) -> Run:
+        return Run(bound, self._counters[number], self._choice, self._trees)
 
     def _hand_over(
         self, children: Sequence[_Onward], length: int, rows: Partials, size: int
@@ -180,11 +207,18 @@ class _Walk:
             if isinstance(node, Prefix) and len(able) > 1:
                 own, run = self._prefix(node, parent.length)
                 children = self._onward(node, own)
-                onward.append(_Onward(_handover(bound, own), run, node.length, -1, children))
+                handover = _handover(bound, own, checked=node.checked)
+                onward.append(_Onward(handover, run, node.length, -1, children))
                 continue
             for number in able:
-                handover = _handover(bound, self._bound[number])
-                onward.append(_Onward(handover, self._runs[number], 0, number))
+                program, checked = taking(self._programs[number], self._weak[number], parent.length)
+                if program is self._programs[number]:
+                    own = self._whole(number)
+                else:
+                    own = bind(program, self._columns, self._owned, self._scan)
+                if _can_match(own):
+                    handover = _handover(bound, own, checked=checked)
+                    onward.append(_Onward(handover, self._run(number, own), 0, number))
         return onward
 
     def _share_tree(self, tree: SharedTree) -> None:
@@ -271,12 +305,14 @@ def _handover(
     node: BoundProgram,
     child: BoundProgram,
     variables: tuple[Sequence[str], Sequence[str]] | None = None,
+    checked: tuple[Expression, ...] = (),
 ) -> _Handover:
     """Return how rows of a node become rows of a program that goes on with them.
 
     Args:
         node: Whose rows they are.
         variables: Those of both in one order; None: as they are bound.
+        checked: The program's conditions that the node does not demand.
     """
     own, others = variables or (node.program.bound, child.program.bound)
     names = dict(zip(own, others, strict=False))
@@ -287,13 +323,12 @@ def _handover(
             places[name] = _places(rows, among)
     longest, window = node.program.window, child.program.window
     shorter = window is not None and longest is not None and window < longest
-    return _Handover(names, places, window if shorter else None, child.candidates)
+    return _Handover(names, places, window if shorter else None, child.candidates, checked)
 
 
 def _places(rows: Ints, among: Ints) -> Ints:
     """Return the place of each row among others, -1 where it is none of them."""
-    if not len(among):
-        return np.full(len(rows), -1, dtype=np.int32)
-    order = np.argsort(among, kind="stable").astype(np.int32)
-    at = order[np.minimum(np.searchsorted(among, rows, sorter=order), len(among) - 1)]
-    return np.where(among[at] == rows, at, np.int32(-1)).astype(np.int32, copy=False)
+    size = 1 + max(int(rows.max(initial=-1)), int(among.max(initial=-1)))
+    places = np.full(size, -1, dtype=np.int32)
+    places[among] = np.arange(len(among), dtype=np.int32)
+    return places[rows]

@@ -58,10 +58,20 @@ def grouped(
             numbered = ((q, i, pool) for q in members for i, pool in enumerate(pools[q]))
             own = [pool if pool >= 0 else (q, i) for q, i, pool in numbered]
         leaves = tuple(map(Leaf, range(len(programs))))
-        forest = forest_of(programs, own, whole=True) if share else leaves
+        weak = tuple(
+            each for q in members for each in queries[q].weak or (None,) * len(queries[q].programs)
+        )
+        forest = forest_of(programs, own, weak, whole=True) if share else leaves
         trees = trees_of(programs, own) if share else ()
         first = queries[members[0]]
-        query = replace(first, branches=branches, programs=programs, forest=forest, trees=trees)
+        query = replace(
+            first,
+            branches=branches,
+            programs=programs,
+            forest=forest,
+            trees=trees,
+            weak=weak,
+        )
         groups.append(Group(query, of))
     return tuple(groups)
 

@@ -26,8 +26,10 @@ from cepkit.aggregation.sequence.elements import Emit
 from cepkit.aggregation.sequence.operations import can_match
 from cepkit.aggregation.sharing import together as shared
 from cepkit.aggregation.sharing.plan import (
+    Chain,
     Cuts,
     Forest,
+    Node,
     Position,
     forest_of,
     positions_of,
@@ -43,7 +45,8 @@ from cepkit.pattern.several import ByName, called
 from cepkit.printing import html_output
 from cepkit.routes.aggregates import aggregate, aggregate_columns, way_of
 from cepkit.routes.functions import attributes_of, carrying
-from cepkit.statistics.tables import first_rows, html_table, number
+from cepkit.sharing.printer import PrintedSharing, costs_text
+from cepkit.statistics.tables import count_text, number
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
@@ -88,6 +91,27 @@ class Cluster:
         return texts[0], texts[1]
 
     @property
+    def shared(self) -> list[tuple[int, str]]:
+        """How many queries have a stretch of counters that several have, and what it counts."""
+        nodes, chains = self.forest.nodes, self.forest.chains
+        users: dict[int, set[int]] = {}
+        for query, number_ in enumerate(self.forest.of):
+            chain: Chain | None = chains[number_]
+            while chain is not None:
+                at: int | None = chain.end
+                while at is not None:
+                    users.setdefault(at, set()).add(query)
+                    at = nodes[at].parent
+                chain = None if chain.before is None else chains[chain.before]
+        parents = ((at, nodes[at].parent) for at in users)
+        longer = {up for at, up in parents if up is not None and users[at] == users[up]}
+        return [
+            (len(users[at]), node_text(self.forest, at))
+            for at in users
+            if len(users[at]) > 1 and at not in longer
+        ]
+
+    @property
     def reason(self) -> str:
         """Why its queries are aggregated as they are."""
         others = len(self.queries) - 1
@@ -119,12 +143,31 @@ class SharingPlan:
         return tuple(cuts.get(q) for q in range(len(self.names)))
 
     def __str__(self) -> str:
-        table = first_rows(_HEAD, self._rows(), "queries", left=3)
-        return f"{table}\n{_COSTS}" if self.clusters else table
+        return self._printed().text()
 
     def _repr_html_(self) -> str:
-        costs = _COSTS if self.clusters else ""
-        return html_output(html_table(_HEAD, self._rows(), costs, left=3))
+        return self._printed().html()
+
+    def _printed(self) -> PrintedSharing:
+        counters = sum(len(cluster.forest.nodes) for cluster in self.clusters)
+        positions = sum(len(each) for cluster in self.clusters for each in cluster.positions)
+        shared = "nothing shared"
+        if self.clusters:
+            shared = f"{count_text(counters, 'counter')} in place of {positions:,}"
+        cost, alone = (
+            math.fsum(getattr(cluster, name) for cluster in self.clusters)
+            for name in ("cost", "alone")
+        )
+        known = self.clusters and not math.isnan(cost + alone)
+        return PrintedSharing(
+            f"shared plan of {count_text(len(self.names), 'query', 'queries')}: {shared}",
+            costs_text("ns for each second of the stream", cost, alone) if known else "",
+            ("shared by", "counters"),
+            [(f"{users}", text) for cluster in self.clusters for users, text in cluster.shared],
+            ("query", "counted", "plan"),
+            self._rows(),
+            figures=0,
+        )
 
     def _rows(self) -> list[tuple[str, ...]]:
         rows: list[tuple[int, tuple[str, ...]]] = []
@@ -133,13 +176,19 @@ class SharingPlan:
                 cluster.queries, cluster.positions, cluster.cuts, strict=True
             ):
                 text = pieces_text(positions, cuts)
-                rows.append((q, (self.names[q], f"cluster {i}", text, *cluster.costs)))
-        rows += [(q, (self.names[q], "by itself", why, "", "")) for q, why in self.reasons.items()]
+                rows.append((q, (self.names[q], f"cluster {i}", text)))
+        rows += [(q, (self.names[q], "by itself", why)) for q, why in self.reasons.items()]
         return [row for _, row in sorted(rows)]
 
 
-_HEAD = ("query", "counted", "pieces", "ns/s shared", "ns/s alone")
-_COSTS = "ns/s: nanoseconds of work expected for a second of the stream, of the cluster together"
+def node_text(forest: Forest, number_: int) -> str:
+    """Return what is counted up to a node of a piece, as `(A, B)`."""
+    names = []
+    node: Node | None = forest.nodes[number_]
+    while node is not None:
+        names.append(str(node.position))
+        node = None if node.parent is None else forest.nodes[node.parent]
+    return f"({', '.join(reversed(names))})"
 
 
 def pieces_text(positions: Sequence[Position], cuts: Cuts) -> str:

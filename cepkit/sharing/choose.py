@@ -11,7 +11,7 @@ from cepkit.pattern.several import check_share, named
 from cepkit.sharing.parts import WORTH, Part, Share, alone_costs, known_statistics, prepared_part
 from cepkit.sharing.plan_graph import Mode, PlanGraph
 from cepkit.sharing.prices import number_of
-from cepkit.sharing.searches import SEARCHES, SharingObserver, SharingSearch
+from cepkit.sharing.searches import SEARCHES, GreedyMerge, SharingObserver, SharingSearch
 from cepkit.sharing.shared_plan import SharedPlan, assembled
 from cepkit.sharing.start import own_plans
 from cepkit.statistics.model import Statistics
@@ -52,14 +52,17 @@ def share_plans(
     by_name = named(queries)
     names, listed = tuple(by_name), tuple(by_name.values())
     known = known_statistics(by_name, statistics)
-    name = "none" if share == "none" else picked.name
-    whole = SharedPlan(names, listed, (), (), 0.0, 0.0, share, name, cost, statistics)
+    name = "none" if share == "none" else _told(picked, listed)
+    whole = SharedPlan(names, listed, (), (), (), 0.0, 0.0, share, name, cost, statistics)
     orders = None if share == "tree" else prepared_part(listed, known, cost, "order")
     return assembled(whole, _parts(listed, known, share, picked, cost, observe, orders))
 
 
 _SEARCH_NS = 2_000_000.0
 """A search for shared plans takes at least this long per query; a unit of work takes about 1."""
+
+_FEW, _SEARCH_OF_MANY_NS = 200, 10_000_000.0
+"""So long for each of more queries."""
 
 
 def plans_to_run(
@@ -79,11 +82,19 @@ def plans_to_run(
     known = known_statistics(queries, statistics)
     orders = prepared_part(listed, known, WORK, "order")
     work = number_of(sum(alone_costs(orders))) * statistics.span_seconds
-    searched = work >= _SEARCH_NS * len(listed)
+    searched = work >= (_SEARCH_NS if len(listed) <= _FEW else _SEARCH_OF_MANY_NS) * len(listed)
     search = SEARCHES["greedy-merge" if searched else "own-plans"]
-    whole = SharedPlan(names, listed, (), (), 0.0, 0.0, share, search.name, WORK, statistics)
+    name = _told(search, listed)
+    whole = SharedPlan(names, listed, (), (), (), 0.0, 0.0, share, name, WORK, statistics)
     kind: Share = "auto" if searched else "prefix"
     return assembled(whole, _parts(listed, known, kind, search, WORK, None, orders))
+
+
+def _told(search: SharingSearch, queries: Sequence[Query]) -> str:
+    """Return the name of a search, and how many patterns it takes at once if these are more."""
+    if isinstance(search, GreedyMerge) and len(queries) > search.at_once:
+        return f"{search.name}, {search.at_once} at a time"
+    return search.name
 
 
 def _parts(

@@ -225,7 +225,10 @@ def _compared(
     graph = PlanGraph(prepared, choices)
     apart = PlanGraph(
         prepared,
-        {s.number: replace(choices[s.number], pool=alone(s)) for s in workload.sharers},
+        {
+            s.number: replace(choices[s.number], pool=alone(s), weaker=None)
+            for s in workload.sharers
+        },
     )
     text = PlanGraph(prepared, TEXT_ORDER.search(prepared))
     return ComparedSharing(

@@ -128,6 +128,13 @@ class Description:
         return _inclusive(self.branch)
 
     @cached_property
+    def conditions(self) -> tuple[Expression, ...]:
+        """The conditions about what must be there, implied equalities included."""
+        negated = {event.variable for event in self.branch.negated}
+        closed = (*self.branch.conditions, *_implied(self.branch))
+        return tuple(c for c in closed if not variables_of(c) & negated)
+
+    @cached_property
     def shares(self) -> bool:
         """Whether other branches can share its partial matches."""
         return self.branch.strategy is Strategy.SKIP_TILL_ANY_MATCH

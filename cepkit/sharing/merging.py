@@ -27,14 +27,7 @@ def merges(graph: PlanGraph, form: Form, *, all_ways: bool = False) -> Iterator[
         all_ways: Whether to give it to them in all plans that it has, not just in its best one.
     """
     prepared = graph.prepared
-    holders = prepared.workload.holders[form]
-    windows = sorted({sharer.window for sharer, _ in holders})
-    groups = [(COMMON, holders)]
-    if len(pools_of(prepared, holders[0][0])) > 1:
-        of_window = ([h for h in holders if h[0].window == window] for window in windows)
-        groups = [(each[0][0].window + 1, each) for each in of_window if len(each) > 1]
-        groups += [(COMMON, holders)] if len(windows) > 1 else []
-    for pool, group in groups:
+    for pool, group in pooled(prepared, prepared.workload.holders[form]):
         owner, places = max(group, key=lambda holder: holder[0].window)
         plans = [sub_plan(prepared, owner, places)]
         if all_ways:
@@ -48,6 +41,20 @@ def merges(graph: PlanGraph, form: Form, *, all_ways: bool = False) -> Iterator[
                     changes[sharer.number] = choice
             if changes:
                 yield changes
+
+
+def pooled(
+    prepared: Prepared, holders: Sequence[tuple[Sharer, Places]]
+) -> list[tuple[int, Sequence[tuple[Sharer, Places]]]]:
+    """Return those who have a sub-pattern with the pool in which they may share: each, and all."""
+    if len(pools_of(prepared, holders[0][0])) == 1:
+        return [(COMMON, holders)]
+    windows = sorted({sharer.window for sharer, _ in holders})
+    of_window = ([h for h in holders if h[0].window == window] for window in windows)
+    groups: list[tuple[int, Sequence[tuple[Sharer, Places]]]] = [
+        (each[0][0].window + 1, each) for each in of_window if len(each) > 1
+    ]
+    return groups + ([(COMMON, holders)] if len(windows) > 1 else [])
 
 
 def sub_plan(prepared: Prepared, owner: Sharer, places: Places) -> Planned:

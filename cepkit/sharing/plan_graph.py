@@ -7,6 +7,7 @@ between them, and returns the difference of cost: exact, as prices are integers.
 
     cost = sum over nodes of step(node at its window)
          + rows of a node, handed to each user but the first, and filtered for smaller windows
+         + rows of a weaker node (late.py), checked by each user that demands more
 
 Branches share inside a pool only. `COMMON` is for all; that of a window for those who have just
 this window, since a row of a large window may cost those with a small one more than it saves; that
@@ -26,8 +27,8 @@ from typing import Literal, TypeAlias, cast
 from cepkit.costs.contract import CostModel
 from cepkit.pattern.canonical import MOST_ARRANGEMENTS
 from cepkit.sharing.local import Local, Tree, mask_of, nodes_of, renamed
-from cepkit.sharing.prices import HAND_OVER, SPAN_FILTER, Prices
-from cepkit.sharing.workload import Form, Places, Sharer, Workload
+from cepkit.sharing.prices import CHECK, HAND_OVER, SPAN_FILTER, Prices
+from cepkit.sharing.workload import Form, Places, Sharer, Weaker, Workload
 
 Mode: TypeAlias = Literal["order", "tree"]
 
@@ -37,7 +38,7 @@ Planned: TypeAlias = "Places | Tree"
 COMMON = 0
 """The pool in which all windows share."""
 
-_HANDED, _FILTERED = int(HAND_OVER), int(SPAN_FILTER)
+_HANDED, _FILTERED, _CHECKED = int(HAND_OVER), int(SPAN_FILTER), int(CHECK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,12 @@ class Choice:
     Attributes:
         plan: Its variables in an order, or a tree over them.
         pool: With whom it may share.
+        weaker: The number of the weaker sub-pattern that its order begins with, if there is one.
     """
 
     plan: Planned
     pool: int = COMMON
+    weaker: int | None = None
 
     @property
     def order(self) -> Places:
@@ -76,12 +79,16 @@ class Made:
         left: The variables of what it is made of; empty for a leaf.
         right: The others.
         sources: The nodes that it is made of.
+        sharer: Whose variables these are: a branch, or the weaker sub-pattern that it begins with.
+        checked: Whether the rows of its sources are checked for what these do not demand.
     """
 
     node: int
     left: int
     right: int
     sources: tuple[int, ...]
+    sharer: Sharer
+    checked: bool = False
 
 
 @dataclass(slots=True)
@@ -91,8 +98,8 @@ class Held:
     Attributes:
         windows: The windows of its users, and how many have each.
         window: The largest of them.
-        ends: The windows of those whose plan ends here.
-        takers: The windows of the nodes that are made of it.
+        ends: The windows of those whose plan ends here; below 0 (`_mark`) where rows are checked.
+        takers: The same of the nodes that are made of it.
         several: Whether it has several variables, so that there are rows to hand over.
         cost: What it costs at present.
     """
@@ -103,6 +110,11 @@ class Held:
     ends: Counter[int] = field(default_factory=Counter)
     takers: Counter[int] = field(default_factory=Counter)
     cost: int = 0
+
+    @property
+    def checked(self) -> int:
+        """How many users check its rows."""
+        return sum(n for each in (self.takers, self.ends) for key, n in each.items() if key < 0)
 
 
 class Prepared:
@@ -138,6 +150,10 @@ class Prepared:
             self._prices[key] = Prices(sharer, key[1], self.cost)
         return self._prices[key]
 
+    def weaker(self, choice: Choice) -> Weaker | None:
+        """Return the weaker sub-pattern that an order begins with."""
+        return None if choice.weaker is None else self.workload.weaker[choice.weaker]
+
     def local(self, sharer: Sharer) -> Local:
         """Return the local planner of a branch."""
         if sharer.number not in self._locals:
@@ -149,21 +165,21 @@ class Prepared:
         local = self.local(sharer)
         return local.order if self.mode == "order" else local.tree
 
-    def step_price(self, sharer: Sharer, made: Made, window: int) -> int:
+    def step_price(self, made: Made, window: int) -> int:
         """Return what a node costs at a window: the same for all who use it."""
         key = made.node, window
         known = self._step_prices.get(key)
         if known is None:
-            known = self.prices(sharer, window).step(made.left, made.right)
+            known = self.prices(made.sharer, window).step(made.left, made.right)
             self._step_prices[key] = known
         return known
 
-    def row_price(self, sharer: Sharer, made: Made, window: int) -> int:
+    def row_price(self, made: Made, window: int) -> int:
         """Return what it costs to touch each row of a node once."""
         key = made.node, window
         known = self._row_prices.get(key)
         if known is None:
-            known = self.prices(sharer, window).rows(made.left | made.right)
+            known = self.prices(made.sharer, window).rows(made.left | made.right)
             self._row_prices[key] = known
         return known
 
@@ -173,19 +189,52 @@ class Prepared:
         known = self._paths.get(key)
         if known is None:
             if self.mode == "order":
-                nodes = self._prefixes(sharer, choice.order, choice.pool)
+                nodes = self._along(sharer, choice)
             else:
                 nodes = self._subtrees(sharer, choice.tree, choice.pool)
             known = self._paths[key] = tuple(nodes)
         return known
 
-    def _prefixes(self, sharer: Sharer, order: Places, pool: int) -> Iterator[Made]:
-        at: int | None = None
-        bound = 0
-        for length, place in enumerate(order, 1):
+    def _along(self, sharer: Sharer, choice: Choice) -> Iterator[Made]:
+        """Yield the nodes of an order, those of the weaker sub-pattern before the others."""
+        weaker = self.weaker(choice)
+        if weaker is None:
+            yield from self._prefixes(sharer, choice.order, choice.pool)
+            return
+        begun = choice.order[: weaker.sharer.size]
+        node = -1
+        for made in self._prefixes(weaker.sharer, weaker.own(begun), choice.pool):
+            node = made.node
+            yield made
+        checked = weaker.late.text([sharer.said.variables[place] for place in begun])
+        after = self._number((node, checked))
+        yield from self._prefixes(
+            sharer, choice.order, choice.pool, after=(len(begun), node, after)
+        )
+
+    def _prefixes(
+        self,
+        sharer: Sharer,
+        order: Places,
+        pool: int,
+        after: tuple[int, int | None, int | None] = (0, None, None),
+    ) -> Iterator[Made]:
+        """Yield the nodes of an order.
+
+        Args:
+            sharer: The branch.
+            order: Its places.
+            pool: With whom it shares.
+            after: How many of them are bound before, the node that binds them, and the number that
+                tells its rows, once they are checked, from others.
+        """
+        begin, source, at = after
+        bound = sum(1 << place for place in order[:begin])
+        for length, place in enumerate(order[begin:], begin + 1):
             node = self._number(self.prefix_key(at, sharer, pool, order[:length]))
-            yield Made(node, bound, 1 << place, () if at is None else (at,))
-            at, bound = node, bound | 1 << place
+            sources = () if source is None else (source,)
+            yield Made(node, bound, 1 << place, sources, sharer, checked=at != source)
+            at, source, bound = node, node, bound | 1 << place
 
     def prefix_key(
         self, parent: int | None, sharer: Sharer, pool: int, prefix: Places
@@ -220,10 +269,10 @@ class Prepared:
         for each in nodes_of(tree):
             node, _ = self.tree_form(sharer, each, pool)
             if isinstance(each, int):
-                yield Made(node, 0, 1 << each, ())
+                yield Made(node, 0, 1 << each, (), sharer)
             else:
                 sources = tuple(self.tree_form(sharer, side, pool)[0] for side in each)
-                yield Made(node, mask_of(each[0]), mask_of(each[1]), sources)
+                yield Made(node, mask_of(each[0]), mask_of(each[1]), sources, sharer)
 
     def tree_form(self, sharer: Sharer, tree: Tree, pool: int) -> tuple[int, tuple[Places, ...]]:
         """Return the number of the node of a tree, and its leaves in the orders that are alike."""
@@ -305,18 +354,19 @@ class PlanGraph:
             held.windows[window] += 1
             if window > held.window:
                 self._widen(made, held, window)
-        self.held[path[-1].node].ends[window] += 1
+        self.held[path[-1].node].ends[self._end_of(sharer, choice)] += 1
         self.choices[number] = choice
-        difference = self._cost_of(sharer, path) - before
+        difference = self._cost_of(path) - before
         self.cost += difference
         return difference
 
     def take(self, number: int) -> int:
         """Remove the plan of a branch; return the difference of cost."""
         sharer = self.prepared.workload.sharers[number]
-        path = self.prepared.path(sharer, self.choices.pop(number))
+        choice = self.choices.pop(number)
+        path = self.prepared.path(sharer, choice)
         window, before = sharer.window, 0
-        _less(self.held[path[-1].node].ends, window)
+        _less(self.held[path[-1].node].ends, self._end_of(sharer, choice))
         for made in path:
             held = self.held[made.node]
             before += held.cost
@@ -325,7 +375,7 @@ class PlanGraph:
             if window not in held.windows:
                 self._widen(made, held, max(held.windows, default=-1))
         left = [made for made in path if self.held[made.node].windows]
-        difference = self._cost_of(sharer, left) - before
+        difference = self._cost_of(left) - before
         for made in path:
             if made.node in self.held and not self.held[made.node].windows:
                 del self.held[made.node]
@@ -337,24 +387,31 @@ class PlanGraph:
         for source in made.sources:
             takers = self.held[source].takers
             if held.window >= 0:
-                _less(takers, held.window)
+                _less(takers, _mark(held.window, checked=made.checked))
             if window >= 0:
-                takers[window] += 1
+                takers[_mark(window, checked=made.checked)] += 1
         held.window = window
 
-    def _cost_of(self, sharer: Sharer, path: Iterable[Made]) -> int:
+    def _end_of(self, sharer: Sharer, choice: Choice) -> int:
+        """Return the window of a branch as `Held.ends` has it."""
+        weaker = self.prepared.weaker(choice)
+        whole = weaker is not None and weaker.sharer.size == sharer.size
+        return _mark(sharer.window, checked=whole)
+
+    def _cost_of(self, path: Iterable[Made]) -> int:
         prepared, total = self.prepared, 0
         for made in path:
             held = self.held[made.node]
             if held.cost:  # a node that stands twice in one plan
                 continue
-            held.cost = prepared.step_price(sharer, made, held.window)
+            held.cost = prepared.step_price(made, held.window)
             if held.several:
                 users = held.takers.total() + held.ends.total()
                 own = held.takers[held.window] + held.ends[held.window]
-                touched = handed(users - 1, users - own)
+                checked = users - own and held.checked
+                touched = handed(users - 1, users - own - checked, checked)
                 if touched:
-                    held.cost += touched * prepared.row_price(sharer, made, held.window)
+                    held.cost += touched * prepared.row_price(made, held.window)
             total += held.cost
         return total
 
@@ -368,9 +425,14 @@ class PlanGraph:
         return before
 
 
-def handed(times: int, filtered: int) -> int:
-    """Return how often a row is touched that is handed on so many times, and filtered."""
-    return _HANDED * times + _FILTERED * filtered
+def handed(times: int, filtered: int, checked: int = 0) -> int:
+    """Return how often a row is touched that is handed on so many times, filtered and checked."""
+    return _HANDED * times + _FILTERED * filtered + _CHECKED * checked
+
+
+def _mark(window: int, *, checked: bool) -> int:
+    """Return a window, below 0 where its user checks what the node does not demand."""
+    return ~window if checked else window
 
 
 def _less(counter: Counter[int], key: int) -> None:

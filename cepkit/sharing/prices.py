@@ -30,6 +30,9 @@ HAND_OVER = 1.0
 SPAN_FILTER = 1.0
 """What it costs to look whether a row fits a smaller window, in candidates."""
 
+CHECK = 10.0
+"""What it costs to check a row of a weaker node for what it does not demand, in candidates."""
+
 _MOST_TABLED = 14
 """Variables of which the numbers of all sets are computed at once."""
 

@@ -1,54 +1,114 @@
-"""Shared plans as texts and HTML: what is shared, by how many, and the plan of each pattern."""
+"""What several queries share, as text and HTML: matches and aggregates alike.
+
+A head says what is shared and what that saves, a table what is there once and for how many, and
+another the plan of each query.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
 from cepkit.pattern.durations import window_text
+from cepkit.pattern.printer import expression_text
+from cepkit.plan.nodes import BranchPlan, OrderPlan
 from cepkit.plan.printer import one_line
 from cepkit.printing import cut, html_of, html_output, html_text, text_of
+from cepkit.sharing.late import Late
 from cepkit.sharing.shared_plan import SharedNode, SharedPlan
 from cepkit.statistics.tables import count_text, first_rows, html_table, number
 
-_NODES = ("shared by", "window", "sub-pattern", "alive", "cost")
-_PLANS = ("pattern", "plan")
 _WIDEST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedSharing:
+    """What several queries share, ready to be printed.
+
+    Attributes:
+        what: How many queries, and how much of their plans is shared.
+        costs: What they cost together and apart; empty where nobody knows.
+        columns: The columns of `shared`, the last `figures` of them numbers.
+        shared: What several have, a row each.
+        plan_columns: The columns of `plans`.
+        plans: The plan of each query.
+        figures: How many columns of `shared` are numbers.
+    """
+
+    what: str
+    costs: str
+    columns: tuple[str, ...]
+    shared: Sequence[tuple[str, ...]]
+    plan_columns: tuple[str, ...]
+    plans: Sequence[tuple[str, ...]]
+    figures: int = 1
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The lines before the tables."""
+        return (self.what, self.costs) if self.costs else (self.what,)
+
+    def text(self) -> str:
+        """Return it as text, long tables cut."""
+        lines = [*self.head]
+        if self.shared:
+            left = len(self.columns) - self.figures
+            lines += ["", first_rows(self.columns, self.shared, "shared nodes", left=left)]
+        plans = first_rows(self.plan_columns, self.plans, "plans", left=len(self.plan_columns))
+        return "\n".join((*lines, "", plans))
+
+    def html(self) -> str:
+        """Return the same as HTML, names escaped."""
+        parts = [f"<p>{html_text(line)}</p>" for line in self.head]
+        if self.shared:
+            left = len(self.columns) - self.figures
+            parts.append(html_table(self.columns, self.shared, "shared nodes", left=left))
+        plans = html_table(self.plan_columns, self.plans, "plans", left=len(self.plan_columns))
+        return html_output(*parts, plans)
+
+
+def costs_text(unit: str, cost: float, alone: float) -> str:
+    """Return a line that says what sharing saves."""
+    less = 1 - cost / alone if alone else 0.0
+    apart = f"{number(cost)}, {number(alone)} with each by itself"
+    return f"cost ({unit}): {apart}, {100 * less:.0f} % less"
 
 
 @text_of.register
 def to_text(shared: SharedPlan) -> str:
     """Return the costs, the nodes with the most users, and a line for each pattern."""
-    lines = [*head(shared)]
-    nodes = _by_users(shared)
-    if nodes:
-        lines += ["", first_rows(_NODES, map(_row, nodes), "shared nodes", left=3)]
-    plans = [(name, one_line(p)) for name, p in zip(shared.names, shared.plans, strict=True)]
-    return "\n".join((*lines, "", first_rows(_PLANS, plans, "patterns", left=2)))
+    return _printed(shared).text()
 
 
 @html_of.register
 def to_html(shared: SharedPlan) -> str:
-    """Return the same as HTML, names escaped."""
-    parts = [f"<p>{html_text(line)}</p>" for line in head(shared)]
-    nodes = _by_users(shared)
-    if nodes:
-        parts.append(html_table(_NODES, map(_row, nodes), "shared nodes", left=3))
-    plans = [(name, one_line(p)) for name, p in zip(shared.names, shared.plans, strict=True)]
-    return html_output(*parts, html_table(_PLANS, plans, "plans", left=2))
+    """Return the same as HTML."""
+    return _printed(shared).html()
 
 
-def head(shared: SharedPlan) -> tuple[str, ...]:
-    """Return what is shared, and what that saves."""
-    what = count_text(len(shared.names), "pattern")
-    nodes = f"{len(shared.shared)} of {count_text(len(shared.nodes), 'node')} shared"
-    less = 1 - shared.cost / shared.alone if shared.alone else 0.0
-    costs = f"{number(shared.cost)}, {number(shared.alone)} with each by itself"
-    return (
-        f"shared plan of {what}: {nodes}; search: {shared.search}",
-        f"cost ({shared.cost_model.name}): {costs}, {100 * less:.0f} % less",
+def _printed(shared: SharedPlan) -> PrintedSharing:
+    nodes = sorted(shared.shared, key=lambda node: (-len(node.users), -node.cost))
+    of = f"{len(nodes)} of {count_text(len(shared.nodes), 'node')} shared"
+    return PrintedSharing(
+        f"shared plan of {count_text(len(shared.names), 'pattern')}: {of}; search: {shared.search}",
+        costs_text(shared.cost_model.name, shared.cost, shared.alone),
+        ("shared by", "window", "sub-pattern", "alive", "cost"),
+        [*map(_row, nodes)],
+        ("pattern", "plan"),
+        [
+            (name, "; ".join((one_line(plan), *_checks(plan.branches, late))))
+            for name, plan, late in zip(shared.names, shared.plans, shared.late, strict=True)
+        ],
+        figures=2,
     )
 
 
-def _by_users(shared: SharedPlan) -> list[SharedNode]:
-    return sorted(shared.shared, key=lambda node: (-len(node.users), -node.cost))
+def _checks(plans: Iterable[BranchPlan], late: Iterable[Late | None]) -> Iterable[str]:
+    """Yield what branches check of rows that they share with others who demand less."""
+    for plan, each in zip(plans, late, strict=True):
+        if each is not None and isinstance(plan, OrderPlan):
+            last = plan.order[len(each.variables) - 1]
+            yield f"{' and '.join(map(expression_text, each.checked))} checked after {last}"
 
 
 def _row(node: SharedNode) -> tuple[str, ...]:

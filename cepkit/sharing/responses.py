@@ -65,8 +65,8 @@ def _marginal(graph: PlanGraph, sharer: Sharer, made: Made) -> int:
     if sharer.window <= window:
         return 0
     prepared = graph.prepared
-    larger = prepared.step_price(sharer, made, sharer.window)
-    return larger - prepared.step_price(sharer, made, window)
+    larger = prepared.step_price(made, sharer.window)
+    return larger - prepared.step_price(made, window)
 
 
 def _leaving(graph: PlanGraph, sharer: Sharer, made: Made) -> int:
@@ -75,7 +75,7 @@ def _leaving(graph: PlanGraph, sharer: Sharer, made: Made) -> int:
         return 0
     window = max(graph.held[made.node].window, sharer.window)
     users = handed(1, sharer.window < window)
-    return users * graph.prepared.row_price(sharer, made, window)
+    return users * graph.prepared.row_price(made, window)
 
 
 def _best_order(graph: PlanGraph, sharer: Sharer, pool: int) -> Choice:
@@ -95,7 +95,7 @@ def _best_order(graph: PlanGraph, sharer: Sharer, pool: int) -> Choice:
             reach = node, bound | 1 << place
             if node is not None and node in graph.held and reach not in seen:
                 seen.add(reach)
-                made = Made(node, bound, 1 << place, ())
+                made = Made(node, bound, 1 << place, (), sharer)
                 more = cost + _marginal(graph, sharer, made)
                 leave = _leaving(graph, sharer, made)
                 yield from reached(node, longer, bound | 1 << place, more, leave)
@@ -113,7 +113,7 @@ def _best_tree(graph: PlanGraph, sharer: Sharer, pool: int) -> Tree:
         if not mask & (mask - 1):
             place = mask.bit_length() - 1
             node, _ = prepared.tree_form(sharer, place, pool)
-            made = Made(node, 0, mask, ())
+            made = Made(node, 0, mask, (), sharer)
             live = node in graph.held
             cost = _marginal(graph, sharer, made) if live else step(0, mask)
             known.append((cost, place))

@@ -10,6 +10,7 @@ from cepkit.costs.contract import CostModel
 from cepkit.errors import PatternError
 from cepkit.lazy import nx
 from cepkit.pattern.builder import as_query
+from cepkit.pattern.conditions import Expression
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.policies import Window
 from cepkit.pattern.query import Query
@@ -19,6 +20,7 @@ from cepkit.plan.logarithms import from_log
 from cepkit.plan.nodes import BranchPlan, Plan, TreePlan
 from cepkit.planners.choose import cost_plan
 from cepkit.printing import WithPrinter
+from cepkit.sharing.late import Late
 from cepkit.sharing.parts import (
     Part,
     Share,
@@ -32,7 +34,7 @@ from cepkit.sharing.plan_graph import Choice, Made, Mode, PlanGraph
 from cepkit.sharing.prices import number_of, window_of
 from cepkit.sharing.start import alone
 from cepkit.sharing.texts import sub_pattern_text
-from cepkit.sharing.workload import Places, Sharer
+from cepkit.sharing.workload import Places
 from cepkit.statistics.model import Statistics
 
 if TYPE_CHECKING:
@@ -47,11 +49,13 @@ class NodeUser:
         name: Of the pattern.
         branch: The number of the branch in the pattern's normal form, from 0.
         variables: Those of the branch, in the order of the node's events.
+        checked: The conditions that it checks on the node's rows, as the node does not demand them.
     """
 
     name: str
     branch: int
     variables: tuple[str, ...]
+    checked: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,8 @@ class SharedPlan(WithPrinter):
         pools: For each branch of each plan a number. Equal nodes are one where these are equal too:
             a node whose users have different windows takes the largest, which may cost those with a
             small one more than they save.
+        late: For each branch what it takes from a node that demands less than it does; None where
+            its nodes demand just what it does.
         cost: Of all together; by `work` for each second of the stream, by `partial-matches` of
             what is alive.
         alone: The same with each pattern's best plan by itself.
@@ -110,6 +116,7 @@ class SharedPlan(WithPrinter):
     queries: tuple[Query, ...]
     plans: tuple[Plan, ...]
     pools: tuple[tuple[int, ...], ...]
+    late: tuple[tuple[Late | None, ...], ...]
     cost: float
     alone: float
     share: Share
@@ -196,6 +203,7 @@ class SharedPlan(WithPrinter):
             queries=_without(self.queries, number),
             plans=_without(self.plans, number),
             pools=_without(self.pools, number),
+            late=_without(self.late, number),
         )
         return assembled(rest, _parts_of(rest, tuple(map(_mode_of, rest.plans))))
 
@@ -266,10 +274,11 @@ def _parts_of(whole: SharedPlan, modes: Sequence[Mode]) -> list[Part]:
         part = prepared_part(whole.queries, known, whole.cost_model, mode, numbers)
         for sharer, query, branch in part.sharers:
             if query < len(whole.plans):
-                pool = whole.pools[query][branch]
+                pool, late = whole.pools[query][branch], whole.late[query][branch]
                 part.choices[sharer.number] = Choice(
                     places_of(whole.plans[query].branches[branch], sharer),
                     alone(sharer) if pool < 0 else pool,
+                    None if late is None else part.prepared.workload.weaken(sharer, late),
                 )
         parts.append(part)
     return parts
@@ -284,6 +293,7 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
     """
     branches: list[list[BranchPlan]] = [[] for _ in whole.queries]
     pools: list[list[int]] = [[] for _ in whole.queries]
+    late: list[list[Late | None]] = [[] for _ in whole.queries]
     known: dict[int, Statistics] = {}
     cost = by_itself = 0
     for part in parts:
@@ -297,6 +307,8 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
             choice = part.choices[sharer.number]
             branches[query].append(branch_plan(choice.plan, sharer, prepared.mode))
             pools[query].append(choice.pool if choice.pool >= 0 else -1 - query)
+            weaker = prepared.weaker(choice)
+            late[query].append(None if weaker is None else weaker.late)
     plans = []
     for number, each in enumerate(branches):
         plan = Plan(tuple(each), whole.search)
@@ -308,6 +320,7 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
         whole,
         plans=tuple(plans),
         pools=tuple(map(tuple, pools)),
+        late=tuple(map(tuple, late)),
         cost=number_of(cost),
         alone=number_of(by_itself),
     )
@@ -317,27 +330,33 @@ def _nodes_of(part: Part, graph: PlanGraph, names: Sequence[str], first: int) ->
     """Return the nodes of a part, numbered from `first`."""
     prepared = part.prepared
     numbers: dict[int, int] = {}
-    makers: list[tuple[Sharer, Made, Places]] = []
+    makers: list[tuple[Made, Places]] = []
     users: dict[int, list[NodeUser]] = {}
     ends: dict[int, list[str]] = {}
     for sharer, query, branch in part.sharers:
         choice = graph.choices[sharer.number]
-        path = prepared.path(sharer, choice)
+        path, weaker = prepared.path(sharer, choice), prepared.weaker(choice)
         for made, places in zip(path, prepared.arrangements(sharer, choice), strict=True):
+            own = places
+            checked: tuple[Expression, ...] = ()
+            if weaker is not None and len(places) <= weaker.sharer.size:
+                own = weaker.own(places)
+                checked = weaker.late.checked if len(own) == weaker.sharer.size else ()
             if made.node not in numbers:
                 numbers[made.node] = first + len(numbers)
-                makers.append((sharer, made, places))
+                makers.append((made, own))
             variables = tuple(sharer.said.variables[place] for place in places)
-            users.setdefault(made.node, []).append(NodeUser(names[query], branch, variables))
+            user = NodeUser(names[query], branch, variables, checked)
+            users.setdefault(made.node, []).append(user)
         ends.setdefault(path[-1].node, []).append(names[query])
     nodes = []
-    for sharer, made, places in makers:
+    for made, places in makers:
         held = graph.held[made.node]
-        prices = prepared.prices(sharer, held.window)
+        prices = prepared.prices(made.sharer, held.window)
         nodes.append(
             SharedNode(
-                sub_pattern_text(sharer, places),
-                window_of(sharer, held.window),
+                sub_pattern_text(made.sharer, places),
+                window_of(made.sharer, held.window),
                 tuple(users[made.node]),
                 tuple(numbers[source] for source in made.sources),
                 from_log(prices.alive(made.left | made.right)),
@@ -359,10 +378,23 @@ def _mode_of(plan: Plan) -> Mode:
     return "tree" if any(isinstance(b, TreePlan) for b in plan.branches) else "order"
 
 
-def plans_and_pools(
-    plans: SharedPlan | Sequence[Plan],
-) -> tuple[tuple[Plan, ...], tuple[tuple[int, ...], ...] | None]:
-    """Return the plan of each pattern, and with whom its branches share; None: with all."""
-    if isinstance(plans, SharedPlan):
-        return plans.plans, plans.pools
-    return tuple(plans), None
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How several patterns are run together.
+
+    Attributes:
+        plans: The plan of each.
+        pools: With whom the branches of each share, as `SharedPlan` has it; None: with all.
+        late: What they take from nodes that demand less, as `SharedPlan` has it.
+    """
+
+    plans: tuple[Plan, ...]
+    pools: tuple[tuple[int, ...], ...] | None
+    late: tuple[tuple[Late | None, ...], ...]
+
+    @classmethod
+    def of(cls, plans: SharedPlan | Sequence[Plan]) -> Sharing:
+        """Return what a shared plan, or a plan for each, says."""
+        if isinstance(plans, SharedPlan):
+            return cls(plans.plans, plans.pools, plans.late)
+        return cls(tuple(plans), None, tuple((None,) * len(plan.branches) for plan in plans))

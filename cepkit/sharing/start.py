@@ -29,7 +29,7 @@ def own_plans(prepared: Prepared, *, shared: bool = True) -> dict[int, Choice]:
     """Return each branch's best plan; where `shared`, equal nodes among equal windows once."""
     return {
         s.number: Choice(prepared.best(s), pools_of(prepared, s)[0] if shared else alone(s))
-        for s in prepared.workload.sharers
+        for s in prepared.workload.ranked
     }
 
 

@@ -9,16 +9,20 @@ bits of masks; a branch's places are sorted by event too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 from itertools import chain, groupby, permutations, product
 from math import factorial, prod
+from operator import or_
 from typing import TypeAlias, TypeVar
 
 from cepkit.pattern.canonical import MOST_ARRANGEMENTS
+from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.sharing.description import Description, EventKey, Family, PairKey, described
+from cepkit.sharing.known_shares import KnownShares
+from cepkit.sharing.late import Late, weaker_branch, without_conditions
 from cepkit.statistics.model import Statistics
 
 Form: TypeAlias = tuple[Family, tuple[int, ...], tuple[int, ...], tuple[tuple[str, ...], ...]]
@@ -119,16 +123,41 @@ class Sharer:
         return (tuple(chain.from_iterable(each)) for each in product(*map(permutations, groups)))
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Weaker:
+    """A sub-pattern of a branch that demands less than the branch does.
+
+    Attributes:
+        sharer: The sub-pattern as a branch of its own.
+        places: The place in the branch for each of its places.
+        late: What it demands, and what is checked after it.
+    """
+
+    sharer: Sharer
+    places: Places
+    late: Late
+
+    def own(self, places: Places) -> Places:
+        """Return places of the branch as its own."""
+        return tuple(map(self.places.index, places))
+
+
 @dataclass(frozen=True, eq=False)
 class Workload:
     """The branches of several queries; O(n^2) numbers for n variables of each.
 
     Attributes:
         sharers: Their branches, query by query.
+        members: The numbers of those branches that are looked at; None: of all.
+        weaker: Sub-patterns that demand less than their branches, as far as they were looked at.
     """
 
     queries: tuple[Query, ...]
     sharers: tuple[Sharer, ...]
+    members: frozenset[int] | None = None
+    weaker: list[Weaker] = field(default_factory=list)
+    _numbers: _Numbers = field(default_factory=lambda: _Numbers({}, {}))
+    _weaker_at: dict[tuple[int, Late], int] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -146,26 +175,63 @@ class Workload:
             for said in map(described, normal_form(query))
         ]
         # Numbers follow the texts, so that they depend neither on names nor on the order of a list.
-        events = _numbered({key for _, said, _ in branches for key in said.events})
-        pairs = _numbered({key for _, said, _ in branches for key in said.pairs.values()})
-        sharers = []
-        for number, (query_number, said, known) in enumerate(branches):
-            size = range(len(said.events))
-            clock, keys, strategy = said.family
-            sharers.append(
-                Sharer(
-                    number,
-                    query_number,
-                    said,
-                    known,
-                    (clock, keys, strategy if said.shares else f"{strategy} {number}"),
-                    tuple(events[key] for key in said.events),
-                    tuple(
-                        tuple(-1 if i == j else pairs[said.pairs[i, j]] for j in size) for i in size
-                    ),
-                )
-            )
-        return cls(tuple(queries), tuple(sharers))
+        numbers = _Numbers(
+            _numbered({key for _, said, _ in branches for key in said.events}),
+            _numbered({key for _, said, _ in branches for key in said.pairs.values()}),
+        )
+        sharers = tuple(
+            numbers.sharer(number, query_number, said, known)
+            for number, (query_number, said, known) in enumerate(branches)
+        )
+        return cls(tuple(queries), sharers, _numbers=numbers)
+
+    def weaken(self, sharer: Sharer, late: Late) -> int:
+        """Return the number of a weaker sub-pattern of a branch in `weaker`."""
+        key = sharer.number, late
+        number = self._weaker_at.get(key)
+        if number is None:
+            number = self._weaker_at[key] = len(self.weaker)
+            said = described(weaker_branch(sharer.said.branch, late))
+            known = self.known_shares.of(said.branch, sharer.statistics)
+            own = self._numbers.sharer(len(self.sharers) + number, sharer.query, said, known)
+            places = tuple(map(sharer.said.variables.index, said.variables))
+            self.weaker.append(Weaker(own, places, late))
+        return number
+
+    @cached_property
+    def known_shares(self) -> KnownShares:
+        """What the statistics of all branches say of conditions, whoever has them."""
+        return KnownShares.of_all((s.said.branch, s.statistics) for s in self.ranked)
+
+    @cached_property
+    def skeletons(self) -> dict[Form, list[tuple[Sharer, Places]]]:
+        """Sub-patterns without their conditions that several branches have, and who has them.
+
+        All have conditions on each of the events. What may not be weakened is left out: repeated
+        events, and branches with FIRST.
+        """
+        holders: dict[Form, list[tuple[Sharer, Places]]] = {}
+        for sharer in self.ranked:
+            branch = sharer.said.branch
+            if not sharer.said.shares or any(e.earlier_than is not None for e in branch.negated):
+                continue
+            said = described(without_conditions(branch))
+            bare = self._numbers.sharer(-1, sharer.query, said, sharer.statistics)
+            places = tuple(map(sharer.said.variables.index, said.variables))
+            repeated = {variable for variable, *_ in branch.repeated}
+            single = sum(1 << i for i, v in enumerate(said.variables) if v not in repeated)
+            about = [
+                sum(1 << i for i, v in enumerate(said.variables) if v in variables_of(c))
+                for c in sharer.said.conditions
+            ]
+            for mask in subsets(bare.size):
+                # Only where conditions are about each of the events there is anything to weaken.
+                touched = reduce(or_, (each for each in about if each & ~mask == 0), 0)
+                if mask & ~single == 0 and mask & (mask - 1) and touched == mask:
+                    form, among = bare.form(mask)
+                    own = tuple(places[place] for place in among)
+                    holders.setdefault(form, []).append((sharer, own))
+        return {form: each for form, each in holders.items() if len(each) > 1}
 
     @cached_property
     def windows(self) -> dict[Family, frozenset[int]]:
@@ -178,7 +244,27 @@ class Workload:
     @cached_property
     def ranked(self) -> tuple[Sharer, ...]:
         """The sharers in an order that does not depend on that of the list."""
-        return tuple(sorted(self.sharers, key=lambda s: (s.form(s.full)[0], s.window, s.number)))
+        members = (s for s in self.sharers if self.members is None or s.number in self.members)
+        return tuple(sorted(members, key=lambda s: (s.form(s.full)[0], s.window, s.number)))
+
+    def blocks(self, most: int) -> list[Workload]:
+        """Return the branches in blocks of at most so many, those with much in common together.
+
+        A branch stands with those who have the most frequent of its sub-patterns.
+        """
+        if len(self.ranked) <= most:
+            return [self]
+        often: dict[int, tuple[int, Form]] = {}  # how many have a sub-pattern, and that
+        for form, held in self.holders.items():
+            if len(form[1]) > 1:
+                for sharer, _ in held:
+                    known = often.get(sharer.number, (0, form))
+                    often[sharer.number] = max(known, (len(held), form))
+        alike = [s.number for s in self.ranked if s.number in often]
+        alike.sort(key=often.__getitem__, reverse=True)
+        together = alike + [s.number for s in self.ranked if s.number not in often]
+        parts = (together[i : i + most] for i in range(0, len(together), most))
+        return [replace(self, members=frozenset(part)) for part in parts]
 
     @cached_property
     def holders(self) -> dict[Form, list[tuple[Sharer, Places]]]:
@@ -203,6 +289,34 @@ def subsets(size: int) -> Iterable[int]:
         few += sorted(layer)
         layer = {mask | 1 << place for mask in layer for place in range(size)} - layer
     return [*few, (1 << size) - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """Numbers of what branches say of events and pairs: equal for what is equal."""
+
+    events: dict[EventKey, int]
+    pairs: dict[PairKey, int]
+
+    def sharer(self, number: int, query: int, said: Description, known: Statistics) -> Sharer:
+        """Return a branch in numbers; what is new gets the next ones."""
+        size = range(len(said.events))
+        clock, keys, strategy = said.family
+        return Sharer(
+            number,
+            query,
+            said,
+            known,
+            (clock, keys, strategy if said.shares else f"{strategy} {number}"),
+            tuple(self.events.setdefault(key, len(self.events)) for key in said.events),
+            tuple(
+                tuple(
+                    -1 if i == j else self.pairs.setdefault(said.pairs[i, j], len(self.pairs))
+                    for j in size
+                )
+                for i in size
+            ),
+        )
 
 
 _Key = TypeVar("_Key", EventKey, PairKey)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepkit.columnar.results.several import PATTERN, SeveralMatches
+from cepkit.costs import WORK
 from cepkit.pattern import conditions as c
 from cepkit.pattern.checks import check
 from cepkit.pattern.nodes import Event, Seq, bound_events_of, repeated_in
@@ -19,6 +20,9 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import OrderPlan, Pair, Plan, Tree, TreePlan
+from cepkit.sharing.description import described
+from cepkit.sharing.late import Late, demands, late_of, meet_of_all
+from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import events
 from tests.disguise import disguised, renamed
@@ -171,11 +175,55 @@ def test_sequences_that_begin_alike_have_the_matches_of_each_alone(data: st.Data
     found_together(data, case, known, [Plan((each,), "by hand") for each in chosen])
 
 
+def with_other_conditions(draw: st.DrawFn, query: Query) -> Query:
+    """Draw a query that begins like a sequence, with other conditions on its events."""
+    longer = extended(draw, query)
+    parts = [part for part in c.conjuncts(longer.where) if draw(st.integers(0, 3))]
+    names = [event.variable for event in bound_events_of(longer.structure)]
+    for _ in range(draw(st.integers(0, 3))):
+        one, other = draw(st.sampled_from(names)), draw(st.sampled_from(names))
+        right: c.Expression = c.Literal(draw(st.sampled_from((0, 1, 2))))
+        if one != other:
+            right = c.Attribute(other, "k")
+        operator = draw(st.sampled_from(("=", ">=", "<")))
+        parts.append(c.Comparison(operator, c.Attribute(one, "k"), right))
+    where = None if not parts else parts[0] if len(parts) == 1 else c.AllOf(tuple(parts))
+    return check(replace(longer, where=where))
+
+
+def weakly_shared(draw: st.DrawFn, queries: Sequence[Query]) -> SharedPlan:
+    """Draw a shared plan: those with equal beginnings take them from nodes that demand less."""
+    (branches,) = zip(*map(normal_form, queries), strict=True)
+    most = min(len(branch.variables) for branch in branches)
+    length = draw(st.integers(min(2, most), most))
+    asked = [demands(described(b).conditions, b.variables[:length]) for b in branches]
+    demanded = meet_of_all(asked)
+    late: list[tuple[Late | None, ...]] = [
+        (None if own == demanded else late_of(own, demanded, branch.variables[:length]),)
+        for own, branch in zip(asked, branches, strict=True)
+    ]
+    plans = tuple(Plan((OrderPlan(b.variables),), "by hand") for b in branches)
+    names = tuple(f"{i}" for i in range(len(plans)))
+    pools = tuple((0,) for _ in plans)
+    nothing = Statistics({})
+    return SharedPlan(
+        names, tuple(queries), plans, pools, tuple(late), 0.0, 0.0, "prefix", "", WORK, nothing
+    )
+
+
+@given(data=st.data())
+def test_sequences_with_other_conditions_share_a_weaker_node(data: st.DataObject) -> None:
+    case = data.draw(SEQUENCES)
+    known = workload(data.draw, case, with_other_conditions)
+    known = {name: each for name, each in known.items() if len(normal_form(each[0])) == 1}
+    found_together(data, case, known, weakly_shared(data.draw, [q for q, _ in known.values()]))
+
+
 def found_together(
     data: st.DataObject,
     case: Case,
     known: Mapping[str, tuple[Query, set[Any]]],
-    plans: list[Plan],
+    plans: list[Plan] | SharedPlan,
 ) -> None:
     """Check the matches and the counts of queries that are found together."""
     stream = events(as_table(case.events), time="ts", type="kind")

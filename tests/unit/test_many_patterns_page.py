@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "many-patterns.md"
 def test_the_examples_print_what_stands_there():
     blocks = re.findall(r"^```(?:python|text)\n(.*?)^```", PAGE.read_text("utf-8"), re.S | re.M)
     names: dict[str, object] = {}
-    assert len(blocks) == 12
+    assert len(blocks) == 14
     for code, text in zip(blocks[::2], blocks[1::2], strict=True):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import cepkit as ck
 from cepkit.automata.mechanisms import MECHANISMS
-from cepkit.cli.inputs import open_stream, read_pattern
+from cepkit.cli.inputs import open_stream, read_patterns
 from cepkit.cli.options import count, json_option, pattern_options, stream_options, table_of
 from cepkit.cli.output import check_targets, write_json
 from cepkit.cli.terminal import say, working
@@ -16,10 +17,10 @@ def options(command: argparse.ArgumentParser) -> None:
     """Add what the command line takes."""
     command.description = (
         "Run mechanisms event by event. It finds what `detect` finds, far more slowly: it is for "
-        "seeing how."
+        "seeing how. Several patterns run as one mechanism that shares what they have in common."
     )
     command.epilog = f"mechanisms:\n{table_of(MECHANISMS.help)}"
-    pattern_options(command)
+    pattern_options(command, several=True)
     stream_options(command)
     group = command.add_argument_group("how")
     group.add_argument(
@@ -31,6 +32,7 @@ def options(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--plan", metavar="ORDER", help='the order of the variables, as "c,b,a"; else rare first'
     )
+    command.set_defaults(refuse=command.error)
     group.add_argument("--limit", type=count, metavar="N", help="the first N events alone")
     group.add_argument(
         "--max-steps", type=count, default=2_000, metavar="N", help="steps to keep; 2000 if absent"
@@ -44,7 +46,9 @@ def options(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print what mechanisms did; write the trace as JSON, or a page on which all of them play."""
-    query = read_pattern(arguments)
+    query: Any = read_patterns(arguments)
+    if isinstance(query, dict) and arguments.plan:
+        arguments.refuse(f"--plan is for one pattern, and there are {len(query):,}")
     check_targets(arguments)
     mechanisms = [MECHANISMS.pick(name) for name in arguments.mechanism or ["chain-nfa"]]
     order = [name.strip() for name in arguments.plan.split(",")] if arguments.plan else None

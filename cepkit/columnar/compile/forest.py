@@ -2,7 +2,8 @@
 
 Programs that begin with the same steps are one path of a tree as far as they do. Such a path is a
 program of its own, of the longest window of those that share it; what each of them makes of its
-rows begins with the rows that fit its own window and its own candidates.
+rows begins with the rows that fit its own window and its own candidates. Where a shared plan says
+so, the path has fewer conditions than a program (`WeakStart`), which checks the rest on its rows.
 
 Source: *Real-Time Multi-Pattern Detection over Event Streams* (MULTI, US 2022/0091909 A1), whose
 multi-pattern NFA is a tree of orders; there a shared state has the least window of its patterns,
@@ -26,7 +27,7 @@ from cepkit.columnar.compile.program import (
     work_of,
 )
 from cepkit.pattern.canonical import canonical_conditions
-from cepkit.pattern.conditions import Comparison, Expression
+from cepkit.pattern.conditions import Comparison, Expression, variables_of
 
 LEAST = 2
 """Steps that are worth sharing: the first alone only names its candidates."""
@@ -34,6 +35,43 @@ LEAST = 2
 MOST_WIDER = 4
 """How many times as long as a program's own window that of shared steps may be: what they bind in
 between is thrown away again."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeakStart:
+    """The first steps of a program with fewer conditions than it has.
+
+    Attributes:
+        program: These steps.
+        checked: The other conditions about what they bind.
+    """
+
+    program: Program
+    checked: tuple[Expression, ...]
+
+    @property
+    def length(self) -> int:
+        """How many steps there are."""
+        return len(self.program.steps)
+
+    def due(self, length: int) -> tuple[Expression, ...]:
+        """Return what is left to check of rows of the first steps."""
+        bound = {*self.program.bound[:length]}
+        return tuple(each for each in self.checked if variables_of(each) <= bound)
+
+    def onward(self, program: Program, length: int) -> Program:
+        """Return a program that goes on with rows of its first steps: with their candidates."""
+        first = (
+            replace(step, filters=weaker.filters)
+            for step, weaker in zip(program.steps[:length], self.program.steps, strict=False)
+            if isinstance(step, Step) and isinstance(weaker, Step)
+        )
+        return replace(program, steps=(*first, *program.steps[length:]))
+
+    def text(self) -> Hashable:
+        """Return what is checked, without names."""
+        names = {variable: f"_{i}" for i, variable in enumerate(self.program.bound)}
+        return canonical_conditions(self.checked, names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +94,14 @@ class Prefix:
         lead: The first program that begins with them.
         members: All that do.
         children: What goes on from here.
+        checked: Conditions on the rows that it takes, of what they come from demanding less.
     """
 
     program: Program
     lead: int
     members: tuple[int, ...]
     children: tuple[Node, ...]
+    checked: tuple[Expression, ...] = ()
 
     @property
     def length(self) -> int:
@@ -126,36 +166,61 @@ def _tree_key(program: Program, group: GroupStep) -> Hashable | None:
 
 
 def forest_of(
-    programs: Sequence[Program], pools: Sequence[Hashable] | None = None, *, whole: bool = False
+    programs: Sequence[Program],
+    pools: Sequence[Hashable] | None = None,
+    weak: Sequence[WeakStart | None] | None = None,
+    *,
+    whole: bool = False,
 ) -> tuple[Node, ...]:
     """Return what programs begin with in common.
 
     Args:
         pools: For each program what tells it from those that it is not to share with; None: those
             share whose windows are not too different.
+        weak: For each program the weaker steps that it may begin with.
         whole: Whether a program may be nothing but what others begin with; the counters of its last
             step then do not tell its matches.
     """
     if len(programs) == 1:
         return (Leaf(0),)
+    starts = [None] * len(programs) if weak is None else weak
     keys: list[Sequence[Hashable]] = [
         each if whole or program.sets else each[: len(program.steps) - 1]
-        for program in programs
-        for each in [_keys(program)]
+        for program, start in zip(programs, starts, strict=True)
+        for each in [_keys(program) if start is None else _weak_keys(program, start)]
     ]
     if pools is not None:
         keys = [[(pool, key) for key in each] for pool, each in zip(pools, keys, strict=True)]
-    return tuple(_nodes(programs, keys, range(len(programs)), 0, pools is not None))
+    return tuple(_nodes(programs, starts, keys, range(len(programs)), (0, 0), pools is not None))
+
+
+def _weak_keys(program: Program, start: WeakStart) -> list[Hashable]:
+    """Return the keys of a program that begins with weaker steps."""
+    keys = [*_keys(start.program), *_keys(program)[start.length :]]
+    if len(keys) > start.length:
+        keys[start.length] = start.text(), keys[start.length]
+    return keys
 
 
 def _nodes(
     programs: Sequence[Program],
+    starts: Sequence[WeakStart | None],
     keys: Sequence[Sequence[Hashable]],
     members: Sequence[int],
-    length: int,
+    lengths: tuple[int, int],
     any_window: bool,
 ) -> Iterator[Node]:
-    """Yield what programs that have their first steps in common have beyond these."""
+    """Yield what programs that have their first steps in common have beyond these.
+
+    Args:
+        programs: All programs.
+        starts: The weaker steps that they may begin with.
+        keys: What their steps must have in common.
+        members: Those that are meant.
+        lengths: How many steps they have in common, and of how many they are handed rows.
+        any_window: Whether windows may be as different as they like.
+    """
+    length, taken = lengths
     groups: dict[Hashable, list[int]] = {}
     for number in members:
         # A program without further steps goes on by itself.
@@ -170,13 +235,38 @@ def _nodes(
             end = length + 1
             while len({(*keys[n], None)[end] for n in alike}) == 1 and end < len(keys[alike[0]]):
                 end += 1
-            children = tuple(_nodes(programs, keys, alike, end, any_window))
+            on = end, end if end >= LEAST else taken
+            children = tuple(_nodes(programs, starts, keys, alike, on, any_window))
             if end < LEAST:
                 yield from children
             else:
                 widest = max(alike, key=lambda n: (programs[n].window or 0, -n))
-                program = _beginning(programs[widest], end, _owner(programs, alike, end))
-                yield Prefix(program, min(alike), tuple(alike), children)
+                start, whole = starts[widest], programs[widest]
+                weak = start is not None and end <= start.length
+                steps = start.program if start is not None and weak else whole
+                program = _beginning(steps, end, _owner(programs, alike, end))
+                if weak:
+                    start = None
+                program, checked = taking(program, start, taken)
+                yield Prefix(program, min(alike), tuple(alike), children, checked)
+
+
+def taking(
+    program: Program, start: WeakStart | None, length: int
+) -> tuple[Program, tuple[Expression, ...]]:
+    """Return how a program goes on with rows of its first steps that others found.
+
+    Args:
+        program: The program.
+        start: The weaker steps that it begins with.
+        length: How many steps the rows come from; more than `start` has are not weaker.
+
+    Returns:
+        The program with the candidates of these rows, and what is left to check of them.
+    """
+    if start is None or length > start.length:
+        return program, ()
+    return start.onward(program, length), start.due(length)
 
 
 def _of_like_windows(programs: Sequence[Program], group: Sequence[int]) -> list[list[int]]:

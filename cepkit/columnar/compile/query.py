@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from cepkit.columnar.compile.branch import compile_branch
-from cepkit.columnar.compile.forest import Leaf, Node, SharedTree, forest_of
+from cepkit.columnar.compile.forest import Leaf, Node, SharedTree, WeakStart, forest_of
 from cepkit.columnar.compile.program import Program
+from cepkit.columnar.compile.weak import weak_start
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
+from cepkit.sharing.late import Late
 
 Sets: TypeAlias = Literal["every", "maximal"]
 """Which sets of Kleene variables make matches: see `Matches`."""
@@ -28,6 +31,7 @@ class CompiledQuery:
         in_turn: Whether an event takes part in one match at most (skip-till-next-match).
         sets: Which sets of Kleene variables make matches.
         trees: The subtrees that programs have in common.
+        weak: For each program the weaker steps that it may begin with; none where it is empty.
     """
 
     branches: tuple[Branch, ...]
@@ -36,6 +40,7 @@ class CompiledQuery:
     in_turn: bool = False
     sets: Sets = "every"
     trees: tuple[SharedTree, ...] = ()
+    weak: tuple[WeakStart | None, ...] = ()
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -48,8 +53,17 @@ class CompiledQuery:
         return any(program.listed for program in self.programs)
 
 
-def compile_query(query: Query, plan: Plan, sets: Sets = "every") -> CompiledQuery:
-    """Return `query` compiled under `plan`, which has a plan for each of its branches."""
+def compile_query(
+    query: Query, plan: Plan, sets: Sets = "every", late: Sequence[Late | None] = ()
+) -> CompiledQuery:
+    """Return a query compiled.
+
+    Args:
+        query: The query.
+        plan: A plan for each of its branches.
+        sets: Which sets of Kleene variables make matches.
+        late: For each branch what it takes from a node that demands less; none where it is empty.
+    """
     branches = normal_form(query)
     programs = tuple(
         compile_branch(branch, branch_plan, branches[:i])
@@ -57,4 +71,8 @@ def compile_query(query: Query, plan: Plan, sets: Sets = "every") -> CompiledQue
     )
     in_turn = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
     forest = tuple(map(Leaf, range(len(programs)))) if in_turn else forest_of(programs)
-    return CompiledQuery(branches, programs, forest, in_turn, sets)
+    weak = tuple(
+        None if each is None else weak_start(branch, program, each)
+        for branch, program, each in zip(branches, programs, late, strict=False)
+    )
+    return CompiledQuery(branches, programs, forest, in_turn, sets, weak=weak)

@@ -34,7 +34,7 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN, ByName, number_of
 from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
-from cepkit.sharing.shared_plan import SharedPlan, plans_and_pools
+from cepkit.sharing.shared_plan import SharedPlan, Sharing
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.tables import first_rows, html_table, whole
 from cepkit.stream.stream import Stream
@@ -78,17 +78,18 @@ class SeveralResults(ByName[Result]):
         self._names = tuple(queries)
         self.queries = tuple(queries.values())
         self.plan = plans if isinstance(plans, SharedPlan) else None
-        self.plans, pools = plans_and_pools(plans)
+        sharing = Sharing.of(plans)
+        self.plans = sharing.plans
         self.limit = limit
         self.sets = sets
         self.options = options
         self._share = share
         self._measure = measure
         compiled = [
-            compile_query(query, plan, sets)
-            for query, plan in zip(self.queries, self.plans, strict=True)
+            compile_query(query, plan, sets, late)
+            for query, plan, late in zip(self.queries, self.plans, sharing.late, strict=True)
         ]
-        self.groups = grouped(compiled, share=share, pools=pools)
+        self.groups = grouped(compiled, share=share, pools=sharing.pools)
         self._counted: tuple[Sequence[int], Sequence[Counters]] | None = None
         self._results: dict[int, Result] = {}
 

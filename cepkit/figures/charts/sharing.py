@@ -11,12 +11,12 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from cepkit.aggregation.sharing.plan import Forest, Node
+from cepkit.aggregation.sharing.plan import Forest
 from cepkit.figures.kit.canvas import LINE_HEIGHT, Canvas, Circle, Item, Line, Text
 from cepkit.figures.kit.plotly_canvas import to_figure
 from cepkit.figures.kit.style import SIZE, SMALL
 from cepkit.figures.kit.texts import fitted
-from cepkit.routes.several import Cluster, Several, SharingPlan
+from cepkit.routes.several import Cluster, Several, SharingPlan, node_text
 
 RADIUS = 11
 SPACING = 118
@@ -61,12 +61,7 @@ def layout(plan: SharingPlan) -> Canvas:
 def chain_text(forest: Forest, number_: int) -> str:
     """Return the pieces of a chain, as `(A, B) + (C, D)`."""
     chain = forest.chains[number_]
-    names = []
-    node: Node | None = forest.nodes[chain.end]
-    while node is not None:
-        names.append(str(node.position))
-        node = None if node.parent is None else forest.nodes[node.parent]
-    piece = f"({', '.join(reversed(names))})"
+    piece = node_text(forest, chain.end)
     return piece if chain.before is None else f"{chain_text(forest, chain.before)} + {piece}"
 
 

@@ -1,10 +1,13 @@
 """Greedy merge: every common sub-pattern, largest first, to all of its holders at once.
 
 All who have a sub-pattern get its best plan, as prefix or subtree; then each goes back to its old
-plan, if that is cheaper. What gained is kept. Between rounds each branch takes its best response
+plan, if that is cheaper. What gained is kept. Where plans are orders, the same is tried with nodes
+that demand less than their users (weakening.py). Between rounds each branch takes its best response
 beside all others, and the few users of a node are taken out and put back in another order. It ends
 when nothing of it gains. It finds what pairwise moves miss: a sub-pattern that pays only for many.
 O(rounds * holders of all sub-patterns * length).
+Many branches are searched in blocks, those with much in common together: more time for each would
+gain little. Equal nodes of different blocks are there once all the same.
 Source: ours.
 """
 
@@ -19,6 +22,7 @@ from cepkit.sharing.plan_graph import Changes, PlanGraph, Prepared
 from cepkit.sharing.responses import reinsert, respond
 from cepkit.sharing.searches.contract import Progressed, SharingObserver
 from cepkit.sharing.start import own_plans
+from cepkit.sharing.weakening import weakenings, weaker_nodes
 
 _FEW = 3
 """Branches that are put back in every order."""
@@ -28,20 +32,41 @@ _FEW_BRANCHES, _SMALL = 4, 4
 
 @dataclass(frozen=True, slots=True)
 class GreedyMerge:
-    """Common sub-patterns to all holders at once, while that gains."""
+    """Common sub-patterns to all holders at once, while that gains.
 
+    Attributes:
+        at_once: The most branches that are searched together.
+    """
+
+    at_once: int = 200
     name: str = "greedy-merge"
 
     def search(self, prepared: Prepared, observe: SharingObserver | None = None) -> Changes:
         """Return the plans (see `contract.SharingSearch`)."""
-        graph = PlanGraph(prepared, own_plans(prepared))
-        state = Progressed(graph, observe)
-        sharers = prepared.workload.ranked
-        _merge(state, all_ways=False)
-        if len(sharers) <= _FEW_BRANCHES and max(s.size for s in sharers) <= _SMALL:
-            _merge(state, all_ways=True)
-        state.report()
-        return state.best
+        blocks = prepared.workload.blocks(self.at_once)
+        if len(blocks) == 1:
+            return _searched(prepared, observe)
+        whole = Progressed(PlanGraph(prepared, own_plans(prepared)), observe)
+        for block in blocks:
+            found = _searched(Prepared(block, prepared.cost, prepared.mode), None)
+            old = whole.graph.swap(found)
+            whole.examined += 1
+            if not whole.offer():  # nodes of other blocks were worth more
+                whole.graph.swap(old)
+        whole.report()
+        return whole.best
+
+
+def _searched(prepared: Prepared, observe: SharingObserver | None) -> Changes:
+    """Return the plans of the branches of a block."""
+    graph = PlanGraph(prepared, own_plans(prepared))
+    state = Progressed(graph, observe)
+    sharers = prepared.workload.ranked
+    _merge(state, all_ways=False)
+    if len(sharers) <= _FEW_BRANCHES and max(s.size for s in sharers) <= _SMALL:
+        _merge(state, all_ways=True)
+    state.report()
+    return state.best
 
 
 def _merge(state: Progressed, *, all_ways: bool) -> None:
@@ -54,6 +79,7 @@ def _merge(state: Progressed, *, all_ways: bool) -> None:
     graph = state.graph
     ranked = [sharer.number for sharer in graph.prepared.workload.ranked]
     forms = common_forms(graph.prepared)
+    weaker = weaker_nodes(graph.prepared)
     while True:
         before = graph.cost
         for number in ranked:
@@ -62,6 +88,10 @@ def _merge(state: Progressed, *, all_ways: bool) -> None:
             for changes in merges(graph, form, all_ways=all_ways):
                 state.examined += 1
                 _try(graph, changes, ranked if all_ways else ())
+        for node in weaker:
+            for changes in weakenings(graph, node):
+                state.examined += 1
+                _try(graph, changes, ())
         for few in _coalitions(graph, ranked):
             for order in permutations(few):
                 state.examined += 1

@@ -24,7 +24,7 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.several import called
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
-from cepkit.sharing.shared_plan import SharedPlan, plans_and_pools
+from cepkit.sharing.shared_plan import SharedPlan, Sharing
 from cepkit.spark.cells.schemas import event_type
 from cepkit.spark.matches.table import (
     ends_last,
@@ -182,7 +182,7 @@ def detect_several(
         return ends_last(unpacked.select(*first, *selected, *last), *last)
 
     live = Live(bucket, identity, prepared.key, count, rows)
-    return StreamSeveralMatches(stream, live, queries, plans_and_pools(plans)[0])
+    return StreamSeveralMatches(stream, live, queries, Sharing.of(plans).plans)
 
 
 def prepare_several(
@@ -211,10 +211,11 @@ def prepare_several(
         PatternError: A condition compares what cannot be compared.
         UnsupportedError: What must be remembered for a query has no bound.
     """
-    own, pools = plans_and_pools(plans)
+    sharing = Sharing.of(plans)
+    own, pools = sharing.plans, sharing.pools
     compiled, reaches, partial = [], [], []
-    for number, ((name, query), plan) in enumerate(zip(queries.items(), own, strict=True)):
-        one = compile_query(query, plan, sets)
+    for number, (name, query) in enumerate(queries.items()):
+        one = compile_query(query, own[number], sets, sharing.late[number])
         with telling(called(name)):
             reaches.append(reach_of(one.programs))
             if timeouts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pandas as pd
@@ -300,6 +301,33 @@ def test_the_player_has_the_patterns_and_who_uses_which_state() -> None:
 )  # fmt: skip
 def test_nothing_overlaps_in_the_picture(patterns: Any, plan: Any, mechanism: str) -> None:
     assert_nothing_overlaps(layout(together("A1 B2 C3 D4", patterns, plan, mechanism)))
+
+
+SKIPPING = [
+    ((("a", "b"), "c"), "d"),
+    (("a", "b"), ("c", "d")),
+    ("a", ("b", ("c", "d"))),
+    (("a", ("b", "c")), "d"),
+]
+"""Trees over the same events, in which lines pass rows that have nodes."""
+
+
+@pytest.mark.parametrize("trees", [SKIPPING, SKIPPING[:2], SKIPPING[2:], SKIPPING[::-1]])
+def test_lines_of_a_multitree_pass_beside_nodes(trees: Any) -> None:
+    patterns = [f"PATTERN SEQ(A a, B b, C c, D d) WITHIN {n} seconds" for n in range(5, 9)]
+    diagram = together("A1 B2 C3 D4", patterns[: len(trees)], trees, "evaluation-tree").diagram
+    at = {placed.node.id: (placed.x, placed.y) for placed in diagram.nodes}
+    assert len({*at.values()}) == len(at)
+    passed = 0
+    for edge in diagram.edges:
+        (x, y), (to_x, to_y) = at[edge.begin], at[edge.end]
+        for node_x, node_y in at.values():
+            if min(y, to_y) < node_y < max(y, to_y):
+                passed += 1
+                assert abs(x + (to_x - x) * (node_y - y) / (to_y - y) - node_x) > 0.5
+    assert passed
+    rows = [sorted(x for x, y in at.values() if y == row) for row in {y for _, y in at.values()}]
+    assert all(right - left >= 1 for row in rows for left, right in pairwise(row))
 
 
 def test_what_one_mechanism_cannot_do_is_refused_by_name() -> None:

@@ -108,6 +108,23 @@ def test_an_error_names_the_file_or_the_number(on_stocks, rules):
     assert ran.err.startswith("error in pattern 'typo', line 2, column 7\n")
 
 
+def test_patterns_are_simulated_as_one_mechanism(on_stocks, rules):
+    ran = on_stocks(
+        "simulate", "--pattern", rules, "--limit", 300, "--json", "t.json", "--html", "t.html"
+    )
+    assert (ran.code, ran.err) == (0, "")
+    stream = ck.events(STOCKS, time="ts", type="ticker")
+    both = {"pair": PAIR, "three": PATTERN}
+    expected = ck.simulate(stream, both, limit=300).totals.by_pattern
+    assert ck.Trace.from_json("t.json").totals.by_pattern == expected
+    assert "three" in ran.out
+    assert "<html" in Path("t.html").read_text(encoding="utf-8")
+    ran = on_stocks("simulate", "--pattern", rules, "--mechanism", "eager-nfa")
+    assert "'eager-nfa' takes one pattern, and there are 2" in ran.err
+    ran = on_stocks("simulate", "--pattern", rules, "--plan", "a,b")
+    assert (ran.code, "--plan is for one pattern" in ran.err) == (2, True)
+
+
 def test_what_cannot_be_several_is_refused(on_stocks, rules):
     (Path("rules") / "old").mkdir()
     Path("rules/old/pair.cep").write_text(PAIR, encoding="utf-8")

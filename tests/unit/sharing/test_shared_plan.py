@@ -15,6 +15,7 @@ from cepkit.plan import OrderPlan, TreePlan, check_plan
 from cepkit.plan.nodes import leaves
 from cepkit.sharing import SEARCHES, share_plans
 from cepkit.sharing.searches import Annealing, Exact, GreedyMerge, Tabu
+from cepkit.sharing.workload import Workload
 from cepkit.stream.generators import zipf_events
 from tests.unit.sharing.cases import drawn, measured
 
@@ -305,6 +306,40 @@ def test_a_thousand_patterns_get_plans():
     shared = ck.share_plans(texts, statistics, "prefix")
     assert len(shared.plans) == 1000
     assert shared.cost < shared.alone
+
+
+def test_many_patterns_are_searched_in_blocks():
+    texts, statistics = drawn(12, types=5, size=3)
+    queries = [ck.parse(text) for text in texts]
+    own = share_plans(queries, statistics, "prefix", "own-plans")
+    blocks = share_plans(queries, statistics, "prefix", GreedyMerge(at_once=4))
+    whole = share_plans(queries, statistics, "prefix")
+    assert whole.cost < own.cost
+    assert whole.cost <= blocks.cost <= own.cost
+    assert "search: greedy-merge, 4 at a time" in str(blocks)
+    assert "search: greedy-merge\n" in str(whole)
+    known = [statistics.of(query) for query in queries]
+    workload = Workload.of(queries, known)
+    members = [block.members for block in workload.blocks(5)]
+    assert [len(each) for each in members] == [5, 5, 2]
+    assert frozenset.union(*members) == {*range(12)}
+    assert workload.blocks(12) == [workload]
+    seen = []
+    share_plans(queries, statistics, "prefix", GreedyMerge(at_once=4), observe=seen.append)
+    costs = [each.cost for each in seen]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] == blocks.cost
+
+
+def test_those_who_have_much_in_common_are_in_one_block():
+    texts = [f"PATTERN SEQ({x} a, {y} b, C{n} c) WITHIN 1 s" for n in range(3) for x, y in PAIRS]
+    queries = [ck.parse(text) for text in texts]
+    for block in Workload.of(queries).blocks(3):
+        firsts = {str(queries[number])[:17] for number in block.members}
+        assert len(firsts) == 1
+
+
+PAIRS = ("AB", "DE", "FG")
 
 
 def test_errors_say_which_pattern_and_what_is_expected():

@@ -1,0 +1,50 @@
+"""The first steps of a program with fewer conditions, as a shared plan wants them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cepkit.columnar.compile.branch import compile_branch
+from cepkit.columnar.compile.forest import WeakStart
+from cepkit.columnar.compile.links import ends_of, is_link
+from cepkit.columnar.compile.program import Program
+from cepkit.pattern.normal_form import Branch
+from cepkit.plan.nodes import OrderPlan
+from cepkit.sharing.late import Late, weaker_branch
+
+
+def weak_start(branch: Branch, program: Program, late: Late) -> WeakStart | None:
+    """Return the weaker steps that a program begins with; None where it does not.
+
+    Args:
+        branch: The branch.
+        program: It, compiled.
+        late: What it takes from a node that demands less.
+    """
+    order = program.bound[: len(late.variables)]
+    if {*order} != {*late.variables} or not _equal_in_all(program, late):
+        return None
+    steps = compile_branch(weaker_branch(branch, late), OrderPlan(order))
+    weaker = replace(
+        program,
+        steps=steps.steps,
+        absences=steps.absences,
+        classes=steps.classes,
+        linked=steps.linked,
+    )
+    return WeakStart(weaker, late.checked)
+
+
+def _equal_in_all(program: Program, late: Late) -> bool:
+    """Whether what later steps take to be equal is demanded, or checked, of the first ones."""
+    links = [ends_of(each) for each in (*late.demanded, *late.checked) if is_link(each)]
+    for members in program.classes[: program.linked]:
+        own = {m for m in members if m[0] in late.variables and isinstance(m[1], str)}
+        if any(attribute is None for _, attribute in members) or len(own) < 2:
+            continue
+        reached = {min(own)}
+        while further := {m for link in links if link & reached for m in link} - reached:
+            reached |= further
+        if not own <= reached:
+            return False
+    return True

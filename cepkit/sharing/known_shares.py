@@ -1,0 +1,81 @@
+"""What statistics say of single conditions, whichever of several branches has them.
+
+A weaker sub-pattern has some of the conditions of a branch. What was measured of all of them
+together does not tell what a few let through; another branch may have just these. Where none has,
+they are taken to let everything through, so that nothing is shared on a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from cepkit.pattern.canonical import CanonicalEvent, SubPattern, canonical_event
+from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.normal_form import Branch
+from cepkit.statistics.binding import measured_form, measured_sets
+from cepkit.statistics.model import Statistics
+from cepkit.statistics.selectivity import Equality, Selectivity
+
+_Shares: TypeAlias = tuple[Selectivity, Equality | None]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownShares:
+    """Shares of conditions by what they say.
+
+    Attributes:
+        filters: By events, of those of their types.
+        sets: By sub-patterns without filters and windows.
+    """
+
+    filters: dict[CanonicalEvent, float] = field(default_factory=dict)
+    sets: dict[SubPattern, _Shares] = field(default_factory=dict)
+
+    @classmethod
+    def of_all(cls, branches: Iterable[tuple[Branch, Statistics]]) -> KnownShares:
+        """Return what the statistics of some branches say; what stands first counts."""
+        known = cls()
+        for branch, statistics in branches:
+            for variable, share in statistics.filters.items():
+                if variable in branch.variables:
+                    known.filters.setdefault(canonical_event(branch, variable), share)
+            bare = _without_filters(branch)
+            for names in measured_sets(bare):
+                if names in statistics.selectivities:
+                    shares = statistics.selectivities[names], statistics.equalities.get(names)
+                    known.sets.setdefault(_form(bare, names), shares)
+        return known
+
+    def of(self, branch: Branch, statistics: Statistics) -> Statistics:
+        """Return the statistics of a weaker branch.
+
+        Args:
+            branch: The weaker branch.
+            statistics: Of the branch that it is a part of.
+        """
+        events = {v: canonical_event(branch, v) for v in branch.variables}
+        bare = _without_filters(branch)
+        sets = {
+            names: shares
+            for names in measured_sets(bare)
+            if (shares := self.sets.get(_form(bare, names))) is not None
+        }
+        return replace(
+            statistics,
+            filters={v: self.filters.get(e, 1.0) for v, e in events.items() if e.filters},
+            selectivities={names: share for names, (share, _) in sets.items()},
+            equalities={names: equal for names, (_, equal) in sets.items() if equal is not None},
+            joins={},
+            forecast=None,
+        )
+
+
+def _without_filters(branch: Branch) -> Branch:
+    several = tuple(c for c in branch.conditions if len(variables_of(c)) > 1)
+    return replace(branch, conditions=several)
+
+
+def _form(branch: Branch, names: frozenset[str]) -> SubPattern:
+    return replace(measured_form(branch, names), window=None)
